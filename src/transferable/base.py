@@ -1,0 +1,259 @@
+"""The contract that every estimator of the library shares: ``fit``, ``adapt``, ``transduction_``.
+
+``fit(X, y, sample_domain=None)`` takes the rows of both domains stacked in any order and
+``adapt(Xs, ys, Xt)`` takes them apart; everything a method learns is learnt in ``_fit_domains``.
+"""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import validate_parameter_constraints
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from transferable._trace import restoring
+from transferable.domains import Domains, marked_source, source_mask
+
+__all__ = ["AdaptiveClassifier", "AdaptiveTransformer", "DomainAdapter"]
+
+
+class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
+    """Base of every estimator: checks the input, then hands :class:`Domains` to the method.
+
+    A fit is all or nothing: if it fails, for whatever reason, the estimator is left as it was.
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012 (scikit-learn's convention)
+    _accept_sparse = False
+
+    def fit(self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Self:
+        """Learn from labelled source rows and unlabelled target rows, stacked in any order.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            The rows of both domains.
+        y : array-like of shape (n_samples,)
+            Labels. Those of target rows are never looked at.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Positive for source rows, negative for target rows. Without it, unlabelled rows are
+            the target: ``-1`` in integer labels (if at least two other labels remain), ``NaN`` in
+            float labels, ``None`` in object labels. Without any unlabelled row there is no
+            target, and the source is fitted alone.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        before = dict(vars(self))
+        try:
+            validate_parameter_constraints(
+                self._parameter_constraints, self.get_params(deep=False), type(self).__name__
+            )
+            if y is None:
+                raise ValueError(
+                    f"{type(self).__name__} requires y to be passed, but the target y is None"
+                )
+            X = validate_data(
+                self,
+                X,
+                accept_sparse="csr" if self._accept_sparse else False,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2,
+            )
+            domains = Domains.from_stacked(X, y, sample_domain)
+            with restoring(domains):
+                self._fit_domains(domains)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        return self
+
+    def adapt(self, Xs: Any, ys: ArrayLike, Xt: Any) -> Self:
+        """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
+
+        Parameters
+        ----------
+        Xs : array-like or sparse matrix of shape (n_source, n_features)
+            Source rows.
+        ys : array-like of shape (n_source,)
+            Their labels.
+        Xt : array-like or sparse matrix of shape (n_target, n_features)
+            Target rows.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        X, y, sample_domain = _stack(Xs, ys, Xt)
+        return self.fit(X, y, sample_domain=sample_domain)
+
+    @abstractmethod
+    def _fit_domains(self, domains: Domains) -> None:
+        """Learn from a validated problem and set the fitted attributes."""
+
+    def _validate_rows(self, X: Any) -> Any:
+        """Rows to predict or transform, checked against those that were fitted."""
+        check_is_fitted(self)
+        return validate_data(
+            self,
+            X,
+            accept_sparse="csr" if self._accept_sparse else False,
+            dtype=[np.float64, np.float32],
+            reset=False,
+        )
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self._accept_sparse
+        tags.target_tags.required = True
+        return tags
+
+
+class AdaptiveClassifier(ClassifierMixin, DomainAdapter):
+    """Base of the classifiers: labels for the target rows and for new rows.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels of the source.
+    transduction_ : ndarray of shape (n_samples,)
+        The predicted label of every fitted row, in input order.
+    """
+
+    classes_: NDArray[Any]
+    transduction_: NDArray[Any]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Label rows, those that were fitted or new ones.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The label of each row.
+        """
+        rows = self._validate_rows(X)
+        return self.classes_[self._predict_codes(rows)]
+
+    @abstractmethod
+    def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
+        """Class codes of validated rows."""
+
+
+class AdaptiveTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DomainAdapter):
+    """Base of the transformers: a feature space that both domains share.
+
+    Some methods map every row alike, others map each domain in its own way. The latter take rows
+    for target rows, which is what new rows are, unless ``sample_domain`` marks them as source.
+    """
+
+    _n_features_out: int
+
+    def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> NDArray[np.floating]:
+        """Bring rows, those that were fitted or new ones, into the shared feature space.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows of either domain.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Positive for source rows, negative for target rows; None takes all for target rows.
+            It matters to methods with a map for each domain only.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            The adapted rows.
+        """
+        rows = self._validate_rows(X)
+        if sample_domain is None:
+            return self._transform_rows(rows, np.zeros(rows.shape[0], dtype=bool))
+        return self._transform_rows(rows, marked_source(sample_domain, rows.shape[0]))
+
+    def fit_transform(
+        self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
+    ) -> NDArray[np.floating]:
+        """Fit as :meth:`fit` does and return the adapted rows in input order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows of both domains.
+        y : array-like of shape (n_samples,)
+            Labels; those of target rows are never looked at.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Positive for source rows, negative for target rows.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_samples, n_components)
+            The adapted rows, each mapped as a row of its own domain.
+        """
+        rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
+        return self._transform_rows(rows, source_mask(y, sample_domain, rows.shape[0]))
+
+    @abstractmethod
+    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+        """Adapted form of validated rows, of which `source` marks those of the source."""
+
+
+def _stack(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
+    """Both domains as one table, with marks; target labels are placeholders nobody reads."""
+    n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
+    ys = np.asarray(ys)
+    if ys.shape[:1] != (n_source,):
+        raise ValueError(
+            f"ys has shape {ys.shape}, but Xs has {n_source} rows; give one label each."
+        )
+    if _n_columns(Xs) != _n_columns(Xt):
+        raise ValueError(
+            f"Xt has {_n_columns(Xt)} features, but Xs has {_n_columns(Xs)}; both domains must be "
+            "described by the same features in the same order."
+        )
+    if hasattr(Xs, "iloc") and hasattr(Xt, "iloc"):
+        if list(Xs.columns) != list(Xt.columns):
+            raise ValueError(
+                "Xs and Xt name different columns, or the same in another order: "
+                f"{list(Xs.columns)} and {list(Xt.columns)}; pass Xt[Xs.columns]."
+            )
+        import pandas as pd
+
+        X: Any = pd.concat([Xs, Xt], ignore_index=True)
+    elif sp.issparse(Xs) or sp.issparse(Xt):
+        X = sp.vstack([sp.csr_array(Xs), sp.csr_array(Xt)], format="csr")
+    else:
+        X = np.concatenate([np.asarray(Xs), np.asarray(Xt)])
+    y = np.concatenate([ys, np.repeat(ys[:1], n_target)])
+    return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])
+
+
+def _n_rows(X: Any, name: str) -> int:
+    shape = np.shape(X)
+    if len(shape) != 2:
+        raise ValueError(f"{name} must be a table of rows and columns; got shape {shape}.")
+    if shape[0] == 0:
+        raise ValueError(f"{name} has no rows; both domains need at least one.")
+    return int(shape[0])
+
+
+def _n_columns(X: Any) -> int:
+    return int(np.shape(X)[1])

@@ -1,0 +1,204 @@
+"""One validated problem: labelled source rows, unlabelled target rows, in a canonical order.
+
+Every method of the library receives its data as a :class:`Domains`. Rows are put into an order
+that depends on their content alone, source rows first. No later step, not even one that splits
+rows at random, can therefore depend on the order in which the user stacked them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_consistent_length
+
+__all__ = ["Domains", "marked_source", "source_mask"]
+
+
+@dataclass(frozen=True)
+class Domains:
+    """Rows of both domains, source first, with the source's labels as codes.
+
+    Attributes
+    ----------
+    X : ndarray or CSR matrix of shape (n, n_features)
+        All rows in canonical order, the first ``n_source`` of them from the source.
+    y : ndarray of shape (n_source,)
+        Class codes ``0 .. n_classes - 1`` of the source rows.
+    classes : ndarray of shape (n_classes,)
+        The label that each code stands for.
+    order : ndarray of shape (n,)
+        ``order[i]`` is the position that row ``i`` had in the input.
+    """
+
+    X: Any
+    y: NDArray[np.intp]
+    classes: NDArray[Any]
+    order: NDArray[np.intp]
+
+    @classmethod
+    def from_stacked(cls, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Domains:
+        """Read the domains off stacked rows; ``X`` must be a validated array already."""
+        check_consistent_length(X, y)
+        y = _as_labels(y)
+        source = source_mask(y, sample_domain, X.shape[0])
+        labels = _as_numbers(y[source])
+        if labels.dtype.kind == "f":
+            assert_all_finite(labels, input_name="y")
+        _refuse_missing(labels)
+        check_classification_targets(labels)
+        classes, codes = np.unique(labels, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"All {len(labels)} source rows are of one class, {classes.tolist()[0]!r}; a "
+                "classifier needs at least 2 classes."
+            )
+        all_codes = np.full(X.shape[0], -1, dtype=np.intp)
+        all_codes[source] = codes
+        order = np.lexsort((all_codes, _row_hash(X), ~source))
+        n_source = len(labels)
+        return cls(X[order], all_codes[order[:n_source]], classes, order)
+
+    @property
+    def n_source(self) -> int:
+        """Number of source rows."""
+        return len(self.y)
+
+    @property
+    def n_target(self) -> int:
+        """Number of target rows."""
+        return len(self.order) - len(self.y)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes of the source."""
+        return len(self.classes)
+
+    @property
+    def Xs(self) -> Any:
+        """The source rows."""
+        return self.X[: self.n_source]
+
+    @property
+    def Xt(self) -> Any:
+        """The target rows."""
+        return self.X[self.n_source :]
+
+    def one_hot(self) -> NDArray[np.float64]:
+        """Label matrix Y of the paper, transposed: n x C, zero on target rows."""
+        Y = np.zeros((len(self.order), self.n_classes))
+        Y[np.arange(self.n_source), self.y] = 1.0
+        return Y
+
+    def with_target(self, target: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Class codes of all rows: the source's own, then the given (pseudo-)labels."""
+        return np.concatenate([self.y, target])
+
+    def restore(self, rows: NDArray[Any]) -> NDArray[Any]:
+        """Bring values, one for each row, back into the order of the input."""
+        out = np.empty_like(rows)
+        out[self.order] = rows
+        return out
+
+
+def _as_labels(y: ArrayLike) -> NDArray[Any]:
+    """Labels as a one-dimensional array; missing values of any library become None or NaN."""
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    if labels.dtype.kind not in "OfiubUS":
+        raise ValueError(f"Unknown label type: labels of dtype {labels.dtype} cannot name classes.")
+    return labels
+
+
+def _as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
+    """Numbers that are objects only because unlabelled rows stood among them, as numbers."""
+    if labels.dtype.kind == "O" and all(isinstance(label, Real) for label in labels):
+        return np.array(labels.tolist())
+    return labels
+
+
+def _missing(y: NDArray[Any]) -> NDArray[np.bool_]:
+    """Rows without a label: NaN in float labels, None, NaN or NA in object labels."""
+    if y.dtype.kind == "f":
+        return np.isnan(y)
+    if y.dtype.kind == "O":
+        return np.fromiter((_is_missing(v) for v in y), dtype=bool, count=len(y))
+    return np.zeros(len(y), dtype=bool)
+
+
+def _is_missing(value: object) -> bool:
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, float) and value != value
+
+
+def _refuse_missing(labels: NDArray[Any]) -> None:
+    missing = int(_missing(labels).sum())
+    if missing:
+        raise ValueError(
+            f"{missing} of the {len(labels)} source rows have no label; label them, drop them, or "
+            "mark them as target rows with a negative sample_domain."
+        )
+
+
+def source_mask(y: ArrayLike, sample_domain: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
+    """True on source rows, by the marks if there are any, else by the labels."""
+    if sample_domain is not None:
+        return _refuse_empty(marked_source(sample_domain, n_rows))
+    y = _as_labels(y)
+    unlabelled = _missing(y)
+    if y.dtype.kind in "iu" and len(np.unique(y[y != -1])) >= 2:
+        unlabelled = y == -1
+    if unlabelled.all():
+        raise ValueError(f"None of the {n_rows} rows has a label; the source domain is empty.")
+    return ~unlabelled
+
+
+def marked_source(sample_domain: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
+    """True on rows whose mark is positive."""
+    marks = column_or_1d(sample_domain)
+    if len(marks) != n_rows:
+        raise ValueError(f"sample_domain marks {len(marks)} rows, but X has {n_rows}.")
+    if marks.dtype.kind not in "iuf":
+        raise TypeError(
+            "sample_domain must hold numbers, positive for source rows and negative for target "
+            f"rows; got dtype {marks.dtype}."
+        )
+    unknown = np.unique(marks[~((marks > 0) | (marks < 0))])
+    if len(unknown):
+        raise ValueError(
+            f"sample_domain holds {unknown.tolist()}, which mark no domain; use a positive number "
+            "for source rows and a negative one for target rows."
+        )
+    return marks > 0
+
+
+def _refuse_empty(source: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    if source.all() or not source.any():
+        empty = "target" if source.all() else "source"
+        raise ValueError(
+            f"sample_domain leaves the {empty} domain empty: {int(source.sum())} source and "
+            f"{int((~source).sum())} target rows. To fit the source alone, leave sample_domain out."
+        )
+    return source
+
+
+def _row_hash(X: Any) -> NDArray[np.uint64]:
+    """A number for each row that depends on its values only: an exact modular dot product."""
+    rng = np.random.default_rng(0)
+    multipliers = rng.integers(0, 2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + 1
+    if not sp.issparse(X):
+        return _bits(X) @ multipliers
+    hashed = sp.csr_array((_bits(X.data), X.indices, X.indptr), shape=X.shape)
+    return np.asarray(hashed @ multipliers).ravel()
+
+
+def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
+    """The values' bit patterns, with -0.0 taken as 0.0, their high bits mixed into the low ones."""
+    bits = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)
+    return bits ^ (bits >> np.uint64(32))

@@ -1,0 +1,132 @@
+"""Leading solutions of symmetric pencils B v = w A v, with A positive definite.
+
+A small pencil goes to LAPACK, a large one of which few vectors are wanted to Lanczos iterations
+with a Cholesky factor of A. Where A is something easy to invert plus a few columns, A = A_0 + E E'
+with A_0^-1 = R R', the pencil is the ordinary symmetric problem of T' R' B R T, in which
+T = (I + R'E E'R)^-1/2 differs from the identity by a few columns, and products are all it takes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
+
+__all__ = ["Root", "leading_dense", "leading_updated", "row_basis"]
+
+Matrix = NDArray[np.float64]
+Product = Callable[[Matrix], Matrix]
+
+# Below this size, or with more than a third of the vectors wanted, LAPACK is faster than Lanczos.
+_SMALL = 100
+
+
+class Root:
+    """R with R R' = A_0^-1, as the two products x -> R x and x -> R'x."""
+
+    def __init__(self, apply: Product, transposed: Product) -> None:
+        self.apply = apply
+        self.transposed = transposed
+
+    @classmethod
+    def diagonal(cls, values: Matrix | float) -> Root:
+        """R = diag(values), or a multiple of the identity."""
+        return cls(lambda x: (values * x.T).T, lambda x: (values * x.T).T)
+
+    @classmethod
+    def cholesky(cls, A: Matrix) -> Root:
+        """R = L^-T of A = L L'."""
+        lower = cholesky(A, lower=True)
+        return cls(
+            lambda x: solve_triangular(lower, x, lower=True, trans="T", check_finite=False),
+            lambda x: solve_triangular(lower, x, lower=True, check_finite=False),
+        )
+
+    @classmethod
+    def matrix(cls, R: Matrix) -> Root:
+        """R given in full."""
+        return cls(lambda x: R @ x, lambda x: R.T @ x)
+
+
+def row_basis(X: Matrix, relative_tolerance: float = 1e-12) -> tuple[Matrix, Matrix]:
+    """Orthonormal basis V of the rows' span and the singular values s: X = U diag(s) V'.
+
+    They come from the eigenvectors of the smaller of X'X and X X', strongest first; directions
+    whose share of the largest s^2 is below the tolerance are rounding errors and left out.
+    """
+    n, d = X.shape
+    squares, vectors = eigh(X.T @ X if d <= n else X @ X.T)
+    kept = squares > relative_tolerance * max(squares[-1], np.finfo(float).tiny)
+    s = np.sqrt(squares[kept][::-1])
+    vectors = vectors[:, kept][:, ::-1]
+    return (vectors if d <= n else (X.T @ vectors) / s), s
+
+
+def leading_dense(B: Matrix, A: Matrix, k: int) -> tuple[Matrix, Matrix]:
+    """The k largest w, in falling order, and their vectors with v'Av = 1, as columns."""
+    size = len(B)
+    if _lanczos_pays(size, k):
+        return leading_updated(lambda x: B @ x, Root.cholesky(A), np.zeros((size, 0)), k)
+    values, vectors = eigh(B, A, subset_by_index=[max(size - k, 0), size - 1])
+    return _significant(values[::-1], vectors[:, ::-1], size)
+
+
+def leading_updated(product: Product, root: Root, columns: Matrix, k: int) -> tuple[Matrix, Matrix]:
+    """The same for A = A_0 + E E'.
+
+    Parameters
+    ----------
+    product : callable
+        x -> B x, for a vector or a table of columns.
+    root : Root
+        R with R R' = A_0^-1.
+    columns : ndarray of shape (size, m)
+        E.
+    k : int
+        How many vectors.
+    """
+    size = len(columns)
+    # R'E = Q diag(s) P' gives (I + R'E E'R)^-1/2 = I + Q diag((1 + s^2)^-1/2 - 1) Q'.
+    Q, s, _ = np.linalg.svd(root.transposed(columns), full_matrices=False)
+    shrink = 1.0 / np.sqrt(1.0 + s**2) - 1.0
+
+    def whitened(x: Matrix) -> Matrix:
+        return x + Q @ ((shrink * (Q.T @ x).T).T)
+
+    def symmetric(x: Matrix) -> Matrix:
+        return whitened(root.transposed(product(root.apply(whitened(x)))))
+
+    values, vectors = _leading_symmetric(symmetric, size, k)
+    values, vectors = _significant(values, vectors, size)
+    return values, root.apply(whitened(vectors))
+
+
+def _lanczos_pays(size: int, k: int) -> bool:
+    return size > _SMALL and 3 * k < size
+
+
+def _leading_symmetric(product: Product, size: int, k: int) -> tuple[Matrix, Matrix]:
+    """Largest eigenvalues of a symmetric operator in falling order, with their vectors."""
+    if _lanczos_pays(size, k):
+        operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(size)
+        try:
+            values, vectors = eigsh(operator, k, which="LA", v0=start)
+        except ArpackError:  # too many equal eigenvalues: LAPACK does not mind
+            pass
+        else:
+            order = np.argsort(-values)
+            return values[order], vectors[:, order]
+    full = product(np.eye(size))
+    values, vectors = eigh((full + full.T) / 2, subset_by_index=[max(size - k, 0), size - 1])
+    return values[::-1], vectors[:, ::-1]
+
+
+def _significant(values: Matrix, vectors: Matrix, size: int) -> tuple[Matrix, Matrix]:
+    """Pairs whose value is more than a rounding error of the largest."""
+    floor = size * np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
+    kept = values > floor
+    return values[kept], vectors[:, kept]

@@ -1,0 +1,146 @@
+"""The second-order half of the maximum mean and covariance discrepancy (MMCD).
+
+By Theorem 1 of the paper ||beta' K Z K beta||^2 is bounded, up to a constant, by the quadratic form
+tr(F' Z K K Z F). Z centres rows inside a group and scales them by plus or minus one over the
+group's size, so a product with Z K K Z needs K K inside the group only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.terms.base import Matrix, Term
+
+__all__ = [
+    "CovarianceDiscrepancy",
+    "GroupCentring",
+    "SecondOrder",
+    "class_groups",
+    "squared_differences",
+]
+
+
+class GroupCentring:
+    """Z of one pair of groups: rows of the source centred over n_s, of the target over -n_t."""
+
+    def __init__(self, source: NDArray[np.intp], target: NDArray[np.intp]) -> None:
+        self.rows = np.concatenate([source, target])
+        self.sizes = (len(source), len(target))
+
+    def apply(self, F: Matrix) -> Matrix:
+        """Z F, where F and the result hold the rows of the group only."""
+        n_source, _ = self.sizes
+        out = np.empty_like(F)
+        source, target = F[:n_source], F[n_source:]
+        out[:n_source] = (source - source.mean(axis=0)) / len(source)
+        out[n_source:] = (target.mean(axis=0) - target) / len(target)
+        return out
+
+
+def squared_differences(groups: Sequence[GroupCentring], Phi: Matrix) -> Matrix:
+    """Squared differences of two covariances, (Phi' Z Phi)^2, summed over disjoint groups."""
+    centred, product = np.zeros_like(Phi), np.zeros_like(Phi)
+    for group in groups:
+        rows = Phi[group.rows]
+        centred[group.rows] = part = group.apply(rows)
+        few = len(rows) < Phi.shape[1]
+        product[group.rows] = (rows @ rows.T) @ part if few else rows @ (rows.T @ part)
+    return centred.T @ product
+
+
+def class_groups(codes: NDArray[np.intp], n_source: int, n_classes: int) -> list[GroupCentring]:
+    """One group for each class with rows in both domains."""
+    members = [np.flatnonzero(codes == code) for code in range(n_classes)]
+    splits = [np.split(rows, [np.searchsorted(rows, n_source)]) for rows in members]
+    return [GroupCentring(*split) for split in splits if all(map(len, split))]
+
+
+class SecondOrder:
+    """What no pseudo-label changes: K, K K and the part that compares the domains as wholes."""
+
+    def __init__(self, K: Matrix, n_source: int) -> None:
+        self.K = K
+        self.K2 = K.T @ K  # of a matrix and its transpose BLAS computes one half only
+        self.n_source = n_source
+        self.marginal = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)))
+
+    def block(self, group: GroupCentring) -> Matrix:
+        """Z K K Z on the rows of a group, outside of which it is zero."""
+        return group.apply(group.apply(self.K2[np.ix_(group.rows, group.rows)]).T)
+
+    def marginal_product(self, F: Matrix) -> Matrix:
+        """Z_0 K K Z_0 F."""
+        return self.marginal.apply(self.K2 @ self.marginal.apply(F))
+
+    @cached_property
+    def marginal_trace(self) -> float:
+        """tr(Z_0 K K Z_0)."""
+        return float(np.sum(self.marginal.apply(self.K) ** 2))
+
+    @cached_property
+    def marginal_times_kernel(self) -> Matrix:
+        """Z_0 K K Z_0 K, the one product of order n^3."""
+        return self.marginal_product(self.K)
+
+
+class CovarianceDiscrepancy(Term):
+    """weight * ((1 - balance) Z_0 K K Z_0 + balance sum_c Z_c K K Z_c).
+
+    Parameters
+    ----------
+    statistics : SecondOrder
+        K K and what else stays the same between iterations.
+    codes : ndarray of shape (n,)
+        Class codes, source rows first; pseudo-labels on target rows.
+    n_classes : int
+        How many classes there are.
+    weight : float
+        lambda times gamma, the weight of the second order in MMCD.
+    balance : float
+        mu: 0 compares the domains as wholes only, 1 class by class only.
+    normalised : bool
+        Count the marginal part C times and divide the sum by its trace: the size of the printed
+        form grows with n, so that one weight cannot fit two datasets.
+    """
+
+    def __init__(
+        self,
+        statistics: SecondOrder,
+        codes: NDArray[np.intp],
+        n_classes: int,
+        *,
+        weight: float,
+        balance: float,
+        normalised: bool,
+    ) -> None:
+        self.statistics = statistics
+        self.marginal_weight = (1.0 - balance) * (n_classes if normalised else 1.0)
+        self.class_weight = balance
+        groups = class_groups(codes, statistics.n_source, n_classes)
+        self.blocks = [(group.rows, statistics.block(group)) for group in groups]
+        if normalised:
+            trace = self.marginal_weight * statistics.marginal_trace + self.class_weight * sum(
+                float(np.trace(block)) for _, block in self.blocks
+            )
+            weight = weight / trace if trace > 0 else 0.0
+        self.marginal_weight *= weight
+        self.class_weight *= weight
+
+    def apply(self, F: Matrix) -> Matrix:
+        """S F, group by group."""
+        whole = self.statistics.marginal_product(F)
+        return self._add_classes(self.marginal_weight * whole, F)
+
+    def times_kernel(self) -> Matrix:
+        """S K, which `apply` would give at the cost of one more product of order n^3."""
+        whole = self.statistics.marginal_times_kernel
+        return self._add_classes(self.marginal_weight * whole, self.statistics.K)
+
+    def _add_classes(self, out: Matrix, F: Matrix) -> Matrix:
+        for rows, block in self.blocks:
+            out[rows] += self.class_weight * (block @ F[rows])
+        return out

@@ -1,0 +1,33 @@
+"""Terms that need neither pseudo-labels nor a graph: the source's loss and the variance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from transferable.terms.base import Matrix, Term
+
+__all__ = ["SourceLoss", "Variance"]
+
+
+class SourceLoss(Term):
+    """A: squared error on the source rows, which come first."""
+
+    def __init__(self, n_source: int) -> None:
+        self.n_source = n_source
+
+    def apply(self, F: Matrix) -> Matrix:
+        """A F: the source rows of F, zero elsewhere."""
+        out = np.zeros_like(F)
+        out[: self.n_source] = F[: self.n_source]
+        return out
+
+
+class Variance(Term):
+    """delta H: what is left of the constraint F'HF = I once it is relaxed."""
+
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+
+    def apply(self, F: Matrix) -> Matrix:
+        """delta (F - mean of F)."""
+        return self.weight * (F - F.mean(axis=0))

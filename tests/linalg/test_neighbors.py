@@ -1,0 +1,88 @@
+"""The cosine graph against a brute-force search."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import literal
+from transferable.linalg import neighbors
+from transferable.linalg.neighbors import cosine_neighbors, normalised_adjacency
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10**6), p=st.integers(1, 6), self_loops=st.booleans())
+def test_graph_is_the_printed_affinity(seed, p, self_loops):
+    X = np.random.default_rng(seed).normal(size=(15, 4))
+    W = cosine_neighbors(X, p, self_loops=self_loops)
+    expected = literal.affinity(X, p, self_loops=self_loops)
+    np.testing.assert_allclose(W.toarray(), expected, atol=1e-12)
+
+
+def test_sparse_rows_have_the_graph_of_dense_ones():
+    X = sp.random_array((20, 12), density=0.5, rng=np.random.default_rng(0), format="csr")
+    np.testing.assert_allclose(
+        cosine_neighbors(X, 4).toarray(), cosine_neighbors(X.toarray(), 4).toarray(), atol=1e-12
+    )
+
+
+def test_search_in_blocks_gives_the_same_graph(monkeypatch):
+    X = np.random.default_rng(1).normal(size=(23, 5))
+    whole = cosine_neighbors(X, 3)
+    monkeypatch.setattr(neighbors, "_BLOCK_VALUES", 50)
+    np.testing.assert_allclose(cosine_neighbors(X, 3).toarray(), whole.toarray(), atol=1e-12)
+
+
+def test_row_lengths_do_not_matter():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(15, 4))
+    scaled = X * rng.uniform(0.1, 10, size=(15, 1))
+    np.testing.assert_allclose(
+        cosine_neighbors(X, 3).toarray(), cosine_neighbors(scaled, 3).toarray(), atol=1e-12
+    )
+
+
+def test_zero_rows_are_joined_to_nothing():
+    X = np.random.default_rng(3).normal(size=(10, 4))
+    X[[2, 7]] = 0.0
+    W = cosine_neighbors(X, 3).toarray()
+    assert not W[[2, 7]].any()
+    assert not W[:, [2, 7]].any()
+
+
+def test_duplicates_are_each_others_nearest():
+    X = np.random.default_rng(4).normal(size=(10, 4))
+    X[6] = 3.0 * X[1]
+    assert cosine_neighbors(X, 1).toarray()[1, 6] == pytest.approx(1.0)
+
+
+def test_all_rows_equal():
+    W = cosine_neighbors(np.ones((6, 3)), 2).toarray()
+    np.testing.assert_allclose(W, W.T)
+    assert np.all((W > 0).sum(axis=1) >= 2)
+    assert not np.diag(W).any()
+
+
+def test_obtuse_rows_are_not_joined():
+    X = np.array([[1.0, 0.0], [1.0, 0.1], [-1.0, 0.05]])
+    W = cosine_neighbors(X, 2)
+    assert W.toarray()[0, 2] == W.toarray()[1, 2] == 0.0
+    assert W.nnz == 2
+
+
+@pytest.mark.parametrize("self_loops", [False, True])
+def test_normalised_adjacency(self_loops):
+    X = np.random.default_rng(5).normal(size=(12, 4))
+    X[3] = 0.0
+    W = cosine_neighbors(X, 3, self_loops=self_loops)
+    S = normalised_adjacency(W).toarray()
+    degrees = W.toarray().sum(axis=1)
+    expected = np.divide(
+        W.toarray(),
+        np.sqrt(np.outer(degrees, degrees)),
+        where=W.toarray() > 0,
+        out=np.zeros((12, 12)),
+    )
+    np.testing.assert_allclose(S, expected, atol=1e-12)
+    assert np.linalg.eigvalsh(S).max() <= 1 + 1e-12

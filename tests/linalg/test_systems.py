@@ -1,0 +1,37 @@
+"""The updated system against a dense solve."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from transferable.linalg.systems import UpdatedSystem
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    rank=st.integers(2, 14),
+    columns=st.integers(1, 5),
+    log_scale=st.floats(-3, 4),
+)
+def test_solution_is_that_of_the_dense_system(seed, rank, columns, log_scale):
+    rng = np.random.default_rng(seed)
+    n = 14
+    factor, root = rng.normal(size=(n, rank)), rng.normal(size=(n, n))
+    K, S = factor @ factor.T / n, root @ root.T / n
+    P = S @ K + 0.1 * np.eye(n)
+    system = UpdatedSystem(P.copy(), K)
+    for _ in range(2):  # one factorisation serves many updates
+        E = 10**log_scale * rng.normal(size=(n, columns))
+        R = rng.normal(size=(n, 3))
+        x = system.solve(R, E)
+        scale = np.abs(P + E @ E.T @ K).max() * np.abs(x).max() + np.abs(R).max()
+        np.testing.assert_allclose((P + E @ E.T @ K) @ x, R, atol=1e-9 * scale)
+
+
+def test_an_update_of_zero_columns_changes_nothing():
+    rng = np.random.default_rng(0)
+    P = rng.normal(size=(6, 6)) + 6 * np.eye(6)
+    R = rng.normal(size=(6, 2))
+    x = UpdatedSystem(P.copy(), np.eye(6)).solve(R, np.zeros((6, 3)))
+    np.testing.assert_allclose(P @ x, R, atol=1e-12)

@@ -1,0 +1,152 @@
+"""The contract: fit, adapt, and nothing half-fitted."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+
+from transferable.base import AdaptiveClassifier, AdaptiveTransformer
+
+
+class Recorder(AdaptiveClassifier):
+    """Keeps the problem it is given, and predicts the first class."""
+
+    _parameter_constraints = {"size": [int]}  # noqa: RUF012
+    _accept_sparse = True
+
+    def __init__(self, size=1):
+        self.size = size
+
+    def _fit_domains(self, domains):
+        self.domains_ = domains
+        self.classes_ = domains.classes
+        if self.size > 9:
+            raise RuntimeError("failed half way")
+
+    def _predict_codes(self, rows):
+        return np.zeros(rows.shape[0], dtype=np.intp)
+
+
+class Signs(AdaptiveTransformer):
+    """Marks source rows with 1 and target rows with -1."""
+
+    def _fit_domains(self, domains):
+        self._n_features_out = 1
+
+    def _transform_rows(self, rows, source):
+        return np.where(source, 1.0, -1.0)[:, None]
+
+
+XS, YS, XT = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1]), -np.ones((3, 2))
+
+
+def same_problem(one, other):
+    np.testing.assert_array_equal(np.asarray(one.X), np.asarray(other.X))
+    np.testing.assert_array_equal(one.y, other.y)
+    np.testing.assert_array_equal(one.classes, other.classes)
+
+
+def test_adapt_is_fit_on_stacked_rows():
+    apart = Recorder().adapt(XS, YS, XT).domains_
+    X, marks = np.vstack([XT, XS]), [-1, -1, -1, 1, 1, 1, 1]
+    same_problem(apart, Recorder().fit(X, np.r_[[5, 5, 5], YS], sample_domain=marks).domains_)
+    same_problem(apart, Recorder().fit(X, np.r_[[-1, -1, -1], YS]).domains_)
+
+
+def test_adapt_takes_lists_and_any_label_type():
+    domains = Recorder().adapt(XS.tolist(), ["x", "yes", "x", "yes"], XT.tolist()).domains_
+    assert domains.classes.tolist() == ["x", "yes"]
+    negative = Recorder().adapt(XS, [-1, 5, -1, 7], XT).domains_
+    assert negative.classes.tolist() == [-1, 5, 7]
+
+
+def test_adapt_takes_sparse_rows_on_either_side():
+    dense = Recorder().adapt(XS, YS, XT).domains_
+    for Xs, Xt in [(sp.csr_array(XS), XT), (XS, sp.coo_array(XT))]:
+        domains = Recorder().adapt(Xs, YS, Xt).domains_
+        np.testing.assert_array_equal(domains.X.toarray(), dense.X)
+
+
+def test_adapt_keeps_the_names_of_columns():
+    Xs, Xt = (pd.DataFrame(X, columns=["a", "b"]) for X in (XS, XT))
+    model = Recorder().adapt(Xs, pd.Series(YS), Xt)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    assert model.n_features_in_ == 2
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict(Xs.rename(columns={"a": "c"}))
+
+
+@pytest.mark.parametrize("columns", [["b", "a"], ["a", "c"]])
+def test_adapt_refuses_tables_whose_columns_differ(columns):
+    with pytest.raises(ValueError, match=r"name different columns.*pass Xt\[Xs.columns\]"):
+        Recorder().adapt(
+            pd.DataFrame(XS, columns=["a", "b"]), YS, pd.DataFrame(XT, columns=columns)
+        )
+
+
+@pytest.mark.parametrize(
+    ("Xs", "ys", "Xt", "message"),
+    [
+        (XS, YS, np.ones((3, 5)), "Xt has 5 features, but Xs has 2"),
+        (XS, YS[:3], XT, r"ys has shape \(3,\), but Xs has 4 rows"),
+        (XS[:0], YS[:0], XT, "Xs has no rows"),
+        (XS, YS, XT[:0], "Xt has no rows"),
+        (XS[0], YS, XT, r"Xs must be a table of rows and columns; got shape \(2,\)"),
+        (XS, YS, [[np.nan, 1.0]], "NaN"),
+        (XS, YS, [[np.inf, 1.0]], "infinity"),
+        (XS, np.zeros(4), XT, "of one class"),
+    ],
+)
+def test_adapt_refuses(Xs, ys, Xt, message):
+    with pytest.raises(ValueError, match=message):
+        Recorder().adapt(Xs, ys, Xt)
+
+
+def test_y_is_required():
+    with pytest.raises(ValueError, match="requires y"):
+        Recorder().fit(XS, None)
+
+
+@pytest.mark.parametrize("broken", [{"size": 10}, {"size": "large"}])
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(broken):
+    fresh = Recorder(**broken)
+    with pytest.raises((RuntimeError, ValueError)):
+        fresh.adapt(XS, YS, XT)
+    assert vars(fresh) == broken
+    with pytest.raises(NotFittedError):
+        fresh.predict(XS)
+
+    fitted = Recorder().adapt(XS, YS, XT)
+    before = dict(vars(fitted.set_params(**broken)))
+    with pytest.raises((RuntimeError, ValueError)):
+        fitted.adapt(XS + 1, YS, XT)
+    assert vars(fitted) == before
+
+
+def test_bad_rows_leave_a_fitted_estimator_as_it_was():
+    fitted = Recorder().adapt(XS, YS, XT)
+    before = dict(vars(fitted))
+    with pytest.raises(ValueError, match="NaN"):
+        fitted.adapt(np.full((4, 7), np.nan), YS, np.ones((3, 7)))
+    assert vars(fitted) == before
+
+
+def test_prediction_checks_its_rows():
+    model = Recorder().adapt(XS, YS, XT)
+    with pytest.raises(ValueError, match="3 features"):
+        model.predict(np.ones((2, 3)))
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict([[np.nan, 1.0]])
+
+
+def test_transformers_map_rows_as_rows_of_their_domain():
+    X, y = np.vstack([XT, XS]), np.r_[[-1, -1, -1], YS]
+    Z = Signs().fit_transform(X, y)
+    np.testing.assert_array_equal(Z.ravel(), [-1, -1, -1, 1, 1, 1, 1])
+    model = Signs().fit(X, y)
+    np.testing.assert_array_equal(model.transform(XS).ravel(), -np.ones(4))
+    np.testing.assert_array_equal(model.transform(XS, [1, 1, 1, -1]).ravel(), [1, 1, 1, -1])
+    with pytest.raises(ValueError, match="mark no domain"):
+        model.transform(XS, [1, 1, 1, 0])
+    assert model.get_feature_names_out().tolist() == ["signs0"]

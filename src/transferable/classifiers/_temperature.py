@@ -1,0 +1,40 @@
+"""The temperature that turns scores into probabilities.
+
+Scores of fitted source rows are too good to learn from: each row helped to fit its own. The
+linear system tells how much. With h_i the weight of row i's own label in its score, the score the
+row would have had if it had been left out is (F_i - h_i Y_i) / (1 - h_i), exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from transferable.classifiers._risk import Alignment, RiskProblem
+from transferable.terms.base import Matrix
+
+__all__ = ["left_out_scores", "temperature"]
+
+_ROWS = 256  # source rows that are left out in turn; their order is random already
+_BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
+
+
+def left_out_scores(problem: RiskProblem, alignment: Alignment, F: Matrix) -> Matrix:
+    """Scores of the first source rows, each left out of the fit, pseudo-labels unchanged."""
+    count = min(_ROWS, problem.domains.n_source)
+    units = np.eye(len(F), count)
+    own = np.einsum("ij,ij->j", problem.K[:, :count], problem.solve(alignment, rhs=units))
+    own = np.clip(own, 0.0, 1.0 - 1e-6)[:, None]
+    return (F[:count] - own * problem.Y[:count]) / (1.0 - own)
+
+
+def temperature(scores: Matrix, codes: NDArray[np.intp]) -> float:
+    """The divisor of the scores that makes the given classes most likely under a softmax."""
+
+    def loss(log_temperature: float) -> float:
+        log_probabilities = log_softmax(scores / np.exp(log_temperature), axis=1)
+        return -float(np.mean(log_probabilities[np.arange(len(codes)), codes]))
+
+    return float(np.exp(minimize_scalar(loss, bounds=_BOUNDS, method="bounded").x))

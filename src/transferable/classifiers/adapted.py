@@ -1,0 +1,149 @@
+"""Any classifier on top of any transformer: train on adapted source rows, predict any rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.metaestimators import available_if
+
+from transferable.base import AdaptiveClassifier
+from transferable.domains import Domains
+
+__all__ = ["AdaptedClassifier"]
+
+
+def _if_estimator_has(method: Callable[..., Any]) -> Any:
+    """Hide a method unless the final estimator has one of the same name."""
+    name = method.__name__
+    return available_if(lambda self: hasattr(self._first_of("estimator_", "estimator"), name))(
+        method
+    )
+
+
+class AdaptedClassifier(AdaptiveClassifier):
+    """Train a scikit-learn classifier on source rows that a transformer has adapted.
+
+    The transformer learns a feature space from both domains, the classifier learns there from
+    the labelled source rows. This is how the methods that stop at a feature space (TCA, JDA,
+    CORAL and the others of :mod:`transferable.transformers`) come to labels.
+
+    Parameters
+    ----------
+    transformer : transformer or None, default=None
+        One of :mod:`transferable.transformers`, a plain scikit-learn transformer such as PCA,
+        which is fitted on the rows of both domains, or a pipeline of such. It is given the class
+        codes of the source rows and -1 for target rows as its ``y``. None leaves rows as they
+        are, so that the estimator is trained on the source alone, without adaptation.
+    estimator : classifier or None, default=None
+        Trained on the adapted source rows; None means one nearest neighbour.
+
+    Attributes
+    ----------
+    transformer_ : transformer
+        The fitted copy of `transformer`.
+    estimator_ : classifier
+        The fitted copy of `estimator`; its classes are the positions of labels in `classes_`.
+    classes_ : ndarray of shape (n_classes,)
+        The labels of the source.
+    transduction_ : ndarray of shape (n_samples,)
+        The predicted label of every fitted row, in input order.
+
+    Notes
+    -----
+    New rows are taken for target rows. This matters for transformers that map each domain in its
+    own way: ``predict`` of a source row then differs from its entry in ``transduction_``, where
+    it was mapped as a source row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.decomposition import PCA
+    >>> from sklearn.svm import SVC
+    >>> from transferable.classifiers import AdaptedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> ys = np.repeat(["cat", "dog"], 20)
+    >>> Xs = rng.normal(size=(40, 5)) + 4 * (ys == "dog")[:, None]
+    >>> Xt = Xs + 0.5
+    >>> model = AdaptedClassifier(PCA(2), SVC()).adapt(Xs, ys, Xt)
+    >>> float(np.mean(model.predict(Xt) == ys))
+    1.0
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        "transformer": [HasMethods(["fit_transform", "transform"]), None],
+        "estimator": [HasMethods(["fit", "predict"]), None],
+    }
+
+    def __init__(self, transformer: Any = None, estimator: Any = None) -> None:
+        self.transformer = transformer
+        self.estimator = estimator
+
+    @property
+    def _accept_sparse(self) -> bool:  # type: ignore[override]
+        step = self._first_of("transformer_", "transformer", "estimator_", "estimator")
+        return bool(get_tags(step).input_tags.sparse)
+
+    def _first_of(self, *names: str) -> Any:
+        """The first of these attributes that is set; one nearest neighbour if none is."""
+        steps = (getattr(self, name, None) for name in names)
+        return next((step for step in steps if step is not None), KNeighborsClassifier(1))
+
+    def _fit_domains(self, domains: Domains) -> None:
+        transformer = self.transformer
+        self.transformer_ = FunctionTransformer() if transformer is None else clone(transformer)
+        self.estimator_ = clone(self._first_of("estimator"))
+        self.classes_ = domains.classes
+        codes = domains.with_target(np.full(domains.n_target, -1))
+        adapted = self.transformer_.fit_transform(domains.X, codes)
+        self.estimator_.fit(adapted[: domains.n_source], domains.y)
+        labels = self.classes_[self.estimator_.predict(adapted)]
+        self.transduction_ = domains.restore(labels)
+
+    def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
+        return np.asarray(self.estimator_.predict(self.transformer_.transform(rows)), dtype=np.intp)
+
+    @_if_estimator_has
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Probability of each class, if the estimator gives any.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            One column for each label of `classes_`.
+        """
+        adapted = self._adapt_rows(X)
+        return self.estimator_.predict_proba(adapted)
+
+    @_if_estimator_has
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Scores of the classes, if the estimator gives any.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows to score.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            As the estimator's own ``decision_function``.
+        """
+        adapted = self._adapt_rows(X)
+        return self.estimator_.decision_function(adapted)
+
+    def _adapt_rows(self, X: Any) -> Any:
+        rows = self._validate_rows(X)
+        return self.transformer_.transform(rows)

@@ -1,0 +1,313 @@
+"""TFDF and its closed-form start TFDF-V.
+
+Du, Zhang, Zhang, Yao, Lu and Wang, "Learning transferable and discriminative features for
+unsupervised domain adaptation".
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Literal
+
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from transferable.classifiers._base import RiskClassifier
+from transferable.classifiers._rounds import Rounds
+from transferable.classifiers._steps import adam, lbfgs_round, separate, solve
+from transferable.linalg.kernels import Kernel
+from transferable.terms.confusion import ConfusionForm
+
+__all__ = ["TFDF", "TFDFV"]
+
+_WEIGHT = Interval(Real, 0, None, closed="left")
+_ROUNDS = {"adam": 100, "closed_form": 10, "lbfgs": 10}
+
+
+class TFDFV(RiskClassifier):
+    """TFDF-V: a kernel classifier that aligns domains and respects neighbourhoods, in closed form.
+
+    Minimises ``||A(F - Y)||^2 + eta tr(b'Kb) + tr(F'(lambda V + rho L + delta H)F)`` over the
+    coefficients b of the scores F = Kb: squared error on the source, alignment of the domains'
+    means (and covariances) overall and class by class, smoothness along the neighbourhood graph.
+    The target's classes are pseudo-labels, renewed by each solution.
+
+    Parameters
+    ----------
+    ridge : float, default=0.1
+        eta, the weight of the squared norm of the classifier.
+    alignment : float, default=10
+        lambda, the weight of the discrepancy between the domains. 0 switches it off.
+    manifold : float or "auto", default="auto"
+        rho, the weight of the graph Laplacian. 0 switches it off. "auto" takes 1, the paper's
+        value, less a tenth for each point of accuracy by which the nearest neighbour labels
+        left-out source rows worse than the kernel classifier does, but at least 0.1.
+    variance : float, default=0.01
+        delta, the weight of the scores' variance. 0 switches it off.
+    second_order : float, default=0
+        gamma of MMCD, the weight of the covariances' discrepancy beside that of the means. It is
+        off by default: it gained nothing on the datasets of the paper.
+    balance : {"adaptive", "printed"} or float in [0, 1], default="adaptive"
+        mu: 0 aligns the domains as wholes, 1 class by class. Estimated from A-distances on held-out
+        rows, "adaptive" as in MEDA, "printed" as in the paper.
+    alignment_form : {"normalised", "printed"}, default="normalised"
+        How V is scaled. "normalised" counts the domains as wholes as much as all classes together
+        and divides by the Frobenius norm (the means) or the trace (the covariances), so that one
+        weight suits datasets of any size; "printed" does neither.
+    n_neighbors : int, default=8
+        p, neighbours of each row in the graph.
+    manifold_dim : "auto", int or None, default="auto"
+        Dimension of the subspaces that the geodesic flow (GFK) joins; None works on the rows as
+        they are. "auto" takes the smallest of 20, 40, 80 and None that keeps the accuracy on
+        left-out source rows within a point of the best.
+    kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
+        Kernel between feature rows, which have unit length.
+    gamma : float, default=0.5
+        Coefficient of the "rbf" and "poly" kernels.
+    degree : int, default=3
+        Degree of the "poly" kernel.
+    coef0 : float, default=1
+        Constant of the "poly" kernel.
+    max_iter : int, default=10
+        T, the most rounds of solving and relabelling. They end sooner if no label changes.
+    estimator : classifier, default=None
+        Gives the first pseudo-labels, trained on the source's features. None takes the model's own
+        source-only solution; the paper's choice is ``KNeighborsClassifier(1)``.
+    solver : {"closed_form", "lbfgs"}, default="closed_form"
+        "lbfgs" minimises the same objective without factoring anything: slower, less memory.
+    record_history : bool, default=True
+        Whether to keep ``history_``.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels of the source.
+    transduction_ : ndarray of shape (n_samples,)
+        The label of every fitted row, in input order.
+    n_iter_ : int
+        Rounds made.
+    balance_ : float
+        The balance of the last round.
+    manifold_ : float
+        The weight of the graph used.
+    manifold_dim_ : int or None
+        The dimension of the subspaces used, None without a flow.
+    temperature_ : float
+        The divisor of the scores in ``predict_proba``.
+    history_ : list of dict
+        For each round the objective, each of its terms, the balance and the share of pseudo-labels
+        that changed.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if they were given as strings.
+
+    See Also
+    --------
+    TFDF : Adds class confusion to this objective.
+    MEDA : The same with first-order alignment and its authors' settings.
+
+    References
+    ----------
+    Y. Du, R. Zhang, X. Zhang, Y. Yao, H. Lu and C. Wang, "Learning transferable and discriminative
+    features for unsupervised domain adaptation", Algorithm 1.
+
+    Examples
+    --------
+    >>> from transferable import TFDFV
+    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> task = load_printed_to_handwritten()
+    >>> model = TFDFV().adapt(task.Xs, task.ys, task.Xt)
+    >>> bool(model.score(task.Xt, task.yt) > 0.75)
+    True
+    """
+
+    _parameter_constraints = RiskClassifier._parameter_constraints | {
+        "variance": [_WEIGHT],
+        "manifold": [_WEIGHT, StrOptions({"auto"})],
+        "second_order": [_WEIGHT],
+        "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
+        "alignment_form": [StrOptions({"normalised", "printed"})],
+        "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
+        "solver": [StrOptions({"closed_form", "lbfgs"})],
+    }
+
+    def __init__(
+        self,
+        *,
+        ridge: float = 0.1,
+        alignment: float = 10.0,
+        manifold: float | Literal["auto"] = "auto",
+        variance: float = 0.01,
+        second_order: float = 0.0,
+        balance: Literal["adaptive", "printed"] | float = "adaptive",
+        alignment_form: Literal["normalised", "printed"] = "normalised",
+        n_neighbors: int = 8,
+        manifold_dim: Literal["auto"] | int | None = "auto",
+        kernel: Kernel = "rbf",
+        gamma: float = 0.5,
+        degree: int = 3,
+        coef0: float = 1.0,
+        max_iter: int = 10,
+        estimator: ClassifierMixin | None = None,
+        solver: str = "closed_form",
+        record_history: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        self.ridge = ridge
+        self.alignment = alignment
+        self.manifold = manifold
+        self.variance = variance
+        self.second_order = second_order
+        self.balance = balance
+        self.alignment_form = alignment_form
+        self.n_neighbors = n_neighbors
+        self.manifold_dim = manifold_dim
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.max_iter = max_iter
+        self.estimator = estimator
+        self.solver = solver
+        self.record_history = record_history
+        self.verbose = verbose
+
+    def _run(self, rounds: Rounds) -> None:
+        """Algorithm 1: solve and relabel, max_iter times or until nothing changes."""
+        exact = self.solver == "closed_form"
+        rounds.run(solve if exact else lbfgs_round, self.max_iter, until_settled=exact)
+
+
+class TFDF(TFDFV):
+    """TFDF: TFDF-V, then the same objective with class confusion.
+
+    Minimises the objective of :class:`TFDFV` plus ``xi ||B - I||^2``, where B compares the columns
+    of the scores: no row should score high for two classes at once. It starts from the solution of
+    TFDF-V, whose parameters are described there.
+
+    Parameters
+    ----------
+    ridge, alignment, manifold, variance, second_order
+        Weights, as in :class:`TFDFV`.
+    confusion : float, default=3
+        xi, the weight of class confusion. 0 switches it off and leaves TFDF-V.
+    confusion_form : {"normalised", "printed"}, default="normalised"
+        "normalised" takes B as cosines between the columns, "printed" as their inner products,
+        which also shrinks the scores; the two want weights of different size.
+    balance, alignment_form, n_neighbors, manifold_dim, kernel, gamma, degree, coef0, estimator
+        What is left, as in :class:`TFDFV`.
+    max_iter : int, default=10
+        Most rounds of the TFDF-V start.
+    confusion_iter : int or "auto", default="auto"
+        Rounds with class confusion; "auto" is the paper's 100 for "adam" and 10 otherwise.
+    solver : {"closed_form", "adam", "lbfgs"}, default="closed_form"
+        How a round with class confusion is made. "closed_form" bounds the term by a quadratic
+        around the last scores, one more linear solve; "adam" is one step of Algorithm 2 as printed;
+        "lbfgs" minimises the objective for the current pseudo-labels.
+    learning_rate : float, default=0.0005
+        alpha, the step of "adam".
+    record_history, verbose : bool
+        As in :class:`TFDFV`.
+
+    Attributes
+    ----------
+    classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
+        As in :class:`TFDFV`; rounds of both stages are counted and kept.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if they were given as strings.
+
+    See Also
+    --------
+    TFDFV : The start, without class confusion.
+
+    References
+    ----------
+    Y. Du, R. Zhang, X. Zhang, Y. Yao, H. Lu and C. Wang, "Learning transferable and discriminative
+    features for unsupervised domain adaptation", Algorithm 2.
+
+    Examples
+    --------
+    >>> from transferable import TFDF
+    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> task = load_printed_to_handwritten()
+    >>> model = TFDF().adapt(task.Xs, task.ys, task.Xt)
+    >>> bool(model.score(task.Xt, task.yt) > 0.75)
+    True
+    """
+
+    _parameter_constraints = TFDFV._parameter_constraints | {
+        "confusion": [_WEIGHT],
+        "confusion_form": [StrOptions({"normalised", "printed"})],
+        "confusion_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "solver": [StrOptions({"adam", "closed_form", "lbfgs"})],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        *,
+        ridge: float = 0.1,
+        alignment: float = 10.0,
+        manifold: float | Literal["auto"] = "auto",
+        variance: float = 0.01,
+        confusion: float = 3.0,
+        confusion_form: ConfusionForm = "normalised",
+        second_order: float = 0.0,
+        balance: Literal["adaptive", "printed"] | float = "adaptive",
+        alignment_form: Literal["normalised", "printed"] = "normalised",
+        n_neighbors: int = 8,
+        manifold_dim: Literal["auto"] | int | None = "auto",
+        kernel: Kernel = "rbf",
+        gamma: float = 0.5,
+        degree: int = 3,
+        coef0: float = 1.0,
+        max_iter: int = 10,
+        confusion_iter: int | Literal["auto"] = "auto",
+        estimator: ClassifierMixin | None = None,
+        solver: str = "closed_form",
+        learning_rate: float = 0.0005,
+        record_history: bool = True,
+        verbose: bool = False,
+    ) -> None:
+        super().__init__(
+            ridge=ridge,
+            alignment=alignment,
+            manifold=manifold,
+            variance=variance,
+            second_order=second_order,
+            balance=balance,
+            alignment_form=alignment_form,
+            n_neighbors=n_neighbors,
+            manifold_dim=manifold_dim,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            max_iter=max_iter,
+            estimator=estimator,
+            solver=solver,
+            record_history=record_history,
+            verbose=verbose,
+        )
+        self.confusion = confusion
+        self.confusion_form = confusion_form
+        self.confusion_iter = confusion_iter
+        self.learning_rate = learning_rate
+
+    def _run(self, rounds: Rounds) -> None:
+        """Algorithm 1 for the start, then rounds with class confusion."""
+        rounds.run(solve, self.max_iter)
+        if self.confusion == 0:
+            return
+        steps = {
+            "adam": adam(self.learning_rate),
+            "closed_form": separate,
+            "lbfgs": lbfgs_round,
+        }
+        count = _ROUNDS[self.solver] if self.confusion_iter == "auto" else self.confusion_iter
+        rounds.run(steps[self.solver], count, until_settled=False)

@@ -1,0 +1,212 @@
+"""The engine against the paper's equations, transcribed in benchmarks/literal.py."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from sklearn.neighbors import KNeighborsClassifier
+
+from literal import Literal, Settings
+from problems import small_problem
+from transferable import ARTL, MEDA, TFDF, TFDFV
+from transferable.classifiers._rounds import Rounds
+from transferable.domains import Domains
+
+FORMS = ("printed", "normalised")
+PAIRS = list(product(FORMS, FORMS))
+WEIGHTS = {"ridge": 0.1, "alignment": 10.0, "manifold": 1.0, "variance": 0.05}
+SHARED = WEIGHTS | {
+    "second_order": 0.5,
+    "balance": 0.4,
+    "n_neighbors": 5,
+    "manifold_dim": 3,
+    "max_iter": 4,
+}
+CONFUSED = {"confusion": 0.2, "confusion_iter": 6, "learning_rate": 0.01}
+NEAREST = KNeighborsClassifier(1)
+
+
+def canonical(**shape):
+    """A problem whose rows are in the library's own order, so that halves of rows agree too."""
+    p = small_problem(**shape)
+    domains = Domains.from_stacked(p.X, np.r_[p.ys, np.full(len(p.yt), -1)])
+    return domains.Xs, domains.y, domains.Xt
+
+
+def transcribed(problem, **settings):
+    return Literal(*problem, Settings(**settings)).tfdf_v()
+
+
+def assert_agree(model, reference, rtol=1e-6):
+    """Same labels, scores to rtol of the largest."""
+    expected = reference.scores()
+    F = model._scores(np.vstack([model._validate_rows(X) for X in (reference.Xs, reference.Xt)]))
+    np.testing.assert_array_equal(model.transduction_, expected.argmax(axis=1))
+    np.testing.assert_allclose(F, expected, atol=rtol * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("second_order", [0.0, 0.5])
+@pytest.mark.parametrize("manifold_dim", [None, 3])
+def test_tfdfv(n_classes, form, second_order, manifold_dim):
+    settings = SHARED | {
+        "alignment_form": form,
+        "second_order": second_order,
+        "manifold_dim": manifold_dim,
+    }
+    for seed in range(3):
+        problem = canonical(seed=seed, n_classes=n_classes)
+        model = TFDFV(**settings, estimator=NEAREST).adapt(*problem)
+        assert_agree(model, transcribed(problem, **settings))
+
+
+@pytest.mark.parametrize("solver", ["adam", "closed_form"])
+@pytest.mark.parametrize(("alignment_form", "confusion_form"), PAIRS)
+def test_tfdf(solver, alignment_form, confusion_form):
+    settings = SHARED | CONFUSED | {"solver": solver}
+    settings |= {"alignment_form": alignment_form, "confusion_form": confusion_form}
+    for seed in range(3):
+        problem = canonical(seed=seed)
+        model = TFDF(**settings, estimator=NEAREST).adapt(*problem)
+        reference = transcribed(problem, **settings).tfdf()
+        assert_agree(model, reference)
+        objectives = [entry["objective"] for entry in model.history_]
+        assert objectives[-6:] == pytest.approx(reference.history[-6:], rel=1e-8)
+
+
+@pytest.mark.parametrize(("alignment_form", "confusion_form"), PAIRS)
+def test_tfdf_by_lbfgs(alignment_form, confusion_form):
+    """A line search magnifies rounding errors: objectives are compared more closely than scores."""
+    settings = SHARED | CONFUSED | {"solver": "lbfgs", "confusion_iter": 2}
+    settings |= {"alignment_form": alignment_form, "confusion_form": confusion_form}
+    problem = canonical(seed=1)
+    model = TFDF(**settings, estimator=NEAREST).adapt(*problem)
+    reference = transcribed(problem, **settings).tfdf()
+    assert_agree(model, reference, rtol=1e-2)
+    assert model.history_[-1]["objective"] == pytest.approx(reference.history[-1], rel=1e-3)
+
+
+def test_tfdfv_by_lbfgs_approaches_the_closed_form():
+    """It minimises the same objective: it ends little above the closed form's and never below."""
+    problem = canonical(seed=2)
+    settings = SHARED | {"estimator": NEAREST, "max_iter": 30}
+    exact = TFDFV(**settings).adapt(*problem)
+    descended = TFDFV(**settings, solver="lbfgs").adapt(*problem)
+    np.testing.assert_array_equal(descended.transduction_, exact.transduction_)
+    low, high = (model.history_[-1]["objective"] for model in (exact, descended))
+    assert low - 1e-9 <= high <= 1.02 * low
+
+
+@pytest.mark.parametrize("rule", ["adaptive", "printed"])
+def test_estimated_balance(rule):
+    settings = SHARED | {"balance": rule, "manifold_dim": None}
+    problem = canonical(seed=3, n_source=40, n_target=30)
+    model = TFDFV(**settings, alignment_form="printed", estimator=NEAREST).adapt(*problem)
+    assert_agree(model, transcribed(problem, **settings))
+    assert 0.0 <= model.balance_ <= 1.0
+
+
+@pytest.mark.parametrize("manifold_dim", [None, 3])
+def test_meda_is_the_normalised_first_order_with_self_loops(manifold_dim):
+    shared = {"ridge": 0.1, "alignment": 10.0, "manifold": 1.0, "balance": 0.3, "n_neighbors": 5}
+    problem = canonical(seed=4)
+    model = MEDA(**shared, manifold_dim=manifold_dim, max_iter=4).adapt(*problem)
+    settings = shared | {"variance": 0.0, "second_order": 0.0, "alignment_form": "normalised"}
+    settings |= {"manifold_dim": manifold_dim, "max_iter": 4, "self_loops": True}
+    assert_agree(model, transcribed(problem, **settings))
+
+
+def test_artl_is_meda_without_flow_at_equal_balance():
+    for seed in range(3):
+        problem = canonical(seed=seed)
+        artl = ARTL(n_neighbors=5).adapt(*problem)
+        meda = MEDA(n_neighbors=5, manifold_dim=None, balance=0.5).adapt(*problem)
+        rows = np.vstack([problem[0], problem[2]])
+        np.testing.assert_array_equal(artl.decision_function(rows), meda.decision_function(rows))
+        settings = {"variance": 0.0, "second_order": 0.0, "alignment_form": "normalised"}
+        assert_agree(artl, transcribed(problem, **settings, n_neighbors=5, self_loops=True))
+
+
+def test_start_from_the_source_alone():
+    settings = SHARED | {"max_iter": 1, "alignment_form": "printed"}
+    problem = canonical(seed=5, shift=2.0)
+    model = TFDFV(**settings).adapt(*problem)
+    assert_agree(model, transcribed(problem, **settings, start="source"))
+
+
+def test_a_class_without_pseudo_labels():
+    """The target holds two of four classes; the two others cannot be aligned, and are not."""
+    Xs, ys, Xt = canonical(seed=6, n_classes=4, n_target=24)
+    nearest = NEAREST.fit(Xs, ys).predict(Xt)
+    Xt = Xt[np.isin(nearest, [0, 1])]
+    for form in FORMS:
+        settings = SHARED | {"alignment_form": form, "manifold_dim": None}
+        model = TFDFV(**settings, estimator=NEAREST).adapt(Xs, ys, Xt)
+        assert set(model.transduction_[len(ys) :]) < {0, 1, 2, 3}
+        assert_agree(model, transcribed((Xs, ys, Xt), **settings))
+
+
+@pytest.mark.parametrize("name", ["poly", "linear", "callable"])
+def test_other_kernels(name):
+    functions = {
+        "poly": lambda A, B: (0.5 * A @ B.T + 1.0) ** 3,
+        "linear": lambda A, B: A @ B.T,
+        "callable": lambda A, B: np.exp(-np.abs(A[:, None] - B[None]).sum(axis=2)),
+    }
+    kernel = functions[name] if name == "callable" else name
+    problem, settings = canonical(seed=7), SHARED | {"manifold_dim": None}
+    model = TFDFV(**settings, kernel=kernel, alignment_form="printed", estimator=NEAREST)
+    reference = Literal(*problem, Settings(**settings), kernel=functions[name]).tfdf_v()
+    assert_agree(model.adapt(*problem), reference)
+
+
+@pytest.mark.parametrize(("alignment_form", "confusion_form"), PAIRS)
+def test_gradient_of_the_whole_objective(alignment_form, confusion_form):
+    """K (2 slope + confusion's slope) against central differences in random directions."""
+    spec = TFDF(**(SHARED | CONFUSED), alignment_form=alignment_form, confusion_form=confusion_form)
+    problem, rounds = risk_problem(spec)
+    rng = np.random.default_rng(0)
+    beta = rng.normal(size=problem.Y.shape) / 10
+
+    def value(b):
+        return sum(problem.objective(b, problem.K @ b, rounds.alignment)[0].values())
+
+    F = problem.K @ beta
+    _, slope = problem.objective(beta, F, rounds.alignment)
+    gradient = problem.K @ (2 * slope + problem.confusion.gradient(F))
+    for _ in range(10):
+        direction = rng.normal(size=beta.shape)
+        numeric = (value(beta + 1e-5 * direction) - value(beta - 1e-5 * direction)) / 2e-5
+        assert np.vdot(gradient, direction) == pytest.approx(numeric, rel=1e-5)
+
+
+def test_printed_confusion_in_closed_form_ends_where_the_gradient_vanishes():
+    settings = SHARED | CONFUSED | {"confusion_form": "printed", "confusion_iter": 300}
+    problem = canonical(seed=9)
+    model = TFDF(**settings, solver="closed_form", alignment_form="printed").adapt(*problem)
+    reference = Literal(*problem, Settings(**settings))
+    reference.labels = model.transduction_
+    assert model.history_[-1]["changed"] == 0
+    gradient = reference.gradient(model._beta, reference.mmcd(), factor=4.0)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-8)
+
+
+@pytest.mark.parametrize("second_order", [0.0, 0.5])
+def test_the_closed_form_is_where_the_gradient_vanishes(second_order):
+    problem, rounds = risk_problem(TFDFV(**(SHARED | {"second_order": second_order})))
+    beta = problem.solve(rounds.alignment)
+    _, slope = problem.objective(beta, problem.K @ beta, rounds.alignment)
+    np.testing.assert_allclose(problem.K @ slope, 0.0, atol=1e-9)
+
+
+def risk_problem(spec):
+    """The engine's problem for an estimator's settings, with the start of its rounds."""
+    from transferable.classifiers._embedding import ManifoldFeatures
+    from transferable.classifiers._risk import RiskProblem
+
+    p = small_problem(seed=8)
+    domains = Domains.from_stacked(p.X, np.r_[p.ys, np.full(len(p.yt), -1)])
+    Z = ManifoldFeatures.fit(domains, 3).transform(domains.X)
+    problem = RiskProblem(spec, domains, Z, spec._kernel(Z, Z))
+    return problem, Rounds(problem, p.yt)

@@ -1,0 +1,105 @@
+"""Rounds of solve and relabel: what they record, when they end, what they show."""
+
+import io
+
+import numpy as np
+import pytest
+import rich
+from sklearn.base import clone
+
+from problems import small_problem
+from transferable import TFDF, TFDFV
+
+P = small_problem(seed=1)
+NAMES = {
+    "source",
+    "ridge",
+    "means",
+    "covariances",
+    "manifold",
+    "variance",
+    "confusion",
+    "objective",
+    "balance",
+    "changed",
+}
+
+
+def adapt(estimator):
+    return estimator.adapt(P.Xs, P.ys, P.Xt)
+
+
+def test_history_names_every_term_and_adds_up(estimator):
+    model = adapt(estimator)
+    assert len(model.history_) == model.n_iter_
+    for entry in model.history_:
+        assert set(entry) <= NAMES
+        terms = sum(v for k, v in entry.items() if k not in {"objective", "balance", "changed"})
+        assert entry["objective"] == pytest.approx(terms)
+        assert all(entry[name] >= -1e-9 for name in entry)
+        assert 0 <= entry["balance"] <= 1
+        assert 0 <= entry["changed"] <= 1
+    assert model.balance_ == model.history_[-1]["balance"]
+
+
+def test_history_holds_the_terms_that_are_switched_on():
+    everything = adapt(TFDF(second_order=0.1)).history_[-1]
+    assert set(everything) == NAMES
+    plain = adapt(TFDFV(manifold=0, variance=0, second_order=0)).history_[-1]
+    assert set(plain) == NAMES - {"manifold", "variance", "covariances", "confusion"}
+
+
+def test_history_can_be_left_out(method):
+    with_history = adapt(clone(method))
+    without = adapt(method.set_params(record_history=False))
+    assert not hasattr(without, "history_")
+    np.testing.assert_array_equal(
+        with_history.decision_function(P.X), without.decision_function(P.X)
+    )
+
+
+@pytest.mark.parametrize("second_order", [0.0, 0.1])
+def test_rounds_end_once_no_label_changes(second_order):
+    """More rounds would be equal: letting them run on changes nothing."""
+    short = adapt(TFDFV(max_iter=50, second_order=second_order))
+    assert short.n_iter_ < 50
+    assert short.history_[-1]["changed"] == 0
+    long = adapt(TFDFV(max_iter=500, second_order=second_order))
+    assert long.n_iter_ == short.n_iter_
+
+
+def test_max_iter_is_the_most():
+    assert adapt(TFDFV(max_iter=1)).n_iter_ == 1
+    model = adapt(TFDF(max_iter=1, confusion_iter=3))
+    assert model.n_iter_ == 4
+    assert ["confusion" in entry for entry in model.history_[1:]] == [True] * 3
+
+
+@pytest.mark.parametrize("form", ["printed", "normalised"])
+@pytest.mark.parametrize("solver", ["closed_form", "lbfgs"])
+def test_class_confusion_lowers_the_objective_that_has_it(form, solver):
+    settings = {"confusion": 0.2, "confusion_form": form, "solver": solver, "balance": 0.5}
+    history = adapt(TFDF(**settings, confusion_iter=10)).history_
+    settled = [entry for entry in history if "confusion" in entry and entry["changed"] == 0]
+    assert settled[-1]["objective"] <= history[0]["objective"]
+
+
+@pytest.fixture
+def terminal():
+    """What rich shows on a terminal."""
+    shown = io.StringIO()
+    rich.reconfigure(file=shown, force_terminal=True)
+    yield shown
+    rich.reconfigure()
+
+
+def test_a_progress_bar_is_shown_when_asked_for(method, terminal):
+    adapt(method.set_params(verbose=True))
+    assert "adapting" in terminal.getvalue()
+
+
+def test_nothing_is_shown_otherwise(method, terminal, capfd, caplog):
+    adapt(method)
+    assert terminal.getvalue() == ""
+    assert capfd.readouterr() == ("", "")
+    assert caplog.records == []

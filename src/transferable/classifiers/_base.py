@@ -17,7 +17,7 @@ from transferable.classifiers._risk import RiskProblem
 from transferable.classifiers._rounds import Rounds
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.classifiers._steps import solve
-from transferable.classifiers._temperature import left_out_scores, temperature
+from transferable.classifiers._temperature import cautious_temperature
 from transferable.domains import Domains
 from transferable.linalg.kernels import KERNELS, Kernel, kernel_matrix
 from transferable.terms.base import Matrix
@@ -77,8 +77,10 @@ class RiskClassifier(ScoreClassifier):
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes: softmax of the scores over a fitted temperature.
 
-        The temperature is the one most likely for left-out source rows. It does not know how much
-        worse the scores are on the target: expect confidence to exceed accuracy there.
+        Two temperatures are fitted by maximum likelihood, one to left-out source rows and one to
+        the target rows with the labels the fit began with; the higher, more cautious one is
+        used. Neither knows the target's labels: where domains differ much, expect confidence to
+        exceed accuracy.
 
         Parameters
         ----------
@@ -120,8 +122,7 @@ class RiskClassifier(ScoreClassifier):
         rounds = Rounds(problem, self._first_codes(problem, Z))
         self._run(rounds)
 
-        scores = left_out_scores(problem, rounds.alignment, rounds.scores)
-        self.temperature_ = temperature(scores, domains.y[: len(scores)])
+        self.temperature_ = cautious_temperature(rounds)
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[rounds.scores.argmax(axis=1)])
         self.n_iter_ = rounds.n_iter

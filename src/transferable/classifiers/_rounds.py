@@ -22,8 +22,8 @@ class Rounds:
     ----------
     beta, scores : ndarray of shape (n, n_classes)
         Coefficients and F = K beta; zero until a round has been made.
-    target : ndarray of shape (n_target,)
-        Pseudo-labels.
+    first, target : ndarray of shape (n_target,)
+        The pseudo-labels the rounds began with, and the present ones.
     alignment : Alignment
         lambda V that the last round used.
     history : list of dict
@@ -35,7 +35,7 @@ class Rounds:
         self.problem = problem
         self.beta = np.zeros_like(problem.Y)
         self.scores = self.beta
-        self.target = target
+        self.first = self.target = target
         self.alignment: Alignment = problem.alignment(target)
         self.history: list[dict[str, float]] = []
         self.n_iter = 0

@@ -3,6 +3,9 @@
 Scores of fitted source rows are too good to learn from: each row helped to fit its own. The
 linear system tells how much. With h_i the weight of row i's own label in its score, the score the
 row would have had if it had been left out is (F_i - h_i Y_i) / (1 - h_i), exactly.
+
+Left-out source rows tell nothing of the target, though, and may be separated without error. How
+far the target's scores can be trusted shows in how many of its first labels they overturned.
 """
 
 from __future__ import annotations
@@ -13,12 +16,23 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from transferable.classifiers._risk import Alignment, RiskProblem
+from transferable.classifiers._rounds import Rounds
 from transferable.terms.base import Matrix
 
-__all__ = ["left_out_scores", "temperature"]
+__all__ = ["cautious_temperature", "left_out_scores", "temperature"]
 
 _ROWS = 256  # source rows that are left out in turn; their order is random already
 _BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
+
+
+def cautious_temperature(rounds: Rounds) -> float:
+    """The higher of the temperatures of left-out source rows and of target rows as first labelled."""
+    domains = rounds.problem.domains
+    left_out = left_out_scores(rounds.problem, rounds.alignment, rounds.scores)
+    source = temperature(left_out, domains.y[: len(left_out)])
+    if domains.n_target == 0:
+        return source
+    return max(source, temperature(rounds.scores[domains.n_source :], rounds.first))
 
 
 def left_out_scores(problem: RiskProblem, alignment: Alignment, F: Matrix) -> Matrix:

@@ -14,7 +14,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 
-from transferable.base import AdaptiveClassifier
+from transferable.base import AdaptiveClassifier, DomainAdapter
 from transferable.domains import Domains
 
 __all__ = ["AdaptedClassifier"]
@@ -43,7 +43,8 @@ class AdaptedClassifier(AdaptiveClassifier):
         codes of the source rows and -1 for target rows as its ``y``. None leaves rows as they
         are, so that the estimator is trained on the source alone, without adaptation.
     estimator : classifier or None, default=None
-        Trained on the adapted source rows; None means one nearest neighbour.
+        Trained on the adapted source rows; None means one nearest neighbour. A classifier of this
+        library adapts once more, and gets the adapted target rows as well.
 
     Attributes
     ----------
@@ -103,7 +104,10 @@ class AdaptedClassifier(AdaptiveClassifier):
         self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
         adapted = self.transformer_.fit_transform(domains.X, codes)
-        self.estimator_.fit(adapted[: domains.n_source], domains.y)
+        if isinstance(self.estimator_, DomainAdapter):
+            self.estimator_.fit(adapted, codes)
+        else:
+            self.estimator_.fit(adapted[: domains.n_source], domains.y)
         labels = self.classes_[self.estimator_.predict(adapted)]
         self.transduction_ = domains.restore(labels)
 

@@ -1,0 +1,29 @@
+"""Methods that learn a feature space which both domains share."""
+
+from transferable.transformers.bda import BDA
+from transferable.transformers.coral import CORAL
+from transferable.transformers.gfk import GFK
+from transferable.transformers.jda import JDA
+from transferable.transformers.jgsa import JGSA
+from transferable.transformers.lpjt import LPJT
+from transferable.transformers.mcda import McDA
+from transferable.transformers.per_domain_scaler import PerDomainScaler
+from transferable.transformers.sca import SCA
+from transferable.transformers.subspace_alignment import SubspaceAlignment
+from transferable.transformers.tca import TCA
+from transferable.transformers.tjm import TJM
+
+__all__ = [
+    "BDA",
+    "CORAL",
+    "GFK",
+    "JDA",
+    "JGSA",
+    "LPJT",
+    "SCA",
+    "TCA",
+    "TJM",
+    "McDA",
+    "PerDomainScaler",
+    "SubspaceAlignment",
+]

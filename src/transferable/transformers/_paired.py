@@ -1,0 +1,36 @@
+"""Methods with a map for each domain: coefficients of the source's over those of the target's."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.domains import Domains
+from transferable.linalg.eigen import Matrix
+from transferable.transformers._features import Features
+from transferable.transformers._pseudo_labels import PseudoLabelTransformer
+from transferable.transformers._spectral import Solution
+
+__all__ = ["PairedMapsTransformer"]
+
+
+class PairedMapsTransformer(PseudoLabelTransformer):
+    """Base of JGSA and LPJT.
+
+    The first pseudo-labels come from the rows as they are, so a solver always receives some.
+    """
+
+    _needs_factor = True
+    _starts_from_rows = True
+
+    def _learn(self, domains: Domains, features: Features) -> Solution:
+        values, W = super()._learn(domains, features)
+        if domains.n_target == 0:  # rows of one domain have one map
+            W[features.rank :] = W[: features.rank]
+        return values, W
+
+    def _project(self, Phi: Matrix, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
+        of_source, of_target = np.split(W, 2)
+        Z = Phi @ of_target
+        Z[source] = Phi[source] @ of_source
+        return Z

@@ -1,0 +1,106 @@
+"""Methods that compare classes: the target's labels are guessed, used, and guessed again."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import ClassifierMixin, clone
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils._param_validation import HasMethods
+
+from transferable._trace import emit
+from transferable.domains import Domains
+from transferable.linalg.eigen import Matrix
+from transferable.linalg.kernels import Kernel
+from transferable.transformers._features import Features
+from transferable.transformers._spectral import (
+    COUNT,
+    Codes,
+    Solution,
+    Solver,
+    SpectralTransformer,
+)
+
+__all__ = ["PseudoLabelTransformer"]
+
+
+class PseudoLabelTransformer(SpectralTransformer):
+    """Base of the methods that relabel the target with a classifier and solve again."""
+
+    # Whether the first pseudo-labels come from the rows as they are; otherwise there are none yet.
+    _starts_from_rows: ClassVar[bool] = False
+    # Whether a round depends on nothing but labels, so that the same labels end the rounds.
+    _settles: ClassVar[bool] = True
+
+    _parameter_constraints = {  # noqa: RUF012
+        **SpectralTransformer._parameter_constraints,
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "max_iter": [COUNT],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Kernel = "primal",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        regularization: float = 0.1,
+        scaling: str = "unit",
+        normalize: bool = False,
+        estimator: ClassifierMixin | None = None,
+        max_iter: int = 10,
+    ) -> None:
+        super().__init__(
+            n_components,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            regularization=regularization,
+            scaling=scaling,
+            normalize=normalize,
+        )
+        self.estimator = estimator
+        self.max_iter = max_iter
+
+    def _learn(self, domains: Domains, features: Features) -> Solution:
+        solve = self._solver(domains, features)
+        source = np.arange(len(domains.order)) < domains.n_source
+        codes = self._first_codes(domains)
+        self.n_iter_ = 0
+        for _ in range(self.max_iter):
+            self.n_iter_ += 1
+            values, W = self._scaled(*solve(codes, self._wanted))
+            Z = self._embed(features.Phi, W, source)
+            renewed = self._relabel(domains, Z)
+            emit(domains.with_target(renewed), Z)
+            if self._settles and codes is not None and np.array_equal(codes, renewed):
+                break
+            codes = renewed
+        self.transduction_ = domains.restore(domains.classes[domains.with_target(renewed)])
+        return values, W
+
+    @abstractmethod
+    def _solver(self, domains: Domains, features: Features) -> Solver:
+        """Prepare what pseudo-labels do not change; return what solves the rest."""
+
+    def _first_codes(self, domains: Domains) -> Codes | None:
+        """Pseudo-labels before the first solve; without any it compares whole domains."""
+        if self._starts_from_rows or domains.n_target == 0:
+            return self._relabel(domains, domains.X)
+        return None
+
+    def _relabel(self, domains: Domains, Z: Matrix) -> Codes:
+        """Labels of the target rows by a classifier trained on the embedded source rows."""
+        if domains.n_target == 0:
+            return np.empty(0, dtype=np.intp)
+        base = KNeighborsClassifier(1) if self.estimator is None else clone(self.estimator)
+        fitted = self._fit_estimator(base, Z[: domains.n_source], domains.y)
+        return np.asarray(fitted.predict(Z[domains.n_source :]), dtype=np.intp)
+
+    def _fit_estimator(self, estimator: Any, Z: Matrix, y: Codes) -> Any:
+        return estimator.fit(Z, y)

@@ -1,0 +1,41 @@
+"""What the methods that compare the domains' principal subspaces share."""
+
+from __future__ import annotations
+
+from numbers import Integral
+
+from sklearn.utils._param_validation import Interval
+
+from transferable.base import AdaptiveTransformer
+from transferable.domains import Domains
+from transferable.linalg.eigen import Matrix
+from transferable.linalg.grassmann import principal_bases
+from transferable.transformers._components import warn_if_reduced
+
+__all__ = ["SubspaceTransformer"]
+
+_DEFAULT_COMPONENTS = 20
+
+
+class SubspaceTransformer(AdaptiveTransformer):
+    """Base of GFK and subspace alignment: a principal basis of each domain."""
+
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "n_components": [Interval(Integral, 1, None, closed="left"), None],
+    }
+
+    def __init__(self, n_components: int | None = None) -> None:
+        self.n_components = n_components
+
+    def _bases(self, domains: Domains) -> tuple[Matrix, Matrix]:
+        """Bases of source and target; without a target, twice the source's."""
+        Xt = domains.Xt if domains.n_target else domains.Xs
+        wanted = _DEFAULT_COMPONENTS if self.n_components is None else self.n_components
+        Ps, Pt = principal_bases(domains.Xs, Xt, wanted)
+        if Ps.shape[1] == 0:
+            raise ValueError(
+                f"{type(self).__name__} needs rows that vary in both domains; the "
+                f"{domains.n_source} source rows or the {domains.n_target} target rows do not."
+            )
+        warn_if_reduced(self.n_components, Ps.shape[1])
+        return Ps, Pt

@@ -1,0 +1,141 @@
+"""Balanced distribution adaptation, plain and class-weighted."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+from sklearn.base import ClassifierMixin
+from sklearn.utils._param_validation import Interval
+
+from transferable.domains import Domains
+from transferable.linalg.kernels import Kernel
+from transferable.transformers._features import Features
+from transferable.transformers._pseudo_labels import PseudoLabelTransformer
+from transferable.transformers._spectral import (
+    Solver,
+    aligning_solver,
+    mean_discrepancy,
+)
+
+__all__ = ["BDA"]
+
+
+class BDA(PseudoLabelTransformer):
+    """Balanced distribution adaptation: JDA with a weight between domains and classes.
+
+        min tr(W'K M K W) + lambda ||W||^2   subject to   W'K H K W = I
+
+    with M = (1 - mu) C M_0 + mu sum_c M_c, divided by its Frobenius norm. At mu = 0.5 it is JDA, at
+    mu = 0 TCA. Its class-weighted form (W-BDA) weights each class's mean by the root of the share
+    that the class has in its domain, for domains whose classes differ in frequency.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
+        that is too large is reduced with a warning.
+    balance : float, default=0.5
+        mu: 0 compares the domains as wholes only, 1 class by class only.
+    class_weighted : bool, default=False
+        Whether classes are weighted by their shares, from labels and pseudo-labels.
+    kernel : {"primal", "linear", "rbf", "poly"} or callable, default="primal"
+        "primal" learns a linear map of the features. The others learn an expansion over the fitted
+        rows in that kernel; a callable receives two tables and returns their kernel matrix.
+    gamma : float or "scale", default="scale"
+        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=1.0
+        Constant of "poly".
+    regularization : float, default=0.1
+        lambda: penalty on ||W||^2, relative to the mean squared length of the rows (of their kernel
+        features), so that it means the same in any unit.
+    scaling : {"unit", "constraint"}, default="unit"
+        "unit" gives each column of W the length 1, as published results need; "constraint" scales
+        it so that W'K H K W = I, as the objective is printed.
+    normalize : bool, default=False
+        Bring embedded rows to unit length. Helps nearest neighbours on histograms and deep
+        features.
+    estimator : classifier or None, default=None
+        Labels the target in the embedded space, trained on the embedded source; None is one nearest
+        neighbour.
+    max_iter : int, default=10
+        Most rounds of solving and relabelling; fewer if labels settle.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ratio of the two sides of the objective for each component, largest first.
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of the source rows and last pseudo-labels of the target rows, in input order.
+    n_iter_ : int
+        Rounds that were run.
+
+    Notes
+    -----
+    Published: mu searched over a grid with target labels, otherwise as JDA. Ours leaves it at 0.5:
+    no unlabelled data tells a better one.
+
+    References
+    ----------
+    .. [1] J. Wang, Y. Chen, S. Hao, W. Feng, Z. Shen (2017). Balanced distribution adaptation for
+       transfer learning. ICDM.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable.transformers import BDA
+    >>> rng = np.random.default_rng(0)
+    >>> ys = np.repeat([0, 1], 20)
+    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
+    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
+    >>> model = BDA(n_components=2, balance=0.7).adapt(Xs, ys, Xt)
+    >>> model.transform(Xt).shape
+    (30, 2)
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        **PseudoLabelTransformer._parameter_constraints,
+        "balance": [Interval(Real, 0, 1, closed="both")],
+        "class_weighted": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        balance: float = 0.5,
+        class_weighted: bool = False,
+        kernel: Kernel = "primal",
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        regularization: float = 0.1,
+        scaling: str = "unit",
+        normalize: bool = False,
+        estimator: ClassifierMixin | None = None,
+        max_iter: int = 10,
+    ) -> None:
+        super().__init__(
+            n_components,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            regularization=regularization,
+            scaling=scaling,
+            normalize=normalize,
+            estimator=estimator,
+            max_iter=max_iter,
+        )
+        self.balance = balance
+        self.class_weighted = class_weighted
+
+    def _solver(self, domains: Domains, features: Features) -> Solver:
+        return aligning_solver(
+            features,
+            self.regularization * features.scale,
+            lambda codes: mean_discrepancy(
+                domains, codes, balance=self.balance, class_weighted=self.class_weighted
+            ),
+        )

@@ -1,0 +1,121 @@
+"""The settings with which methods enter the experiments, read from ``settings.toml``."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.decomposition import PCA
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import Normalizer
+from sklearn.svm import SVC
+
+from transferable import classifiers, transformers
+from transferable.classifiers import AdaptedClassifier
+
+__all__ = ["build", "datasets", "methods"]
+
+_KEYS = {"estimator", "parameters", "unit_rows", "classifier"}
+
+
+@cache
+def _tables() -> dict[str, dict[str, dict[str, Any]]]:
+    return tomllib.loads(files(__package__).joinpath("settings.toml").read_text(encoding="utf-8"))
+
+
+def datasets() -> list[str]:
+    """Names of the datasets, in the order of the file."""
+    return list(_tables())
+
+
+def methods(dataset: str) -> list[str]:
+    """Names of the methods that have a setting for a dataset, in the order of the file.
+
+    Parameters
+    ----------
+    dataset : str
+        One of :func:`datasets`.
+
+    Returns
+    -------
+    list of str
+        Names such as "TCA".
+
+    Examples
+    --------
+    >>> from transferable.experiments.settings import methods
+    >>> methods("surf")[:3]
+    ['1NN', 'SVM', 'PCA']
+    """
+    return list(_choose(_tables(), dataset, "dataset"))
+
+
+def build(dataset: str, method: str) -> BaseEstimator:
+    """Estimator of a method with its setting for a dataset, not fitted.
+
+    Parameters
+    ----------
+    dataset : str
+        One of :func:`datasets`.
+    method : str
+        One of ``methods(dataset)``.
+
+    Returns
+    -------
+    estimator : object
+        A classifier with ``fit``, ``adapt``, ``predict`` and ``transduction_``.
+
+    Examples
+    --------
+    >>> from transferable.experiments.settings import build
+    >>> build("surf", "GFK")
+    AdaptedClassifier(estimator=KNeighborsClassifier(n_neighbors=1),
+                      transformer=GFK(n_components=20))
+    """
+    setting = _choose(_choose(_tables(), dataset, "dataset"), method, f"method on {dataset}")
+    unknown = set(setting) - _KEYS
+    if unknown:
+        raise ValueError(
+            f"settings.toml gives {sorted(unknown)} for {method} on {dataset}; the keys are "
+            f"{sorted(_KEYS)}."
+        )
+    steps: list[Any] = [Normalizer()] if setting.get("unit_rows", False) else []
+    if "estimator" in setting:
+        estimator = _estimator(setting["estimator"], setting.get("parameters", {}))
+        if hasattr(estimator, "predict"):
+            if steps:
+                raise ValueError(f"{method} on {dataset}: unit_rows is for transformers only.")
+            return estimator
+        steps.append(estimator)
+    transformer = steps[0] if len(steps) == 1 else make_pipeline(*steps) if steps else None
+    return AdaptedClassifier(transformer, _classifier(setting.get("classifier", "1NN")))
+
+
+def _choose(table: dict[str, Any], name: str, kind: str) -> Any:
+    if name not in table:
+        raise ValueError(f"{name!r} is no {kind}; choose from {', '.join(table)}.")
+    return table[name]
+
+
+def _estimator(name: str, parameters: dict[str, Any]) -> Any:
+    if name == "PCA":
+        return PCA(**parameters)
+    home = transformers if name in transformers.__all__ else classifiers
+    return getattr(home, name)(**parameters)
+
+
+def _classifier(setting: str | dict[str, Any]) -> BaseEstimator:
+    """1-NN, or an SVM, whose C may be chosen by cross-validation on the source rows."""
+    if setting == "1NN":
+        return KNeighborsClassifier(1)
+    if isinstance(setting, str):
+        raise ValueError(f"classifier {setting!r} is unknown; give '1NN' or parameters of SVC.")
+    if isinstance(setting["C"], list):
+        fixed = {name: value for name, value in setting.items() if name not in ("C", "cv")}
+        return GridSearchCV(SVC(**fixed), {"C": setting["C"]}, cv=setting["cv"])
+    return SVC(**setting)

@@ -1,0 +1,193 @@
+"""Confusion matrices side by side, as Fig. 1 of the TFDF paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Self
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import confusion_matrix
+from sklearn.utils.multiclass import unique_labels
+
+__all__ = ["ConfusionDisplay"]
+
+# Rows that keep their class in blue, rows that lose it in orange: a pair that colour-blind
+# readers tell apart, and that differs in print without colour. Errors reach full orange at half.
+_COLOURS = LinearSegmentedColormap.from_list(
+    "kept_or_confused",
+    [(0, "#a63603"), (0.25, "#fd8d3c"), (0.5, "white"), (0.75, "#6baed6"), (1, "#08519c")],
+)
+_SCALE = TwoSlopeNorm(vcenter=0, vmin=-0.5, vmax=1)
+_INK, _PAPER = "#222222", "white"
+_MOST_CLASSES_WITH_VALUES = 20
+
+
+class ConfusionDisplay:
+    """Confusion matrices of several methods, one panel each.
+
+    Cells show which per cent of the rows of a true class were given each class. Build it with
+    :meth:`from_predictions`.
+
+    Parameters
+    ----------
+    matrices : mapping of str to array-like of shape (n_classes, n_classes)
+        For each panel's title the number of rows of each true class (rows) that were given each
+        class (columns).
+    labels : array-like of shape (n_classes,)
+        The name of each class.
+
+    Attributes
+    ----------
+    axes_ : ndarray of matplotlib Axes
+        The panels, once drawn.
+    figure_ : matplotlib Figure
+        The figure that holds them.
+    images_ : list of matplotlib AxesImage
+        The matrices as drawn.
+
+    Examples
+    --------
+    >>> from transferable.plots import ConfusionDisplay
+    >>> y_true = ["cat", "cat", "dog", "dog"]
+    >>> display = ConfusionDisplay.from_predictions(
+    ...     y_true, {"before": ["cat", "dog", "dog", "cat"], "after": ["cat", "cat", "dog", "cat"]}
+    ... )
+    >>> display.matrices["after"]
+    array([[2., 0.],
+           [1., 1.]])
+    >>> display.figure_.savefig("confusion.png")  # doctest: +SKIP
+    """
+
+    axes_: NDArray[np.object_]
+    figure_: Figure
+    images_: list[AxesImage]
+
+    def __init__(self, matrices: Mapping[str, ArrayLike], labels: ArrayLike) -> None:
+        if not matrices:
+            raise ValueError("There is no confusion matrix to draw; give at least one.")
+        self.matrices = {name: np.asarray(m, dtype=float) for name, m in matrices.items()}
+        self.labels = np.asarray(labels)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: ArrayLike | Mapping[str, ArrayLike],
+        y_pred: Mapping[str, ArrayLike],
+        *,
+        labels: ArrayLike | None = None,
+        ax: Axes | Sequence[Axes] | None = None,
+    ) -> Self:
+        """Draw the confusion matrix of each method.
+
+        Parameters
+        ----------
+        y_true : array-like of shape (n_samples,), or mapping of str to such
+            True labels; a mapping where panels are about different rows.
+        y_pred : mapping of str to array-like of shape (n_samples,)
+            Predicted labels, by the title of their panel.
+        labels : array-like of shape (n_classes,), default=None
+            Which classes to show, in which order; None shows all that occur, sorted.
+        ax : matplotlib Axes or sequence of them, default=None
+            Where to draw, one for each method; None makes a figure.
+
+        Returns
+        -------
+        display : ConfusionDisplay
+            The drawn display.
+        """
+        pairs = {
+            name: (
+                np.asarray(y_true[name] if isinstance(y_true, Mapping) else y_true),
+                np.asarray(p),
+            )
+            for name, p in y_pred.items()
+        }
+        if labels is None:
+            labels = unique_labels(*(y for pair in pairs.values() for y in pair))
+        matrices = {name: confusion_matrix(*pair, labels=labels) for name, pair in pairs.items()}
+        return cls(matrices, labels).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | Sequence[Axes] | None = None) -> Self:
+        """Draw the panels.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or sequence of them, default=None
+            Where to draw, one for each panel; None makes a figure, with the panels in a row.
+
+        Returns
+        -------
+        display : ConfusionDisplay
+            The display itself.
+        """
+        n_panels = len(self.matrices)
+        if ax is None:
+            names = 0.08 * self._longest_label
+            figure = Figure(
+                figsize=(3.8 * n_panels + names + 0.2, names + 4.4),
+                layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1),
+            )
+            ax = figure.subplots(1, n_panels, sharey=True, squeeze=False).ravel().tolist()
+        self.axes_ = np.array([ax] if isinstance(ax, Axes) else ax, dtype=object).ravel()
+        if len(self.axes_) != n_panels:
+            raise ValueError(
+                f"There are {n_panels} confusion matrices but {len(self.axes_)} axes; give as "
+                "many axes, or none to get a new figure."
+            )
+        self.figure_ = self.axes_[0].figure
+        self.images_ = [
+            self._draw(panel, name, matrix)
+            for panel, (name, matrix) in zip(self.axes_, self.matrices.items(), strict=True)
+        ]
+        self.axes_[0].set_ylabel("true class (a row sums to 100 %)", color=_INK)
+        return self
+
+    @property
+    def _longest_label(self) -> int:
+        return max(len(str(label)) for label in self.labels)
+
+    def _draw(self, ax: Axes, name: str, counts: NDArray[np.float64]) -> AxesImage:
+        n_classes = len(self.labels)
+        share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        signed = np.where(np.eye(n_classes, dtype=bool), share, -share)
+        image = ax.imshow(signed, cmap=_COLOURS, norm=_SCALE)
+        accuracy = np.trace(counts) / max(counts.sum(), 1)
+        ax.set_title(name, loc="left", color=_INK, fontsize=11, fontweight="bold", pad=22)
+        subtitle = f"{100 * accuracy:.1f} % correct"
+        ax.annotate(subtitle, (0, 1), (0, 7), "axes fraction", "offset points", color=_INK)
+        ax.set_xlabel("predicted class", color=_INK)
+        upright = self._longest_label <= 2 and n_classes <= 20
+        size = min(10, 220 / n_classes)
+        ax.set_xticks(range(n_classes), self.labels, rotation=0 if upright else 90, fontsize=size)
+        ax.set_yticks(range(n_classes), self.labels, fontsize=size)
+        ax.tick_params(length=0, colors=_INK)
+        ax.spines[:].set_visible(False)
+        # White lines between the cells.
+        ax.set_xticks(np.arange(n_classes + 1) - 0.5, minor=True)
+        ax.set_yticks(np.arange(n_classes + 1) - 0.5, minor=True)
+        ax.grid(which="minor", color="#e4e4e4", linewidth=0.8)
+        ax.tick_params(which="minor", length=0)
+        if n_classes <= _MOST_CLASSES_WITH_VALUES:
+            _write_values(ax, share)
+        return image
+
+
+def _write_values(ax: Axes, share: NDArray[np.float64]) -> None:
+    """Per cents into the cells that hold at least half a per cent of their row."""
+    for i, j in np.argwhere(share >= 0.005):
+        dark = share[i, j] > (0.6 if i == j else 0.35)
+        ax.text(
+            j,
+            i,
+            f"{100 * share[i, j]:.0f}",
+            ha="center",
+            va="center",
+            fontsize=8,
+            color=_PAPER if dark else _INK,
+        )

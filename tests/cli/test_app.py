@@ -1,0 +1,40 @@
+"""The command line as a whole."""
+
+import subprocess
+import sys
+
+from typer.testing import CliRunner
+
+from transferable import __version__
+from transferable.cli import app
+
+runner = CliRunner()
+
+
+def test_help_names_every_command():
+    result = runner.invoke(app, ["--help"])
+    assert result.exit_code == 0
+    for command in app.registered_commands:
+        assert command.name in result.stdout
+
+
+def test_version():
+    result = runner.invoke(app, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"transferable {__version__}\n")
+
+
+def test_unknown_command_is_a_usage_error():
+    result = runner.invoke(app, ["adopt"])
+    assert result.exit_code == 2
+    assert "adopt" in result.stderr
+    assert result.stdout == ""
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys, transferable.cli\n"
+        "heavy = {'numpy', 'scipy', 'sklearn', 'matplotlib', 'pooch', 'pandas'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert loaded.stdout.strip() == "[]", loaded.stderr

@@ -1,0 +1,89 @@
+"""``transferable demo`` on fewer rows of its task."""
+
+import json
+import re
+import struct
+
+import pytest
+from sklearn.utils import Bunch
+from typer.testing import CliRunner
+
+from transferable import datasets
+from transferable.cli import app
+
+METHODS = ["1-NN", "SVM", "TFDF-V", "TFDF"]
+
+
+@pytest.fixture(scope="module")
+def small_task():
+    task = datasets.load_printed_to_handwritten()
+    return Bunch(
+        Xs=task.Xs[:420], ys=task.ys[:420], Xt=task.Xt[:200], yt=task.yt[:200], name=task.name
+    )
+
+
+@pytest.fixture
+def demo(small_task, monkeypatch, tmp_path):
+    """The command, run in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    seeds = []
+
+    def load(*, random_state):
+        seeds.append(random_state)
+        return small_task
+
+    monkeypatch.setattr(datasets, "load_printed_to_handwritten", load)
+
+    def run(*arguments):
+        result = CliRunner().invoke(app, ["demo", *map(str, arguments)])
+        result.seeds = seeds
+        return result
+
+    return run
+
+
+def test_table_and_picture(demo, tmp_path):
+    result = demo()
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    rows = [line for line in result.stdout.splitlines() if "%" in line]
+    assert [row.split("│")[1].strip() for row in rows] == METHODS
+    picture = tmp_path / "transferable-demo.png"
+    assert str(picture) in result.stdout
+    content = picture.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", content[16:24])
+    assert width > 2 * height > 800
+
+
+def test_json_is_one_object_and_nothing_else(demo, tmp_path, small_task):
+    result = demo("--json", "--seed", 7, "--out", tmp_path / "demo.svg")
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    assert [r["method"] for r in record["results"]] == METHODS
+    assert [r["adapts"] for r in record["results"]] == [False, False, True, True]
+    assert all(0 <= r["accuracy"] <= 1 and r["seconds"] >= 0 for r in record["results"])
+    assert (record["n_source"], record["n_target"]) == (len(small_task.Xs), len(small_task.Xt))
+    assert record["seed"] == 7
+    assert result.seeds == [7]
+    assert "<svg" in (tmp_path / "demo.svg").read_text(encoding="utf-8")
+    assert record["picture"] == str(tmp_path / "demo.svg")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--out", "demo.txt"], ".png"),
+        (["--out", "nowhere/demo.png"], "nowhere"),
+        (["--out", "."], "directory"),
+        (["--seed", "-1"], "--seed"),
+        (["--seed", "many"], "--seed"),
+    ],
+)
+def test_wrong_use_fails_before_anything_is_computed(demo, tmp_path, arguments, told):
+    result = demo(*arguments)
+    assert result.exit_code == 2
+    assert told in re.sub(r"\s*│\s*", "", result.stderr), "whatever line the frame breaks it at"
+    assert result.stdout == ""
+    assert result.seeds == []
+    assert list(tmp_path.iterdir()) == []

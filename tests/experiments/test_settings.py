@@ -55,7 +55,6 @@ def test_unknown_names_are_told_what_there_is():
     [
         ({"clasifier": "1NN"}, "'clasifier'"),
         ({"classifier": "2NN"}, "'2NN' is unknown"),
-        ({"estimator": "CAPLS", "unit_rows": True}, "for transformers only"),
     ],
 )
 def test_mistakes_in_the_file_are_named(monkeypatch, setting, complaint):

@@ -17,7 +17,7 @@ from sklearn.utils import Bunch
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.experiments.cells import SEED, Cell
 from transferable.experiments.evaluate import Iterates, fit_iterates
-from transferable.experiments.plans import METHOD, SENSITIVITY, SOURCE_ONLY
+from transferable.experiments.plans import METHOD, SENSITIVITY, SOURCE_ONLY, parameter_path
 from transferable.experiments.records import Record
 from transferable.linalg.rows import unit_rows
 from transferable.metrics import mmcd_distance, mmd_distance
@@ -209,8 +209,9 @@ def sensitivity(cells: Sequence[Cell], records: Mapping[str, Record]) -> Figure:
 
 def _curve(cells: Sequence[Cell], name: str, records: Mapping[str, Record]) -> dict[float, float]:
     """Accuracy by the values of one parameter, the others as documented; in rising order."""
-    along = [cell for cell in cells if set(cell.changes) <= {name} and cell.key in records]
-    points = {c.parameters[name]: 100 * records[c.key].accuracy for c in along}
+    path = parameter_path(cells[0].parameters, name)
+    along = [cell for cell in cells if set(cell.changes) <= {path} and cell.key in records]
+    points = {c.parameters[path]: 100 * records[c.key].accuracy for c in along}
     # A setting that is chosen from the data has no place on the axis.
     return dict(sorted((x, y) for x, y in points.items() if not isinstance(x, str)))
 

@@ -21,6 +21,7 @@ __all__ = [
     "SOURCE_ONLY",
     "TABLES",
     "cells_of",
+    "parameter_path",
 ]
 
 PROTOCOLS = ("fixed", "oracle")
@@ -72,10 +73,16 @@ def _cell(
     """The documented setting of a method with some changes, under a name of its own if need be."""
     estimator = settings.build(dataset, method)
     before = estimator.get_params(deep=True)
-    changes = {k: v for k, v in (changes or {}).items() if before[k] != v}
+    paths = {parameter_path(before, name): value for name, value in (changes or {}).items()}
+    changes = {path: value for path, value in paths.items() if before[path] != value}
     seeds = {k: SEED for k in before if k.split("__")[-1] == "random_state"}
     estimator.set_params(**changes, **seeds)
     return Cell(dataset, *pair, name or method, protocol, estimator, changes)
+
+
+def parameter_path(parameters: Iterable[str], name: str) -> str:
+    """The parameter of this name, of the method itself or of one it is wrapped around."""
+    return min((p for p in parameters if p == name or p.endswith(f"__{name}")), key=len)
 
 
 def _pairs(dataset: str) -> list[tuple[str, str]]:
@@ -100,9 +107,10 @@ def _around(
     """
     centre = _cell(dataset, pair, method, protocol="oracle")
     yield centre
-    for path in centre.estimator.get_params(deep=True):
-        *owner, name = path.split("__")
-        if name not in names or "estimator" in owner:
+    parameters = centre.estimator.get_params(deep=True)
+    for path in parameters:
+        name = path.split("__")[-1]
+        if name not in names or path != parameter_path(parameters, name):
             continue
         for value in GRID[name]:
             cell = _cell(dataset, pair, method, protocol="oracle", changes={path: value})

@@ -20,7 +20,7 @@ from transferable.classifiers import AdaptedClassifier
 
 __all__ = ["build", "datasets", "methods"]
 
-_KEYS = {"estimator", "parameters", "unit_rows", "classifier"}
+_KEYS = {"estimator", "parameters", "unit_rows", "scale_domains", "classifier"}
 
 
 @cache
@@ -85,15 +85,19 @@ def build(dataset: str, method: str) -> BaseEstimator:
             f"{sorted(_KEYS)}."
         )
     steps: list[Any] = [Normalizer()] if setting.get("unit_rows", False) else []
+    if setting.get("scale_domains", False):
+        steps.append(transformers.PerDomainScaler())
     if "estimator" in setting:
         estimator = _estimator(setting["estimator"], setting.get("parameters", {}))
         if hasattr(estimator, "predict"):
-            if steps:
-                raise ValueError(f"{method} on {dataset}: unit_rows is for transformers only.")
-            return estimator
+            return AdaptedClassifier(_chain(steps), estimator) if steps else estimator
         steps.append(estimator)
-    transformer = steps[0] if len(steps) == 1 else make_pipeline(*steps) if steps else None
-    return AdaptedClassifier(transformer, _classifier(setting.get("classifier", "1NN")))
+    return AdaptedClassifier(_chain(steps), _classifier(setting.get("classifier", "1NN")))
+
+
+def _chain(steps: list[Any]) -> Any:
+    """Transformers one after the other; None if there are none."""
+    return make_pipeline(*steps) if len(steps) > 1 else steps[0] if steps else None
 
 
 def _choose(table: dict[str, Any], name: str, kind: str) -> Any:
@@ -103,6 +107,7 @@ def _choose(table: dict[str, Any], name: str, kind: str) -> Any:
 
 
 def _estimator(name: str, parameters: dict[str, Any]) -> Any:
+    parameters = {key: None if value == "none" else value for key, value in parameters.items()}
     if name == "PCA":
         return PCA(**parameters)
     home = transformers if name in transformers.__all__ else classifiers

@@ -6,7 +6,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint format paper bench-literal clean help
+.PHONY: demo test lint format paper bench-literal bench-peers clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -26,6 +26,10 @@ $(VENV)/installed-test: pyproject.toml | $(BIN)/python
 
 $(VENV)/installed-lint: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[lint]"
+	@touch $@
+
+$(VENV)/installed-bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	@touch $@
 
 demo: $(VENV)/installed-core ## adapt printed digits to handwritten ones and show the accuracies
@@ -55,6 +59,9 @@ paper: $(VENV)/installed-core ## the paper's tables and figures from the real da
 
 bench-literal: $(VENV)/installed-core ## time the library against the paper's equations as printed
 	$(BIN)/python benchmarks/bench_literal.py
+
+bench-peers: $(VENV)/installed-bench ## time the transformers against skada's and against dense formulas
+	$(BIN)/python benchmarks/peers.py
 
 clean: ## remove the environment and what was generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -26,7 +26,7 @@ _BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
 
 
 def cautious_temperature(rounds: Rounds) -> float:
-    """The higher of the temperatures of left-out source rows and of target rows as first labelled."""
+    """The higher of the temperatures of left-out source rows and of first-labelled target rows."""
     domains = rounds.problem.domains
     left_out = left_out_scores(rounds.problem, rounds.alignment, rounds.scores)
     source = temperature(left_out, domains.y[: len(left_out)])

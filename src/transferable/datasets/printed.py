@@ -33,7 +33,7 @@ _BLOCK = 4
 
 _DESCR = f"""Printed to handwritten digits
 ------------------------------
-Source: the digits 0-9 in {len(_FONTS)} fonts, {_COPIES} copies of each turned and narrowed a little.
+Source: the digits 0-9 in {len(_FONTS)} fonts, {_COPIES} copies of each, turned and narrowed.
 Target: the 1,797 handwritten digits of ``sklearn.datasets.load_digits``.
 Both: 8x8 pixels, each the number (0 to 16) of set pixels in a 4x4 block of a 32x32 bitmap.
 """

@@ -210,3 +210,15 @@ def risk_problem(spec):
     Z = ManifoldFeatures.fit(domains, 3).transform(domains.X)
     problem = RiskProblem(spec, domains, Z, spec._kernel(Z, Z))
     return problem, Rounds(problem, p.yt)
+
+
+def test_the_seed_decides_the_one_random_step_and_nothing_else():
+    rng = np.random.default_rng(0)
+    ys = np.arange(60) % 3
+    Xs = rng.normal(size=(60, 300)) + 3.0 * np.eye(300)[ys]
+    Xt = Xs + rng.normal(size=300)
+    wide = [TFDFV(manifold_dim=None, random_state=seed).adapt(Xs, ys, Xt) for seed in (0, 0, 1)]
+    assert wide[0].balance_ == wide[1].balance_
+    narrow = [TFDFV(random_state=seed).adapt(Xs[:, :9], ys, Xt[:, :9]) for seed in (0, None)]
+    np.testing.assert_array_equal(narrow[0].transduction_, narrow[1].transduction_)
+    assert narrow[0].balance_ == narrow[1].balance_

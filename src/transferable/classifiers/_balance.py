@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 
@@ -26,13 +27,15 @@ class Balance:
     d_M / (d_M + sum(d_c)). A class with fewer than two rows on either side is left out.
     """
 
-    def __init__(self, rule: str | float, Z: Any, domains: Domains) -> None:
+    def __init__(
+        self, rule: str | float, Z: Any, domains: Domains, random_state: int | RandomState | None
+    ) -> None:
         self.rule = rule
         self.n_source = domains.n_source
         self.n_classes = domains.n_classes
         self._known: dict[bytes, float | None] = {}
         if isinstance(rule, str) and domains.n_target > 0:
-            self.Z = _leading(Z)
+            self.Z = _leading(Z, random_state)
             self.marginal = self._distance(np.arange(len(domains.order))) or 0.0
 
     def __call__(self, codes: NDArray[np.intp]) -> float:
@@ -60,9 +63,9 @@ class Balance:
         return self._known[key]
 
 
-def _leading(Z: Any) -> NDArray[np.floating]:
+def _leading(Z: Any, random_state: int | RandomState | None) -> NDArray[np.floating]:
     """Z itself, or its coordinates in the leading directions where it is wide."""
     if Z.shape[1] <= _WIDEST:
         return dense(Z)
     k = min(_DIRECTIONS, min(Z.shape) - 1)
-    return TruncatedSVD(k, random_state=0).fit_transform(Z)
+    return TruncatedSVD(k, random_state=random_state).fit_transform(Z)

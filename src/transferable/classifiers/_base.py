@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.neighbors import KNeighborsClassifier
@@ -53,6 +54,7 @@ class RiskClassifier(ScoreClassifier):
     coef0: float
     max_iter: int
     estimator: ClassifierMixin | None
+    random_state: int | RandomState | None = 0
     record_history: bool
     verbose: bool
     _self_loops: ClassVar[bool] = False

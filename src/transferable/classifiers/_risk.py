@@ -81,7 +81,7 @@ class RiskProblem:
             if spec.alignment * spec.second_order > 0 and domains.n_target > 0
             else None
         )
-        self.balance = Balance(spec.balance, Z, domains)
+        self.balance = Balance(spec.balance, Z, domains, spec.random_state)
         self.confusion = ClassConfusion(spec.confusion, spec.confusion_form)
         self._system: UpdatedSystem | None = None
         self._covariances: CovarianceDiscrepancy | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import ClassVar, Literal
 
+from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -49,6 +50,9 @@ class MEDA(RiskClassifier):
         The most rounds of solving and relabelling. They end sooner if no label changes.
     estimator : classifier, default=None
         Gives the first pseudo-labels, trained on the source's features; None is 1-NN.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the one random step: A-distances of rows with more than 256 features are
+        measured in their leading directions, found by randomised iterations.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -100,6 +104,7 @@ class MEDA(RiskClassifier):
         coef0: float = 1.0,
         max_iter: int = 10,
         estimator: ClassifierMixin | None = None,
+        random_state: int | RandomState | None = 0,
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -115,5 +120,6 @@ class MEDA(RiskClassifier):
         self.coef0 = coef0
         self.max_iter = max_iter
         self.estimator = estimator
+        self.random_state = random_state
         self.record_history = record_history
         self.verbose = verbose

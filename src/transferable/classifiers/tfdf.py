@@ -9,6 +9,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Literal
 
+from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 
@@ -75,6 +76,9 @@ class TFDFV(RiskClassifier):
         source-only solution; the paper's choice is ``KNeighborsClassifier(1)``.
     solver : {"closed_form", "lbfgs"}, default="closed_form"
         "lbfgs" minimises the same objective without factoring anything: slower, less memory.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the one random step: A-distances of rows with more than 256 features are
+        measured in their leading directions, found by randomised iterations.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -153,6 +157,7 @@ class TFDFV(RiskClassifier):
         max_iter: int = 10,
         estimator: ClassifierMixin | None = None,
         solver: str = "closed_form",
+        random_state: int | RandomState | None = 0,
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -172,6 +177,7 @@ class TFDFV(RiskClassifier):
         self.max_iter = max_iter
         self.estimator = estimator
         self.solver = solver
+        self.random_state = random_state
         self.record_history = record_history
         self.verbose = verbose
 
@@ -209,7 +215,7 @@ class TFDF(TFDFV):
         "lbfgs" minimises the objective for the current pseudo-labels.
     learning_rate : float, default=0.0005
         alpha, the step of "adam".
-    record_history, verbose : bool
+    random_state, record_history, verbose
         As in :class:`TFDFV`.
 
     Attributes
@@ -271,6 +277,7 @@ class TFDF(TFDFV):
         estimator: ClassifierMixin | None = None,
         solver: str = "closed_form",
         learning_rate: float = 0.0005,
+        random_state: int | RandomState | None = 0,
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -291,6 +298,7 @@ class TFDF(TFDFV):
             max_iter=max_iter,
             estimator=estimator,
             solver=solver,
+            random_state=random_state,
             record_history=record_history,
             verbose=verbose,
         )

@@ -55,7 +55,7 @@ paper: $(VENV)/installed-core ## the paper's tables and figures from the real da
 	cp build/paper/figures/* docs/figures/
 	( echo "# The paper's experiments, reproduced"; echo; \
 	  echo "Commit \`$$(git describe --always --dirty)\`, written by \`make paper\`."; echo; \
-	  cat build/paper/report.md ) > docs/reproduction.md
+	  cat build/paper/report.md; echo; cat docs/reproduction-notes.md ) > docs/reproduction.md
 
 bench-literal: $(VENV)/installed-core ## time the library against the paper's equations as printed
 	$(BIN)/python benchmarks/bench_literal.py

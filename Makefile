@@ -50,7 +50,7 @@ format: $(VENV)/installed-lint ## rewrite the code in the house format
 
 # Records are kept in build/paper: a run that was stopped goes on, and what no code changed is kept.
 paper: $(VENV)/installed-core ## the paper's tables and figures from the real data, into docs/reproduction.md
-	$(BIN)/transferable reproduce --jobs 2 --out build/paper
+	$(BIN)/transferable reproduce --out build/paper
 	mkdir -p docs/figures
 	cp build/paper/figures/* docs/figures/
 	( echo "# The paper's experiments, reproduced"; echo; \

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.domains import Domains
-from transferable.linalg.grassmann import geodesic_flow_factor, principal_basis
+from transferable.linalg.grassmann import geodesic_flow_factor, principal_bases
 from transferable.linalg.rows import unit_rows
 
 __all__ = ["CANDIDATES", "ManifoldFeatures"]
@@ -29,7 +29,7 @@ class ManifoldFeatures:
         """Bases of both domains and the flow between them; `manifold_dim` directions each."""
         if manifold_dim is None or domains.n_target == 0:
             return cls(None)
-        Ps, Pt = _bases(domains, manifold_dim)
+        Ps, Pt = principal_bases(domains.Xs, domains.Xt, manifold_dim)
         if Ps.shape[1] < manifold_dim:
             warnings.warn(
                 f"manifold_dim={manifold_dim} is more than the rows of both domains span; it is "
@@ -43,7 +43,7 @@ class ManifoldFeatures:
     def candidates(cls, domains: Domains) -> Iterator[ManifoldFeatures]:
         """Flows of growing dimension as far as the ranks allow, and last the rows as they are."""
         if domains.n_target > 0:
-            Ps, Pt = _bases(domains, CANDIDATES[-1])
+            Ps, Pt = principal_bases(domains.Xs, domains.Xt, CANDIDATES[-1])
             for k in CANDIDATES:
                 if k <= Ps.shape[1]:
                     yield cls(geodesic_flow_factor(Ps[:, :k], Pt[:, :k]))
@@ -57,10 +57,3 @@ class ManifoldFeatures:
     def transform(self, X: Any) -> Any:
         """Features of rows, of either domain or new."""
         return unit_rows(X if self.factor is None else X @ self.factor)
-
-
-def _bases(domains: Domains, most: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Leading directions of both domains, as many of each as both have."""
-    Ps, Pt = principal_basis(domains.Xs, most), principal_basis(domains.Xt, most)
-    rank = min(Ps.shape[1], Pt.shape[1])
-    return Ps[:, :rank], Pt[:, :rank]

@@ -52,7 +52,7 @@ format: $(VENV)/installed-lint ## rewrite the code in the house format
 paper: $(VENV)/installed-core ## the paper's tables and figures from the real data, into docs/reproduction.md
 	$(BIN)/transferable reproduce --out build/paper
 	mkdir -p docs/figures
-	cp build/paper/figures/* docs/figures/
+	cp build/paper/figures/*.png docs/figures/
 	( echo "# The paper's experiments, reproduced"; echo; \
 	  echo "Commit \`$$(git describe --always --dirty)\`, written by \`make paper\`."; echo; \
 	  cat build/paper/report.md; echo; cat docs/reproduction-notes.md ) > docs/reproduction.md

@@ -1,0 +1,256 @@
+"""Tables as people have them: what becomes of their columns, and what is refused."""
+
+import datetime
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from transferable.classifiers import TFDFV, AdaptedClassifier
+from transferable.tables import TableClassifier, TableError
+from transferable.transformers import CORAL
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
+
+
+def domain(n, seed, *, shift=0.0, unit=1.0):
+    """Rows of two classes with two numbers, a boolean and a colour."""
+    rng = np.random.default_rng(seed)
+    label = np.where(np.arange(n) % 2, "good", "bad")
+    good = label == "good"
+    return pd.DataFrame(
+        {
+            "height": unit * (rng.normal(size=n) + 3 * good + shift),
+            "width": unit * (rng.normal(size=n) - 3 * good + shift),
+            "moist": (rng.random(n) < 0.5) ^ good,
+            "colour": np.where(good, "red", "blue"),
+            "label": label,
+        }
+    )
+
+
+@pytest.fixture
+def source():
+    return domain(40, 0)
+
+
+@pytest.fixture
+def target():
+    return domain(30, 1, shift=2.0, unit=10.0)
+
+
+def unlabelled(table):
+    return table.drop(columns="label")
+
+
+def fitted(source, target, **options):
+    return TableClassifier(TFDFV(), **options).adapt(source, target)
+
+
+@pytest.mark.parametrize("estimator", [None, TFDFV(), CORAL(), AdaptedClassifier()], ids=str)
+@pytest.mark.parametrize("scale", ["per-domain", "joint", "none", "unit"])
+def test_labels_the_target(source, target, estimator, scale):
+    model = TableClassifier(estimator, scale=scale).adapt(source, unlabelled(target))
+    assert set(model.predict(target)) <= {"good", "bad"}
+    np.testing.assert_allclose(model.predict_proba(target).sum(axis=1), 1.0)
+    if scale == "per-domain":
+        assert np.mean(model.predict(target) == target["label"]) > 0.9
+
+
+def test_per_domain_scaling_forgets_units(source, target):
+    model = fitted(source, unlabelled(target))
+    Xs, Xt = model.encode(source, source=True), model.encode(target)
+    for X in (Xs, Xt):
+        np.testing.assert_allclose(X[:, :3].mean(axis=0), 0, atol=1e-12)
+        np.testing.assert_allclose(X[:, :3].std(axis=0), 1)
+    assert model.feature_names_ == ["height", "width", "moist", "colour=blue", "colour=red"]
+    assert set(np.unique(Xt[:, 3:])) == {0.0, 1.0}
+
+
+def test_other_scalings(source, target):
+    joint = fitted(source, target, scale="joint")
+    X = np.vstack([joint.encode(source, source=True), joint.encode(target)])
+    np.testing.assert_allclose(X[:, :3].mean(axis=0), 0, atol=1e-12)
+    none = fitted(source, target, scale="none").encode(target)
+    np.testing.assert_array_equal(none[:, 0], target["height"])
+    unit = fitted(source, target, scale="unit").encode(target)
+    np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1.0)
+
+
+def test_column_order_and_further_columns_do_not_matter(source, target):
+    expected = fitted(source, target).predict_proba(target)
+    turned = target[target.columns[::-1]].assign(weather="mild")
+    model = fitted(source, turned)
+    np.testing.assert_allclose(model.predict_proba(turned), expected)
+    assert model.notes_ == ["only the target has column 'weather'; left out."]
+    model = fitted(source.assign(old=1.0, older=2.0), target)
+    assert model.notes_ == ["only the source has columns 'old', 'older'; left out."]
+
+
+def test_labels_of_the_target_are_never_read(source, target):
+    expected = fitted(source, unlabelled(target)).predict_proba(target)
+    lying = target.assign(label=target["label"].to_numpy()[::-1])
+    np.testing.assert_array_equal(fitted(source, lying).predict_proba(target), expected)
+
+
+def test_missing_numbers_get_the_median_of_their_domain(source, target):
+    source.loc[3, "height"] = np.nan
+    target.loc[5, "height"] = np.nan
+    model = fitted(source, target, scale="per-domain")
+    for table, row, own in ((source, 3, True), (target, 5, False)):
+        X = model.encode(table, source=own)
+        filled = table["height"].fillna(table["height"].median())
+        np.testing.assert_allclose(X[:, 0], (filled - filled.mean()) / filled.std(ddof=0))
+        assert np.isfinite(X[row]).all()
+
+
+def test_missing_booleans_and_categories(source, target):
+    for table in (source, target):
+        table["moist"] = table["moist"].astype(object)
+        table.loc[2, "moist"] = None
+        table.loc[4, "colour"] = np.nan
+    model = fitted(source, target)
+    assert "moist" in model.numeric_
+    assert "colour=(missing)" in model.feature_names_
+    assert np.isfinite(model.encode(target)).all()
+
+
+def test_categories_of_one_domain_are_none_of_the_others(source, target):
+    source.loc[0, "colour"] = "teal"
+    target.loc[1, "colour"] = "mauve"
+    model = fitted(source, target)
+    assert model.feature_names_[3:] == ["colour=blue", "colour=red"]
+    np.testing.assert_array_equal(model.encode(target)[1, 3:], [0, 0])
+    assert any("'teal'" in note and "source only" in note for note in model.notes_)
+    assert any("'mauve'" in note and "target only" in note for note in model.notes_)
+    never_seen = target.assign(colour="ochre")
+    np.testing.assert_array_equal(model.encode(never_seen)[:, 3:], 0)
+
+
+def test_empty_and_counting_columns_are_left_out(source, target):
+    source["row"], target["row"] = np.arange(len(source)), np.arange(len(target))
+    source["gone"] = np.nan
+    target["gone"] = 1.0
+    model = fitted(source, target)
+    assert model.numeric_ == ["height", "width", "moist"]
+    assert any("'gone'" in note for note in model.notes_)
+    assert any("'row'" in note for note in model.notes_)
+    assert "row" in fitted(source, target, features=["row", "height"]).numeric_
+
+
+def test_ids_drop_and_features(source, target):
+    source["who"], target["who"] = (
+        [f"{kind}{i}" for i in range(len(t))] for kind, t in (("s", source), ("t", target))
+    )
+    model = fitted(source, target, ids=["who"], drop=["width"])
+    assert model.numeric_ + model.categorical_ == ["height", "moist", "colour"]
+    model = fitted(source, target, features=["width"])
+    assert model.numeric_ + model.categorical_ == ["width"]
+    with pytest.raises(TableError, match=r"'who' holds 70 different texts.*--id who"):
+        fitted(source, target)
+
+
+@pytest.mark.parametrize("kind", [int, float, bool, str])
+def test_labels_keep_their_type(source, target, kind):
+    codes = (source["label"] == "good").astype(kind)
+    model = fitted(source.assign(label=codes), target)
+    assert model.classes_.tolist() == sorted(set(codes.tolist()))
+    assert type(model.classes_.tolist()[0]) is kind
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        ["2024-01-31"],
+        ["2024-01-31T12:30:00Z", "2023-05-06 07:08"],
+        ["31.12.2024", "1.2.24"],
+        ["12/31/2024"],
+        pd.to_datetime(["2024-01-31"]),
+        [datetime.date(2024, 1, 31)],
+        pd.to_timedelta(["3 days"]),
+    ],
+    ids=str,
+)
+def test_dates_are_refused(source, target, dates):
+    source["seen"] = [dates[i % len(dates)] for i in range(len(source))]
+    target["seen"] = [dates[i % len(dates)] for i in range(len(target))]
+    with pytest.raises(TableError, match=r"'seen' holds dates.*--drop seen"):
+        fitted(source, target)
+    fitted(source, target, drop=["seen"])
+
+
+def changed(**columns):
+    return lambda table: table.assign(**columns)
+
+
+@pytest.mark.parametrize(
+    ("of_source", "of_target", "told"),
+    [
+        (changed(height="tall"), changed(), "'height' holds text in the source, but numbers"),
+        (changed(height=np.inf), changed(), "'height' holds infinite"),
+        (changed(label="good"), changed(), "all have the label 'good'"),
+        (changed(label=None), changed(), "40 of the 40 source rows have no value"),
+        (unlabelled, changed(), "source has no column 'label'; it has 'height'"),
+        (changed(), lambda t: t[["label"]], "no feature in common"),
+        (lambda t: t.head(1), changed(), "all have the label"),
+        (changed(height=[[1]] * 40), changed(), "values of type list"),
+    ],
+)
+def test_tables_that_cannot_be_used(source, target, of_source, of_target, told):
+    with pytest.raises(TableError, match=told):
+        fitted(of_source(source), of_target(target))
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"label": "price"}, "no column 'price'"),
+        ({"ids": ["label"]}, "'label' cannot be the label and also id"),
+        ({"features": ["label"]}, "also feature"),
+        ({"features": ["height", "depth"]}, "no column 'depth'"),
+        ({"scale": "huge"}, "'huge' is unknown"),
+        ({"drop": ["height", "width", "moist", "colour"]}, "no feature in common"),
+    ],
+)
+def test_options_that_cannot_be_met(source, target, options, told):
+    with pytest.raises(TableError, match=told):
+        fitted(source, target, **options)
+
+
+def test_all_columns_empty(source, target):
+    with pytest.raises(TableError, match="no column is left"):
+        fitted(source[["height", "label"]].assign(height=np.nan), target)
+
+
+def test_estimators_of_others_are_refused(source, target):
+    with pytest.raises(TypeError, match="LogisticRegression"):
+        TableClassifier(LogisticRegression()).adapt(source, target)
+
+
+def test_prediction_checks_its_columns(source, target):
+    model = fitted(source, target)
+    with pytest.raises(TableError, match="no column 'width'"):
+        model.predict(target.drop(columns="width"))
+    with pytest.raises(TableError, match="'width' must hold numbers, but it holds 'wide'"):
+        model.predict(target.assign(width=["1", "wide"] * 15))
+    assert len(model.predict(target.head(1))) == 1
+    assert len(model.predict(target.assign(width=np.nan))) == len(target)
+
+
+def test_fit_takes_both_domains_in_one_table(source, target):
+    expected = fitted(source, target).predict_proba(target)
+    both = pd.concat([unlabelled(source), unlabelled(target)], ignore_index=True)
+    marks = np.repeat([1, -1], [len(source), len(target)])
+    labels = pd.concat([source["label"], target["label"]])
+    model = TableClassifier(TFDFV()).fit(both, labels, sample_domain=marks)
+    np.testing.assert_allclose(model.predict_proba(target), expected)
+    with pytest.raises(TableError, match="no target rows"):
+        TableClassifier(TFDFV()).fit(unlabelled(source), source["label"])
+
+
+def test_is_an_estimator(source, target):
+    model = TableClassifier(TFDFV(), scale="joint", ids=["who"])
+    assert clone(model).get_params()["scale"] == "joint"
+    assert "TableClassifier" in model._repr_html_()

@@ -1,0 +1,191 @@
+"""Tables from files of every format, and files that hold none."""
+
+import gzip
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.io import savemat
+from scipy.sparse import csr_array
+
+from transferable.tables import TableError, iter_table, read_table
+
+TABLE = pd.DataFrame(
+    {
+        "size": [1.5, np.nan, -3.0],
+        "count": [1, 2, 3],
+        "sure": [True, False, True],
+        "colour": ["red", None, "blue"],
+    }
+)
+
+
+def assert_same_table(table):
+    assert table.columns.tolist() == TABLE.columns.tolist()
+    np.testing.assert_array_equal(table["size"], TABLE["size"])
+    np.testing.assert_array_equal(table["count"], TABLE["count"])
+    np.testing.assert_array_equal(table["sure"], TABLE["sure"])
+    assert table["colour"].astype(object).where(table["colour"].notna(), None).tolist() == [
+        "red",
+        None,
+        "blue",
+    ]
+
+
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize(
+    ("suffix", "write"),
+    [
+        (".csv", lambda path: TABLE.to_csv(path, index=False)),
+        (".tsv", lambda path: TABLE.to_csv(path, index=False, sep="\t")),
+        (".parquet", lambda path: TABLE.to_parquet(path)),
+        (".feather", lambda path: TABLE.to_feather(path)),
+        (".CSV", lambda path: TABLE.to_csv(path, index=False)),
+    ],
+)
+def test_formats_of_tables(suffix, write, zipped, tmp_path):
+    path = tmp_path / f"table{suffix}"
+    write(path)
+    if zipped:
+        packed = tmp_path / f"table{suffix}.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        path = packed
+    assert_same_table(read_table(path))
+
+
+def test_formats_of_arrays(tmp_path):
+    X, y = np.arange(12.0).reshape(4, 3), np.array(["a", "b", "a", "b"])
+    np.save(tmp_path / "x.npy", X)
+    table = read_table(tmp_path / "x.npy")
+    assert table.columns.tolist() == ["x0", "x1", "x2"]
+    np.testing.assert_array_equal(table, X)
+
+    np.savez(tmp_path / "x.npz", X=X, y=y)
+    table = read_table(tmp_path / "x.npz")
+    assert table.columns.tolist() == ["X0", "X1", "X2", "y"]
+    assert table["y"].tolist() == y.tolist()
+
+    savemat(tmp_path / "x.mat", {"fts": csr_array(X), "labels": np.array([[1, 2, 1, 2]])})
+    table = read_table(tmp_path / "x.mat")
+    assert table.columns.tolist() == ["fts0", "fts1", "fts2", "labels"]
+    np.testing.assert_array_equal(table.iloc[:, :3], X)
+    assert table["labels"].tolist() == [1, 2, 1, 2]
+
+    named = np.array([(1.0, "a"), (2.0, "b")], dtype=[("size", float), ("kind", "S1")])
+    np.save(tmp_path / "named.npy", named)
+    assert read_table(tmp_path / "named.npy").to_dict("list") == {
+        "size": [1.0, 2.0],
+        "kind": ["a", "b"],
+    }
+
+
+def test_a_column_is_of_one_type_however_long_the_file(tmp_path):
+    """Codes that are numbers for ten thousands of rows stay as they were written."""
+    codes = ["007"] * 60_000 + ["A7"] * 10
+    path = tmp_path / "codes.csv"
+    path.write_text("code,n\n" + "".join(f"{code},{i}\n" for i, code in enumerate(codes)))
+    assert sum(1 for _ in iter_table(path)) > 1
+    table = read_table(path)
+    assert table["code"].astype(str).tolist() == codes
+    np.testing.assert_array_equal(table["n"], np.arange(len(codes)))
+
+
+def test_pieces_tell_how_much_is_done(tmp_path):
+    path = tmp_path / "numbers.csv"
+    pd.DataFrame({"a": np.arange(90_000.0)}).to_csv(path, index=False)
+    pieces = list(iter_table(path))
+    done = [share for _, share in pieces]
+    assert done == sorted(done)
+    assert done[-1] == 1.0
+    told = []
+    read_table(path, progress=told.append)
+    assert told == done
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("empty.csv", b"", "is empty"),
+        ("blank.csv", b"\n\n", "cannot be read"),
+        ("heading.csv", b"a,b\n", "no rows"),
+        ("junk.csv", bytes(range(256)) * 40, "not a text file"),
+        ("latin.csv", "größe\n1\n".encode("latin-1"), "UTF-8"),
+        ("ragged.csv", b"a,b\n1,2\n1,2,3,4\n", "cannot be read"),
+        ("nameless.csv", b"a,b\n1,2,3\n4,5,6\n", "longer than its heading"),
+        ("junk.csv.gz", b"a,b\n1,2\n", "cannot be read"),
+        ("cut.csv.gz", gzip.compress(b"a,b\n1,2\n")[:-9], "cannot be read"),
+        ("junk.parquet", b"PAR1 not really", "cannot be read"),
+        ("junk.feather", b"no feather", "cannot be read"),
+        ("junk.npy", b"no array", "cannot be read"),
+        ("junk.npz", b"PK no archive", "cannot be read"),
+        ("junk.mat", b"no matrices" * 30, "cannot be read"),
+        ("table.xlsx", b"PK", "must end in"),
+        ("table", b"a\n1\n", "must end in"),
+    ],
+)
+def test_files_without_a_table(name, content, told, tmp_path):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(TableError, match=told) as caught:
+        read_table(tmp_path / name)
+    assert name in str(caught.value)
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(TableError, match="no file"):
+        read_table(tmp_path / "nothing.csv")
+    with pytest.raises(TableError, match="no file"):
+        read_table(tmp_path.with_suffix(".csv"))
+
+
+def test_objects_are_not_unpickled(tmp_path):
+    np.save(tmp_path / "x.npy", np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(TableError, match="cannot be read"):
+        read_table(tmp_path / "x.npy")
+
+
+def test_arrays_of_different_lengths(tmp_path):
+    np.savez(tmp_path / "x.npz", Xs=np.ones((4, 2)), Xt=np.ones((5, 2)))
+    with pytest.raises(TableError, match=r"Xs of shape \(4, 2\), Xt of shape \(5, 2\)"):
+        read_table(tmp_path / "x.npz")
+
+
+def test_memory_is_bounded_by_the_pieces(tmp_path):
+    """Going through 25 MB in pieces takes little more than going through a few lines."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2_000, 20)).round(6)
+    words = rng.choice(["north", "south", "east"], size=2_000)
+    block = pd.DataFrame(rows).assign(where=words).to_csv(index=False, header=False)
+    heading = ",".join([*(f"c{i}" for i in range(20)), "where"]) + "\n"
+    (tmp_path / "small.csv").write_text(heading + block)
+    big = tmp_path / "big.csv"
+    with big.open("w") as stream:
+        stream.write(heading)
+        for _ in range(-(-25_000_000 // len(block))):
+            stream.write(block)
+    assert big.stat().st_size > 25_000_000
+
+    code = (
+        "import json, sys\n"
+        "from transferable.experiments._memory import peak_memory_mib\n"
+        "from transferable.tables import iter_table\n"
+        "rows = sum(len(piece) for piece, _ in iter_table(sys.argv[1]))\n"
+        "print(json.dumps([rows, peak_memory_mib()]))"
+    )
+    answers = [
+        json.loads(subprocess.check_output([sys.executable, "-c", code, str(tmp_path / name)]))
+        for name in ("small.csv", "big.csv")
+    ]
+    (few, base), (many, peak) = answers
+    assert many > 50 * few
+    assert peak - base < 60
+
+
+def test_numbers_are_read_to_the_bit(tmp_path):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=3000) * 10.0 ** rng.integers(-30, 30, size=3000)
+    path = tmp_path / "numbers.csv"
+    path.write_text("a\n" + "\n".join(map(repr, numbers.tolist())))
+    np.testing.assert_array_equal(read_table(path)["a"], numbers)

@@ -1,0 +1,263 @@
+"""Saved models: exact, refusing what is foreign, clear about what is damaged."""
+
+import json
+import os
+import re
+from pathlib import Path
+from zipfile import ZipFile
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.svm import SVC
+
+import transferable
+from problems import small_problem
+from transferable import persistence
+from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier
+from transferable.persistence import ModelFileError, about
+from transferable.tables import TableClassifier
+from transferable.transformers import CORAL, JDA, PerDomainScaler
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
+
+PROBLEM = small_problem(n_source=45, n_target=36, n_features=12)
+NAMES = np.array(["ant", "bee", "cat"])
+NEW = small_problem(seed=9, n_source=9, n_target=50, n_features=12).Xt
+METHODS = ("predict", "predict_proba", "decision_function", "transform")
+SAVED = Path(__file__).parent / "data" / "format-1.skops"
+
+
+class Foreign(ClassifierMixin, BaseEstimator):
+    """An estimator that this library knows nothing of."""
+
+    def fit(self, X, y):
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.repeat(self.classes_[:1], len(X))
+
+
+def adapted(estimator):
+    return estimator.adapt(PROBLEM.Xs, NAMES[PROBLEM.ys], PROBLEM.Xt)
+
+
+def outputs(model, rows):
+    return {name: getattr(model, name)(rows) for name in METHODS if hasattr(model, name)}
+
+
+def assert_exact(model, path, rows):
+    transferable.save(model, path)
+    again = transferable.load(path)
+    expected, got = outputs(model, rows), outputs(again, rows)
+    assert expected
+    assert got.keys() == expected.keys()
+    for name, values in expected.items():
+        assert got[name].dtype == values.dtype
+        assert got[name].tobytes() == values.tobytes(), name
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A saved model."""
+    path = tmp_path / "model.skops"
+    transferable.save(adapted(TFDFV()), path)
+    return path
+
+
+@pytest.mark.parametrize("name", dict(transferable.all_estimators()))
+def test_every_estimator_comes_back_to_the_bit(name, tmp_path):
+    model = adapted(dict(transferable.all_estimators())[name]())
+    assert_exact(model, tmp_path / "model.skops", NEW)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        AdaptedClassifier(PerDomainScaler(), TFDF()),
+        AdaptedClassifier(PCA(3), SVC()),
+        AdaptedClassifier(make_pipeline(StandardScaler(), JDA(n_components=4)), None),
+        AdaptedClassifier(CORAL(), LogisticRegression()),
+        JDA(n_components=4, kernel="rbf"),
+        TFDFV(estimator=LogisticRegression()),
+    ],
+    ids=str,
+)
+def test_with_parts_of_scikit_learn(estimator, tmp_path):
+    assert_exact(adapted(estimator), tmp_path / "model.skops", NEW)
+
+
+def test_sparse_rows(tmp_path):
+    model = TFDFV(manifold_dim=None)
+    model.adapt(csr_array(PROBLEM.Xs), PROBLEM.ys, csr_array(PROBLEM.Xt))
+    assert_exact(model, tmp_path / "model.skops", csr_array(NEW))
+
+
+def test_pipelines_of_scikit_learn(tmp_path):
+    model = make_pipeline(StandardScaler(), TFDFV())
+    model.fit(PROBLEM.X, np.r_[PROBLEM.ys, np.full(len(PROBLEM.yt), -1)])
+    assert_exact(model, tmp_path / "model.skops", NEW)
+
+
+@pytest.mark.parametrize("scale", ["per-domain", "joint", "none", "unit"])
+def test_models_of_tables_with_their_preprocessing(scale, tmp_path):
+    def table(X):
+        frame = pd.DataFrame(X[:, :5].copy(), columns=list("abcde"))
+        frame["kind"] = np.where(X[:, 5] > 0, "up", "down")
+        frame.loc[3, "b"] = np.nan
+        frame.loc[4, "kind"] = None
+        return frame
+
+    source = table(PROBLEM.Xs).assign(label=NAMES[PROBLEM.ys])
+    model = TableClassifier(TFDFV(), scale=scale).adapt(source, table(PROBLEM.Xt))
+    assert_exact(model, tmp_path / "model.skops", table(NEW))
+
+
+def test_an_unfitted_estimator_keeps_its_parameters(tmp_path):
+    transferable.save(TFDF(alignment=3.0), tmp_path / "model.skops")
+    again = transferable.load(tmp_path / "model.skops")
+    assert again.get_params() == TFDF(alignment=3.0).get_params()
+
+
+def own_kernel(X, Y):
+    return X @ Y.T
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (lambda: adapted(AdaptedClassifier(CORAL(), Foreign())), "Foreign"),
+        (lambda: adapted(TFDFV(kernel=own_kernel)), "own_kernel"),
+        (lambda: {"a": 1}, "dict"),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved(model, told, tmp_path):
+    with pytest.raises(TypeError, match=told):
+        transferable.save(model(), tmp_path / "model.skops")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("function", [os.system, eval, own_kernel], ids=lambda f: f.__name__)
+def test_foreign_types_are_refused_by_name(function, tmp_path, monkeypatch):
+    path = tmp_path / "stranger.skops"
+    with monkeypatch.context() as patch:
+        patch.setattr(persistence, "_refused", lambda content: [])
+        transferable.save(FunctionTransformer(function), path)
+    with pytest.raises(ModelFileError, match=rf"not trusted.*{function.__name__}"):
+        transferable.load(path)
+
+
+def test_functions_of_the_library_are_no_more_trusted_than_others():
+    assert "transferable.classifiers.tfdf.TFDF" in persistence._trusted()
+    assert not any(name.startswith("transferable.cli") for name in persistence._trusted())
+    assert not any(name.split(".")[-1].startswith("choose_") for name in persistence._trusted())
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.9, 0.999])
+def test_truncated(file, share):
+    content = file.read_bytes()
+    file.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ModelFileError, match=re.escape(str(file))):
+        transferable.load(file)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_changed_byte_never_goes_unnoticed(file, seed):
+    """Unless it is one that the archive's format has no use for, such as a time stamp."""
+    expected = transferable.load(file).predict(NEW)
+    content = bytearray(file.read_bytes())
+    position = np.random.default_rng(seed).integers(len(content))
+    content[position] ^= 0xFF
+    file.write_bytes(content)
+    try:
+        got = transferable.load(file).predict(NEW)
+    except ModelFileError:
+        return
+    assert got.tobytes() == expected.tobytes()
+
+
+def rewritten(path, **changes):
+    """The archive with some members replaced, or left out where None is given."""
+    with ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    for name, content in changes.items():
+        members[name.replace("_json", ".json")] = content
+    with ZipFile(path, "w") as archive:
+        for name, content in members.items():
+            if content is not None:
+                archive.writestr(name, content)
+
+
+def test_edited(file):
+    with ZipFile(file) as archive:
+        schema = archive.read("schema.json").decode()
+    rewritten(file, schema_json=schema.replace("alignment", "alinement"))
+    with pytest.raises(ModelFileError, match="was changed"):
+        transferable.load(file)
+
+
+def test_without_a_header(file):
+    rewritten(file, transferable_json=None)
+    with pytest.raises(ModelFileError, match=r"not written by transferable\.save"):
+        transferable.load(file)
+
+
+@pytest.mark.parametrize(
+    ("number", "told"), [(persistence.FORMAT + 1, "Upgrade"), (0, "Install transferable==9.9")]
+)
+def test_other_formats_say_what_to_do(file, number, told):
+    with ZipFile(file) as archive:
+        header = json.loads(archive.read("transferable.json"))
+    header["format"] = number
+    header["versions"]["transferable"] = "9.9"
+    rewritten(file, transferable_json=json.dumps(header))
+    with pytest.raises(ModelFileError, match=told):
+        transferable.load(file)
+
+
+def test_a_file_that_does_not_fit_this_version_names_the_one_that_wrote_it(file, monkeypatch):
+    monkeypatch.setattr("skops.io.loads", lambda *_, **__: {}["gone"])
+    with pytest.raises(ModelFileError, match=r"KeyError.*saved by\s+transferable \d"):
+        transferable.load(file)
+
+
+def test_no_such_file(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        transferable.load(tmp_path / "nothing.skops")
+
+
+def test_a_failure_leaves_the_old_file_and_no_other(file, monkeypatch):
+    before = file.read_bytes()
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        transferable.save(TFDF(), file)
+    assert file.read_bytes() == before
+    assert list(file.parent.iterdir()) == [file]
+
+
+def test_about_tells_without_loading(file, monkeypatch):
+    monkeypatch.setattr("skops.io.loads", None)
+    header = about(file)
+    assert header["class"] == "TFDFV"
+    assert header["versions"]["transferable"] == transferable.__version__
+
+
+def test_files_of_this_format_still_load():
+    """Made by TFDFV on the problem below. If this fails, raise persistence.FORMAT."""
+    p = small_problem(n_source=12, n_target=9, n_features=3)
+    model = transferable.load(SAVED)
+    fresh = TFDFV(record_history=False).adapt(p.Xs, NAMES[p.ys], p.Xt)
+    np.testing.assert_array_equal(model.classes_, NAMES)
+    assert model.predict_proba(p.Xt).shape == (9, 3)
+    np.testing.assert_array_equal(model.predict(p.Xt), fresh.predict(p.Xt))

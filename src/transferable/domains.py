@@ -18,7 +18,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-__all__ = ["Domains", "marked_source", "source_mask"]
+__all__ = ["Domains", "marked_source", "row_hash", "source_mask"]
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class Domains:
             )
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
-        order = np.lexsort((all_codes, _row_hash(X), ~source))
+        order = np.lexsort((all_codes, row_hash(X), ~source))
         n_source = len(labels)
         return cls(X[order], all_codes[order[:n_source]], classes, order)
 
@@ -188,7 +188,7 @@ def _refuse_empty(source: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return source
 
 
-def _row_hash(X: Any) -> NDArray[np.uint64]:
+def row_hash(X: Any) -> NDArray[np.uint64]:
     """A number for each row that depends on its values only: an exact modular dot product."""
     rng = np.random.default_rng(0)
     multipliers = rng.integers(0, 2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + 1

@@ -78,3 +78,9 @@ def test_what_cannot_be_compared_is_refused(samples):
         mmd_distance(Xs, Xt[:, :3])
     with pytest.raises(ValueError, match="both samples, ys and yt, or of neither"):
         mmcd_distance(Xs, Xt, ys)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_equal_samples_have_no_distance_whatever_rounding_does(seed):
+    X = np.random.default_rng(seed).normal(size=(31, 4)) + 100
+    assert mmd_distance(X, X[::-1]) < 1e-10

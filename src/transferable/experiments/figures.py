@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 from numpy.typing import NDArray
-from sklearn.manifold import TSNE
 from sklearn.utils import Bunch
 
+from transferable.diagnostics import unit_variance
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.experiments.cells import SEED, Cell
 from transferable.experiments.evaluate import Iterates, fit_iterates
@@ -21,17 +19,15 @@ from transferable.experiments.plans import METHOD, SENSITIVITY, SOURCE_ONLY, par
 from transferable.experiments.records import Record
 from transferable.linalg.rows import unit_rows
 from transferable.metrics import mmcd_distance, mmd_distance
-from transferable.plots import ConfusionDisplay
+from transferable.plots import (
+    ConfusionDisplay,
+    ConvergenceDisplay,
+    DomainScatterDisplay,
+    SensitivityDisplay,
+)
 
 __all__ = ["confusion", "convergence", "save", "sensitivity", "tsne"]
 
-_INK = "#222222"
-# Colours that readers with any kind of colour vision tell apart, and a mark for print without.
-_LINES = {"color": ("#0072b2", "#d55e00", "#111111"), "marker": ("o", "s", "D")}
-_CLASS_COLOURS = (
-    *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9"),
-    *("#d55e00", "#8c6d31", "#111111", "#b3b300", "#8a8a8a"),
-)
 _TSNE_ROWS = 80  # of each class and domain: enough to see clusters, few enough to see rows
 
 
@@ -72,42 +68,26 @@ def convergence(cells: Sequence[Cell]) -> Figure:
     """
     task = _load(cells[0])
     studies = {cell.method: fit_iterates(cell, task)[1] for cell in cells}
-    longest = max(len(iterates.labels) for iterates in studies.values())
-    figure = Figure(figsize=(11, 3.4), layout="constrained")
-    axes = figure.subplots(1, 3)
-    for position, (method, iterates) in enumerate(studies.items()):
-        line = _line(position)
-        for ax, curve in zip(axes, _convergence_curves(iterates, task), strict=True):
-            ax.plot(range(1, len(curve) + 1), curve, label=method, **line)
-            # A method stops once its labels stay the same: later iterates equal the last.
-            if iterates.settled:
-                ends = (len(curve), longest)
-                ax.plot(ends, [curve[-1]] * 2, color=line["color"], linestyle=":", linewidth=1.2)
-    titles = ("MMD distance", "MMCD distance", "accuracy on the target (%)")
-    for ax, title in zip(axes, titles, strict=True):
-        _finish(ax, title, "iteration")
-        ax.xaxis.get_major_locator().set_params(integer=True)
-    axes[0].legend(frameon=False)
-    return figure
+    curves: dict[str, dict[str, list[float]]] = {}
+    for method, iterates in studies.items():
+        for title, curve in _convergence_curves(iterates, task).items():
+            curves.setdefault(title, {})[method] = curve
+    # A method stops once its labels stay the same: later iterates equal the last.
+    settled = [method for method, iterates in studies.items() if iterates.settled]
+    return ConvergenceDisplay(curves, settled).plot().figure_
 
 
-def _convergence_curves(
-    iterates: Iterates, task: Bunch
-) -> tuple[list[float], list[float], list[float]]:
+def _convergence_curves(iterates: Iterates, task: Bunch) -> dict[str, list[float]]:
     """MMD, MMCD and accuracy of each iterate."""
     n_source = len(task.ys)
-    embeddings = [_scaled(table) for table in iterates.tables]
+    embeddings = [unit_variance(table) for table in iterates.tables]
     halves = [(Z[:n_source], Z[n_source:]) for Z in embeddings]
-    return (
-        [mmd_distance(*pair, task.ys, task.yt) for pair in halves],
-        [mmcd_distance(*pair, task.ys, task.yt) for pair in halves],
-        [100 * float(np.mean(labels[n_source:] == task.yt)) for labels in iterates.labels],
-    )
-
-
-def _scaled(table: NDArray[Any]) -> NDArray[np.float64]:
-    centred = table - table.mean(axis=0)
-    return centred / np.sqrt(np.mean(np.sum(centred**2, axis=1)))
+    right = [np.mean(labels[n_source:] == task.yt) for labels in iterates.labels]
+    return {
+        "MMD distance": [mmd_distance(*pair, task.ys, task.yt) for pair in halves],
+        "MMCD distance": [mmcd_distance(*pair, task.ys, task.yt) for pair in halves],
+        "accuracy on the target (%)": [100 * float(share) for share in right],
+    }
 
 
 def tsne(cells: Sequence[Cell], *, rows_per_class: int = _TSNE_ROWS) -> Figure:
@@ -116,36 +96,15 @@ def tsne(cells: Sequence[Cell], *, rows_per_class: int = _TSNE_ROWS) -> Figure:
     rows = _sample(task, rows_per_class)
     tables = {"before adaptation": np.concatenate([task.Xs, task.Xt])[rows]}
     tables |= {c.method: fit_iterates(c, task)[1].tables[-1][rows] for c in cells}
-    labels, source = np.concatenate([task.ys, task.yt])[rows], rows < len(task.ys)
-    figure = Figure(figsize=(3.2 * len(tables), 3.9), layout="constrained")
-    axes = figure.subplots(1, len(tables), squeeze=False)[0]
-    for ax, (title, table) in zip(axes, tables.items(), strict=True):
-        points = _tsne_map(table)
-        for domain, marker in ((source, "o"), (~source, "^")):
-            colours = [_CLASS_COLOURS[label % len(_CLASS_COLOURS)] for label in labels[domain]]
-            face = colours if marker == "o" else "none"
-            ax.scatter(
-                *points[domain].T,
-                s=11,
-                marker=marker,
-                facecolors=face,
-                edgecolors=colours,
-                linewidths=0.6,
-            )
-        ax.set_title(title, loc="left", color=_INK, fontsize=11)
-        ax.set_xticks([])
-        ax.set_yticks([])
-        ax.spines[:].set_color("#cccccc")
-    figure.legend(
-        handles=_tsne_legend(cells[0], task),
-        loc="outside lower center",
-        ncols=12,
-        frameon=False,
-        fontsize=9,
-        handletextpad=0.1,
-        columnspacing=1.0,
-    )
-    return figure
+    return DomainScatterDisplay.from_tables(
+        {title: unit_rows(table) for title, table in tables.items()},
+        np.where(rows < len(task.ys), 1, -1),
+        task.target_names[np.concatenate([task.ys, task.yt])[rows]],
+        method="tsne",
+        max_rows=len(rows),
+        random_state=SEED,
+        domain_names=(f"source {cells[0].source}", f"target {cells[0].target}"),
+    ).figure_
 
 
 def _sample(task: Bunch, rows_per_class: int) -> NDArray[np.intp]:
@@ -159,52 +118,18 @@ def _sample(task: Bunch, rows_per_class: int) -> NDArray[np.intp]:
     return np.concatenate(chosen)
 
 
-def _tsne_map(table: NDArray[Any]) -> NDArray[np.float64]:
-    perplexity = min(30.0, (len(table) - 1) / 3)
-    map_ = TSNE(perplexity=perplexity, init="pca", random_state=SEED)
-    return np.asarray(map_.fit_transform(unit_rows(table)), dtype=np.float64)
-
-
-def _tsne_legend(cell: Cell, task: Bunch) -> list[Line2D]:
-    classes = [
-        Line2D([], [], linestyle="", marker="s", color=_CLASS_COLOURS[k % 10], label=str(name))
-        for k, name in enumerate(task.target_names)
-    ]
-    source = Line2D([], [], linestyle="", marker="o", color=_INK, label=f"source {cell.source}")
-    target = Line2D(
-        [],
-        [],
-        linestyle="",
-        marker="^",
-        color=_INK,
-        fillstyle="none",
-        label=f"target {cell.target}",
-    )
-    return [*classes, source, target]
-
-
 def sensitivity(cells: Sequence[Cell], records: Mapping[str, Record]) -> Figure:
     """Fig. 5: accuracy along the paper's grid, one parameter at a time."""
-    figure = Figure(figsize=(3.1 * len(SENSITIVITY), 3.4), layout="constrained")
-    axes = figure.subplots(1, len(SENSITIVITY), sharey=True)
     tasks = list(dict.fromkeys(cell.task for cell in cells))
-    for ax, (name, letter) in zip(axes, SENSITIVITY.items(), strict=True):
-        for position, task in enumerate(tasks):
-            curve = _curve([c for c in cells if c.task == task], name, records)
-            ax.plot(
-                curve.keys(), curve.values(), label=task.replace("->", " → "), **_line(position)
-            )
-        if name != "n_neighbors":
-            ax.set_xscale("log")
-        _finish(ax, "", f"{letter}  ({name})")
-    axes[0].set_ylabel(f"accuracy of {METHOD} on the target (%)", color=_INK)
-    figure.legend(
-        *axes[0].get_legend_handles_labels(),
-        loc="outside upper center",
-        frameon=False,
-        ncols=len(tasks),
-    )
-    return figure
+    curves = {
+        f"{letter}  ({name})": {
+            task.replace("->", " → "): _curve([c for c in cells if c.task == task], name, records)
+            for task in tasks
+        }
+        for name, letter in SENSITIVITY.items()
+    }
+    score = f"accuracy of {METHOD} on the target (%)"
+    return SensitivityDisplay(curves, score).plot().figure_
 
 
 def _curve(cells: Sequence[Cell], name: str, records: Mapping[str, Record]) -> dict[float, float]:
@@ -214,17 +139,3 @@ def _curve(cells: Sequence[Cell], name: str, records: Mapping[str, Record]) -> d
     points = {c.parameters[path]: 100 * records[c.key].accuracy for c in along}
     # A setting that is chosen from the data has no place on the axis.
     return dict(sorted((x, y) for x, y in points.items() if not isinstance(x, str)))
-
-
-def _line(position: int) -> dict[str, Any]:
-    style = {key: values[position % len(values)] for key, values in _LINES.items()}
-    return {**style, "linewidth": 1.6, "markersize": 4.5}
-
-
-def _finish(ax: Axes, title: str, x_label: str) -> None:
-    ax.set_title(title, loc="left", color=_INK, fontsize=11)
-    ax.set_xlabel(x_label, color=_INK)
-    ax.tick_params(colors=_INK)
-    ax.grid(color="#e4e4e4", linewidth=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)

@@ -83,7 +83,7 @@ def squared_mean_discrepancy(samples: Samples, balance: float) -> float:
         balance=balance if samples.n_classes else 0.0,
         normalised=False,
     )
-    if samples.linear:
-        return term.value(samples.X)
     E = term.columns
+    if samples.linear:
+        return float(np.sum((E.T @ samples.X) ** 2))
     return max(0.0, float(np.vdot(E, samples.gram(slice(None)) @ E)))

@@ -10,21 +10,23 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
-from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import confusion_matrix
 from sklearn.utils.multiclass import unique_labels
+
+from transferable.plots._style import GRID, INK, new_axes, plain
 
 __all__ = ["ConfusionDisplay"]
 
 # Rows that keep their class in blue, rows that lose it in orange: a pair that colour-blind
 # readers tell apart, and that differs in print without colour. Errors reach full orange at half.
+# Colours fade into the paper, whatever its colour.
 _COLOURS = LinearSegmentedColormap.from_list(
     "kept_or_confused",
-    [(0, "#a63603"), (0.25, "#fd8d3c"), (0.5, "white"), (0.75, "#6baed6"), (1, "#08519c")],
+    [(0, "#a63603ff"), (0.5, "#d9541000"), (0.5, "#2171b500"), (1, "#08519cff")],
 )
 _SCALE = TwoSlopeNorm(vcenter=0, vmin=-0.5, vmax=1)
-_INK, _PAPER = "#222222", "white"
+_PAPER = "white"
 _MOST_CLASSES_WITH_VALUES = 20
 
 
@@ -126,31 +128,30 @@ class ConfusionDisplay:
         display : ConfusionDisplay
             The display itself.
         """
-        n_panels = len(self.matrices)
-        if ax is None:
-            names = 0.08 * self._longest_label
-            figure = Figure(
-                figsize=(3.8 * n_panels + names + 0.2, names + 4.4),
-                layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1),
-            )
-            ax = figure.subplots(1, n_panels, sharey=True, squeeze=False).ravel().tolist()
-        self.axes_ = np.array([ax] if isinstance(ax, Axes) else ax, dtype=object).ravel()
-        if len(self.axes_) != n_panels:
-            raise ValueError(
-                f"There are {n_panels} confusion matrices but {len(self.axes_)} axes; give as "
-                "many axes, or none to get a new figure."
-            )
+        names = 0.08 * self._longest_label
+        self.axes_ = new_axes(
+            ax,
+            len(self.matrices),
+            "confusion matrices",
+            panel=(3.8, 4.0),
+            extra=(names + 0.2, names + 0.4),
+            sharey=True,
+        )
         self.figure_ = self.axes_[0].figure
         self.images_ = [
             self._draw(panel, name, matrix)
             for panel, (name, matrix) in zip(self.axes_, self.matrices.items(), strict=True)
         ]
-        self.axes_[0].set_ylabel("true class (a row sums to 100 %)", color=_INK)
+        self.axes_[0].set_ylabel("true class (a row sums to 100 %)", color=INK)
         return self
 
     @property
+    def _names(self) -> list[str]:
+        return [plain(label) for label in self.labels]
+
+    @property
     def _longest_label(self) -> int:
-        return max(len(str(label)) for label in self.labels)
+        return max(len(name) for name in self._names)
 
     def _draw(self, ax: Axes, name: str, counts: NDArray[np.float64]) -> AxesImage:
         n_classes = len(self.labels)
@@ -158,20 +159,20 @@ class ConfusionDisplay:
         signed = np.where(np.eye(n_classes, dtype=bool), share, -share)
         image = ax.imshow(signed, cmap=_COLOURS, norm=_SCALE)
         accuracy = np.trace(counts) / max(counts.sum(), 1)
-        ax.set_title(name, loc="left", color=_INK, fontsize=11, fontweight="bold", pad=22)
+        ax.set_title(plain(name), loc="left", color=INK, fontsize=11, fontweight="bold", pad=22)
         subtitle = f"{100 * accuracy:.1f} % correct"
-        ax.annotate(subtitle, (0, 1), (0, 7), "axes fraction", "offset points", color=_INK)
-        ax.set_xlabel("predicted class", color=_INK)
+        ax.annotate(subtitle, (0, 1), (0, 7), "axes fraction", "offset points", color=INK)
+        ax.set_xlabel("predicted class", color=INK)
         upright = self._longest_label <= 2 and n_classes <= 20
         size = min(10, 220 / n_classes)
-        ax.set_xticks(range(n_classes), self.labels, rotation=0 if upright else 90, fontsize=size)
-        ax.set_yticks(range(n_classes), self.labels, fontsize=size)
-        ax.tick_params(length=0, colors=_INK)
+        ax.set_xticks(range(n_classes), self._names, rotation=0 if upright else 90, fontsize=size)
+        ax.set_yticks(range(n_classes), self._names, fontsize=size)
+        ax.tick_params(length=0, colors=INK)
         ax.spines[:].set_visible(False)
         # White lines between the cells.
         ax.set_xticks(np.arange(n_classes + 1) - 0.5, minor=True)
         ax.set_yticks(np.arange(n_classes + 1) - 0.5, minor=True)
-        ax.grid(which="minor", color="#e4e4e4", linewidth=0.8)
+        ax.grid(which="minor", color=GRID, linewidth=0.8)
         ax.tick_params(which="minor", length=0)
         if n_classes <= _MOST_CLASSES_WITH_VALUES:
             _write_values(ax, share)
@@ -189,5 +190,5 @@ def _write_values(ax: Axes, share: NDArray[np.float64]) -> None:
             ha="center",
             va="center",
             fontsize=8,
-            color=_PAPER if dark else _INK,
+            color=_PAPER if dark else INK,
         )

@@ -1,0 +1,29 @@
+"""What can be said about two domains and about methods without a label of the target."""
+
+from transferable.diagnostics.advice import Diagnosis, diagnose
+from transferable.diagnostics.columns import ColumnShift, column_shifts
+from transferable.diagnostics.comparison import (
+    MethodOutcome,
+    compare_methods,
+    source_only_methods,
+    vote,
+)
+from transferable.diagnostics.gap import MEASURES, DomainGap, domain_gap, unit_variance
+from transferable.diagnostics.space import history_of, shared_space
+
+__all__ = [
+    "MEASURES",
+    "ColumnShift",
+    "Diagnosis",
+    "DomainGap",
+    "MethodOutcome",
+    "column_shifts",
+    "compare_methods",
+    "diagnose",
+    "domain_gap",
+    "history_of",
+    "shared_space",
+    "source_only_methods",
+    "unit_variance",
+    "vote",
+]

@@ -1,0 +1,49 @@
+"""Methods beside each other."""
+
+import numpy as np
+import pytest
+
+from problems import small_problem
+from transferable import TFDFV
+from transferable.diagnostics import MethodOutcome, compare_methods, source_only_methods, vote
+from transferable.transformers import CORAL
+
+TASK = small_problem(n_source=40, n_target=30)
+
+
+def outcome(*labels):
+    return MethodOutcome("some", np.array(labels), 0.0)
+
+
+def test_every_method_labels_every_target_row_and_is_left_unfitted():
+    methods = {**source_only_methods(), "TFDFV": TFDFV(), "CORAL": CORAL()}
+    seen = []
+
+    def track(items):
+        for item in items:
+            seen.append(item[0])
+            yield item
+
+    outcomes = compare_methods(methods, TASK.Xs, TASK.ys, TASK.Xt, track=track)
+    assert [o.name for o in outcomes] == list(methods) == seen
+    assert all(o.predicted.shape == (30,) and not o.failure for o in outcomes)
+    assert not hasattr(methods["TFDFV"], "classes_")
+
+
+def test_a_method_that_fails_does_not_stop_the_others():
+    methods = {"bad": TFDFV(n_neighbors=5000), "good": CORAL()}
+    bad, good = compare_methods(methods, TASK.Xs, TASK.ys, TASK.Xt)
+    assert bad.predicted is None
+    assert "n_neighbors=5000" in bad.failure
+    assert good.predicted is not None
+    np.testing.assert_array_equal(vote([bad, good]), good.predicted)
+
+
+def test_the_vote_is_the_most_frequent_label_of_each_row():
+    outcomes = [outcome("a", "b", "c"), outcome("a", "c", "b"), outcome("b", "c", "a")]
+    np.testing.assert_array_equal(vote(outcomes), ["a", "c", "a"])
+
+
+def test_no_vote_without_a_voter():
+    with pytest.raises(ValueError, match="No method succeeded"):
+        vote([MethodOutcome("bad", None, 0.0, "why")])

@@ -1,0 +1,160 @@
+"""What the displays of rows, gaps, curves and parameters draw."""
+
+import io
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+
+from problems import small_problem
+from transferable import TFDFV
+from transferable.classifiers import AdaptedClassifier
+from transferable.diagnostics import domain_gap
+from transferable.plots import (
+    ConvergenceDisplay,
+    DomainGapDisplay,
+    DomainScatterDisplay,
+    SensitivityDisplay,
+)
+from transferable.transformers import CORAL
+
+TASK = small_problem(n_source=40, n_target=30)
+DOMAIN = np.repeat([1, -1], [40, 30])
+
+
+@pytest.fixture(scope="module")
+def model():
+    return TFDFV(manifold_dim=None, max_iter=4).adapt(TASK.Xs, TASK.ys, TASK.Xt)
+
+
+def titles(display):
+    return [ax.get_title(loc="left") for ax in display.axes_]
+
+
+def test_scatter_shows_every_row_before_and_after(model):
+    display = DomainScatterDisplay.from_estimator(model, TASK.Xs, TASK.ys, TASK.Xt)
+    assert titles(display) == ["before adaptation", "after TFDFV"]
+    assert [len(c.get_offsets()) for c in display.collections_] == [40, 30, 40, 30]
+
+
+def test_scatter_colours_by_class_or_by_domain(model):
+    display = DomainScatterDisplay({"plane": TASK.X[:, :2]}, DOMAIN, np.r_[TASK.ys, TASK.yt])
+    by_class = display.plot(by="class").collections_
+    assert len(np.unique(by_class[0].get_edgecolors(), axis=0)) == 3
+    by_domain = display.plot(by="domain").collections_
+    colours = [np.unique(rows.get_edgecolors(), axis=0) for rows in by_domain]
+    assert [len(c) for c in colours] == [1, 1]
+    assert not np.array_equal(*colours)
+
+
+def test_scatter_keeps_the_shares_of_domains_and_classes_when_it_draws_fewer_rows():
+    labels = np.r_[np.repeat(["a", "b"], [300, 100]), np.repeat(["a", "b"], [50, 150])]
+    domain = np.repeat([1, -1], [400, 200])
+    X = np.random.default_rng(0).normal(size=(600, 3))
+    display = DomainScatterDisplay.from_tables({"X": X}, domain, labels, max_rows=60)
+    groups, counts = np.unique(
+        np.c_[display.source, display.labels == "a"], axis=0, return_counts=True
+    )
+    np.testing.assert_allclose(counts, [15, 5, 10, 30], atol=1)
+    assert len(groups) == 4
+
+
+@pytest.mark.parametrize("method", ["pca", "tsne"])
+def test_scatter_maps_a_single_column_and_rows_that_are_all_the_same(method):
+    for X in (np.arange(70.0)[:, None], np.ones((70, 4))):
+        display = DomainScatterDisplay.from_tables({"X": X}, DOMAIN, method=method)
+        assert np.isfinite(display.points["X"]).all()
+
+
+def test_scatter_refuses_what_it_does_not_know():
+    with pytest.raises(ValueError, match="at least one"):
+        DomainScatterDisplay({}, DOMAIN)
+    with pytest.raises(ValueError, match="by='colour'"):
+        DomainScatterDisplay({"plane": TASK.X[:, :2]}, DOMAIN).plot(by="colour")
+
+
+def test_convergence_has_a_panel_for_each_entry_of_the_history(model):
+    display = ConvergenceDisplay.from_estimator(model)
+    assert len(display.axes_) == len(model.history_[0])
+    np.testing.assert_array_equal(
+        display.lines_[0].get_ydata(), [entry["objective"] for entry in model.history_]
+    )
+
+
+def test_convergence_finds_the_history_of_a_wrapped_method(model):
+    wrapped = AdaptedClassifier(None, TFDFV(manifold_dim=None, max_iter=4))
+    wrapped.adapt(TASK.Xs, TASK.ys, TASK.Xt)
+    display = ConvergenceDisplay.from_estimator({"alone": model, "inside": wrapped})
+    legend = [text.get_text() for text in display.axes_[0].get_legend().get_texts()]
+    assert legend == ["alone", "inside"]
+
+
+def test_convergence_of_a_method_without_history_says_what_to_do():
+    model = AdaptedClassifier(CORAL()).adapt(TASK.Xs, TASK.ys, TASK.Xt)
+    with pytest.raises(ValueError, match="AdaptedClassifier has no history_; fit"):
+        ConvergenceDisplay.from_estimator(model)
+
+
+def test_settled_curves_go_on_to_the_end_of_the_longest():
+    curves = {"error": {"short": [3.0, 1.0], "long": [4.0, 3.0, 2.0, 1.0]}}
+    display = ConvergenceDisplay(curves, settled=["short"]).plot()
+    (dotted,) = (line for line in display.axes_[0].lines if line not in display.lines_)
+    np.testing.assert_array_equal(dotted.get_xdata(), [2, 4])
+    np.testing.assert_array_equal(dotted.get_ydata(), [1, 1])
+
+
+def test_gap_marks_are_the_measured_distances(model):
+    display = DomainGapDisplay.from_estimator(model, TASK.Xs, TASK.ys, TASK.Xt, TASK.yt)
+    assert titles(display) == ["A-distance", "MMD", "MMCD"]
+    before = domain_gap(TASK.Xs, TASK.Xt, TASK.ys, TASK.yt)
+    expected = [before.overall["MMD"], *(before.by_class[c]["MMD"] for c in range(3))]
+    np.testing.assert_allclose(display.lines_[2].get_xdata(), expected)
+
+
+def test_gap_shows_the_classes_that_are_furthest_apart_where_there_are_many():
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(40), 6)
+    Xs = rng.normal(size=(240, 3))
+    Xt = rng.normal(size=(240, 3)) + np.where(y < 10, 0, 50)[:, None]
+    display = DomainGapDisplay({"before": domain_gap(Xs, Xt, y, y)}).plot()
+    shown = [tick.get_text() for tick in display.axes_[0].get_yticklabels()]
+    assert shown == ["all rows", *map(str, range(10, 40))]
+
+
+def test_sensitivity_fits_once_for_each_value_and_leaves_the_estimator_alone():
+    estimator = TFDFV(manifold_dim=None, max_iter=1)
+    ranges = {"alignment": [0.1, 1.0, 10.0], "n_neighbors": [3, 5]}
+    display = SensitivityDisplay.from_estimator(
+        estimator, TASK.Xs, TASK.ys, TASK.Xt, TASK.yt, param_ranges=ranges
+    )
+    assert [ax.get_xlabel() for ax in display.axes_] == list(ranges)
+    assert [ax.get_xscale() for ax in display.axes_] == ["log", "linear"]
+    assert all(0 <= score <= 100 for line in display.lines_ for score in line.get_ydata())
+    assert not hasattr(estimator, "classes_")
+
+
+@pytest.mark.parametrize("display", [ConvergenceDisplay, SensitivityDisplay, DomainGapDisplay])
+def test_nothing_to_draw(display):
+    with pytest.raises(ValueError, match="at least one"):
+        display({})
+
+
+def test_draws_on_given_axes_and_says_how_many_it_needs(model):
+    axes = Figure().subplots(1, 2)
+    display = DomainScatterDisplay.from_estimator(model, TASK.Xs, TASK.ys, TASK.Xt, ax=axes)
+    assert list(display.axes_) == list(axes)
+    gaps = {"a": domain_gap(TASK.Xs, TASK.Xt), "b": domain_gap(TASK.Xs, TASK.Xt)}
+    assert DomainGapDisplay(gaps).plot(ax=Figure().subplots(3)).axes_[2].get_legend() is not None
+    curves = {"p": {"x": {1: 2.0}, "y": {1: 3.0}}}
+    assert SensitivityDisplay(curves).plot(ax=Figure().subplots()).axes_[0].get_legend() is not None
+    with pytest.raises(ValueError, match="3 measures but 2 axes"):
+        DomainGapDisplay(gaps).plot(ax=axes)
+
+
+@pytest.mark.parametrize("name", [r"$\frac{$", "_hidden", "two\nlines", "a$b$c", "x" * 300, ""])
+def test_names_from_a_strangers_file_are_drawn_as_they_stand(name):
+    labels = np.where(np.arange(70) % 2, name, "other")
+    display = DomainScatterDisplay({name: TASK.X[:, :2]}, DOMAIN, labels).plot()
+    display.figure_.savefig(io.BytesIO(), format="svg")
+    gap = domain_gap(TASK.Xs, TASK.Xt, labels[:40], labels[40:])
+    DomainGapDisplay({name: gap, "after": gap}).plot().figure_.savefig(io.BytesIO(), format="png")

@@ -4,6 +4,8 @@ import json
 import re
 import struct
 
+import numpy as np
+import pandas as pd
 import pytest
 from sklearn.utils import Bunch
 from typer.testing import CliRunner
@@ -87,3 +89,19 @@ def test_wrong_use_fails_before_anything_is_computed(demo, tmp_path, arguments, 
     assert result.stdout == ""
     assert result.seeds == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_export_writes_what_adapt_takes(demo, tmp_path, small_task):
+    result = demo("--export", "digits", "--json")
+    assert result.exit_code == 0, result.stderr
+    paths = json.loads(result.stdout)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["digits"]
+    source, target = pd.read_csv(paths["source"]), pd.read_csv(paths["target"])
+    np.testing.assert_array_equal(source["digit"], small_task.ys)
+    np.testing.assert_allclose(source.drop(columns="digit"), small_task.Xs)
+    np.testing.assert_allclose(target.drop(columns="image"), small_task.Xt)
+    arguments = ["adapt", paths["source"], paths["target"], "--label", "digit", "--id", "image"]
+    adapted = CliRunner().invoke(app, [*arguments, "--method", "coral", "--json"])
+    assert adapted.exit_code == 0, adapted.stderr
+    assert len(json.loads(adapted.stdout)["predictions"]) == len(small_task.Xt)
+    assert demo("--export", paths["source"]).exit_code == 2

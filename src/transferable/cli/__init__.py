@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from transferable import __version__
-from transferable.cli import demo, reproduce
+from transferable.cli import adapt, compare, demo, diagnose, inspect, methods, predict, reproduce
 
 __all__ = ["app", "main"]
 
@@ -19,6 +19,12 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command("adapt")(adapt.run)
+app.command("predict")(predict.run)
+app.command("inspect")(inspect.run)
+app.command("diagnose")(diagnose.run)
+app.command("compare")(compare.run)
+app.command("methods")(methods.run)
 app.command("demo")(demo.run)
 app.command("reproduce")(reproduce.run)
 

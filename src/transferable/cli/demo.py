@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transferable.cli._console import progress, stdout
+from transferable.cli._console import progress, reporting, stdout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -56,6 +56,14 @@ def run(
     seed: Annotated[
         int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of the printed digits.")
     ] = 0,
+    export: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            file_okay=False,
+            help="Write the task as source.csv and target.csv into this folder, and do no more.",
+        ),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Adapt printed digits to handwritten ones and show what it gains.
@@ -67,6 +75,9 @@ def run(
     from transferable.datasets import load_printed_to_handwritten
 
     task = load_printed_to_handwritten(random_state=seed)
+    if export is not None:
+        _export(task, export, as_json)
+        return
     models = _models()
     outcomes = [
         _outcome(name, model, task)
@@ -83,6 +94,30 @@ def run(
     )
     console.print(_table(outcomes))
     console.print(f"Confusion matrices saved to {out}", soft_wrap=True, markup=False)
+
+
+def _export(task: Bunch, folder: Path, as_json: bool) -> None:
+    """Write the task as two tables, the target's without labels."""
+    import pandas as pd
+
+    from transferable._atomic import replacing
+
+    pixels = [f"pixel_{i}" for i in range(task.Xs.shape[1])]
+    source = pd.DataFrame(task.Xs, columns=pixels)
+    source.insert(0, "digit", task.ys)
+    target = pd.DataFrame(task.Xt, columns=pixels)
+    target.insert(0, "image", [f"handwritten-{i + 1}" for i in range(len(target))])
+    with reporting():
+        folder.mkdir(parents=True, exist_ok=True)
+        paths = {name: folder / f"{name}.csv" for name in ("source", "target")}
+        for table, path in zip((source, target), paths.values(), strict=True):
+            with replacing(path) as stream:
+                table.to_csv(stream, index=False, lineterminator="\n")
+    if as_json:
+        typer.echo(json.dumps({name: str(path) for name, path in paths.items()}))
+    else:
+        for path in paths.values():
+            stdout().print(f"Written: {path}", soft_wrap=True, markup=False)
 
 
 def _models() -> dict[str, Any]:

@@ -1,0 +1,66 @@
+"""Methods by the names people type, and their parameters by NAME=VALUE."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = ["all_methods", "configured", "method_named", "parameters_of"]
+
+
+def all_methods() -> dict[str, type[Any]]:
+    """Every method by its class's name; a transformer stands for itself with a 1-NN behind it."""
+    from transferable import all_estimators
+
+    return {name: cls for name, cls in all_estimators() if name != "AdaptedClassifier"}
+
+
+def method_named(name: str) -> type[Any]:
+    """Find a method whatever the case, with or without hyphens: tfdf-v is TFDFV."""
+    methods = {_plain(known): cls for known, cls in all_methods().items()}
+    if _plain(name) not in methods:
+        close = get_close_matches(_plain(name), methods, n=1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise ValueError(f"there is no method {name!r}; {meant}'transferable methods' lists all.")
+    return methods[_plain(name)]
+
+
+def configured(name: str, settings: Iterable[str] = (), *, seed: int = 0) -> Any:
+    """Return an unfitted method with parameters given as NAME=VALUE, and its seed if it has one."""
+    estimator = method_named(name)()
+    known = estimator.get_params(deep=False)
+    if "random_state" in known:
+        estimator.set_params(random_state=seed)
+    for setting in settings:
+        parameter, equals, value = setting.partition("=")
+        if not equals or parameter.strip() not in known:
+            raise ValueError(
+                f"--set {setting} is not understood; write NAME=VALUE, where NAME is one of "
+                f"{', '.join(sorted(known))}."
+            )
+        estimator.set_params(**{parameter.strip(): _value(value.strip())})
+    return estimator
+
+
+def parameters_of(estimator: Any) -> dict[str, Any]:
+    """An estimator's parameters, in values that JSON knows."""
+    plain = (bool, int, float, str, type(None))
+    given = estimator.get_params(deep=False)
+    return {name: v if isinstance(v, plain) else repr(v) for name, v in given.items()}
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "").replace(" ", "")
+
+
+def _value(text: str) -> Any:
+    """A number, true, false or none, and otherwise the text itself."""
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -1,0 +1,152 @@
+"""``transferable diagnose``: how far apart two domains are, and whether adapting may pay."""
+
+from __future__ import annotations
+
+import json
+from math import isnan
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from transferable.cli._console import Messages, reporting, stdout
+from transferable.cli._pair import (
+    Choice,
+    Drop,
+    Features,
+    Ids,
+    Json,
+    Label,
+    Pair,
+    Quiet,
+    Seed,
+    Source,
+    Target,
+    TargetLabel,
+    read_pair,
+)
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from transferable.diagnostics import ColumnShift, Diagnosis, DomainGap
+
+_COLUMNS_SHOWN = 10
+
+
+def run(
+    source: Source,
+    target: Target,
+    label: Label,
+    target_label: TargetLabel = None,
+    ids: Ids = None,
+    drop: Drop = None,
+    features: Features = None,
+    scale: Annotated[
+        str,
+        typer.Option(
+            help="Scaling of numeric columns: joint, per-domain (what is left when each domain is "
+            "scaled by itself, as 'adapt' does), none or unit."
+        ),
+    ] = "joint",
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure how far TARGET is from SOURCE and say whether adaptation is likely to pay.
+
+    A-distance is 0 if a linear classifier cannot tell the domains apart and 2 if it never errs;
+    MMD is the distance of their means, MMCD of their means and covariances, where the rows' total
+    standard deviation is 1. Without true target labels, classes are those that a model of the
+    source predicts. The verdict is a rule of thumb that needs no target label.
+    Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
+    """
+    from transferable.diagnostics import column_shifts, diagnose
+
+    messages = Messages(quiet=quiet)
+    with reporting():
+        choice = Choice(label, target_label, ids, drop, features)
+        pair, raw = read_pair((source, target), choice, (scale, "none"), messages)
+        with messages.doing("Measuring"):
+            found = diagnose(pair.Xs, pair.ys, pair.Xt, _true(pair, messages), random_state=seed)
+            shifts = column_shifts(raw.Xs, raw.Xt, raw.feature_names)
+        if as_json:
+            typer.echo(json.dumps(_record(pair, found, shifts, scale, seed, messages.notes)))
+            return
+        console = stdout()
+        rows = f"{len(pair.Xs):,} source rows, {len(pair.Xt):,} target rows"
+        console.print(f"{rows}, {pair.Xs.shape[1]} features", markup=False)
+        console.print(_gap_table(found.gap))
+        console.print(_shift_table(shifts))
+        console.print(f"Is adaptation likely to pay? {found.verdict.capitalize()}:", style="bold")
+        console.print(found.reason, markup=False)
+
+
+def _true(pair: Pair, messages: Messages) -> Any:
+    """True target labels, if every row has one."""
+    evaluation = pair.evaluate(pair.ys[[0] * len(pair.Xt)])
+    if evaluation is None or evaluation.known.all():
+        return None if evaluation is None else evaluation.true
+    messages.note(
+        f"some rows have no value in {evaluation.column!r}; the gap per class takes predicted "
+        "classes instead."
+    )
+    return None
+
+
+def _gap_table(gap: DomainGap) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("gap between")
+    for measure in gap.overall:
+        table.add_column(measure, justify="right")
+    table.add_row("all rows", *(f"{value:.2f}" for value in gap.overall.values()), style="bold")
+    for name, values in gap.by_class.items():
+        shown = ("-" if isnan(value) else f"{value:.2f}" for value in values.values())
+        table.add_row(escape(f"class {name}"), *shown)
+    return table
+
+
+def _shift_table(shifts: list[ColumnShift]) -> Table:
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("columns that differ most")
+    for heading in ("KS distance", "source mean", "target mean"):
+        table.add_column(heading, justify="right")
+    for shift in shifts[:_COLUMNS_SHOWN]:
+        means = f"{shift.source_mean:.4g}", f"{shift.target_mean:.4g}"
+        table.add_row(escape(shift.name), f"{shift.distance:.2f}", *means)
+    return table
+
+
+def _record(
+    pair: Pair,
+    found: Diagnosis,
+    shifts: list[ColumnShift],
+    scale: str,
+    seed: int,
+    notes: list[str],
+) -> dict[str, Any]:
+    return {
+        "n_source": len(pair.Xs),
+        "n_target": len(pair.Xt),
+        "n_features": pair.Xs.shape[1],
+        "scale": scale,
+        "seed": seed,
+        "gap": _numbers(found.gap.overall),
+        "gap_by_class": {str(c): _numbers(values) for c, values in found.gap.by_class.items()},
+        "within_classes": _numbers({"A-distance": found.within, "by_chance": found.within_chance}),
+        "a_distance_by_chance": found.chance,
+        "home_accuracy": _numbers({"": found.home_accuracy})[""],
+        "changed_by_adapting": found.changed,
+        "columns": [shift._asdict() for shift in shifts],
+        "adaptation_likely_to_pay": found.verdict,
+        "reason": found.reason,
+        "notes": notes,
+    }
+
+
+def _numbers(values: dict[str, float]) -> dict[str, float | None]:
+    """Numbers that JSON knows: none for what could not be measured."""
+    return {name: None if isnan(value) else value for name, value in values.items()}

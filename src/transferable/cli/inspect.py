@@ -1,0 +1,65 @@
+"""``transferable inspect``: what a saved model is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from transferable.cli._console import reporting, stdout
+
+
+def run(
+    model: Annotated[Path, typer.Argument(help="A saved model.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Tell what a saved model was made with, what it takes and what it predicts."""
+    with reporting():
+        record = _record(model)
+        if as_json:
+            typer.echo(json.dumps(record))
+            return
+        from rich.table import Table
+
+        table = Table(show_header=False)
+        for name, value in record.items():
+            table.add_row(name, _shown(value))
+        stdout().print(table)
+
+
+def _record(path: Path) -> dict[str, Any]:
+    """What the file says of itself, and what the model in it says."""
+    from transferable.cli._methods import parameters_of
+    from transferable.persistence import about, load
+    from transferable.tables import TableClassifier, TableError
+
+    if not path.is_file():
+        raise TableError(f"there is no file {path}.")
+    record = about(path)
+    model = load(path)
+    if not isinstance(model, TableClassifier):
+        return record | {"parameters": parameters_of(model)}
+    return record | {
+        "method": type(model.estimator).__name__,
+        "parameters": parameters_of(model.estimator),
+        "classes": model.classes_.tolist(),
+        "label": model.label,
+        "id columns": list(model.ids),
+        "numeric columns": model.numeric_,
+        "categorical columns": model.categorical_,
+        "features": len(model.feature_names_),
+        "scale": model.scale,
+        "notes": model.notes_,
+    }
+
+
+def _shown(value: Any) -> str:
+    from rich.markup import escape
+
+    if isinstance(value, dict):
+        return escape("\n".join(f"{name} {part}" for name, part in value.items()))
+    if isinstance(value, list):
+        return escape(", ".join(map(str, value)) or "none")
+    return escape(str(value))

@@ -1,0 +1,262 @@
+"""``transferable adapt`` as somebody with two files meets it."""
+
+import io
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import transferable
+from transferable.cli import _adaptation
+from transferable.tables import read_table
+
+GIVEN = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who")
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_predictions_go_to_standard_output(folder, invoke):
+    before = names(folder)
+    result = invoke(*GIVEN)
+    assert result.exit_code == 0, result.stderr
+    lines = pd.read_csv(io.StringIO(result.stdout))
+    assert lines.columns.tolist() == ["who", "prediction", "confidence", "runner_up"]
+    assert lines["who"].tolist() == [f"t{i}" for i in range(24)]
+    assert lines["confidence"].between(0, 1).all()
+    assert (lines["runner_up"] != lines["prediction"]).all()
+    assert "TFDF learnt from 30 source and 24 target rows" in result.stderr
+    assert "accuracy is unknown" in result.stderr
+    assert names(folder) == before
+
+
+def test_files_are_written_and_summed_up(folder, invoke):
+    result = invoke(*GIVEN, "--out", "p.tsv", "--model", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "target rows, predicted" in result.stdout
+    assert "Predictions saved to p.tsv" in result.stdout
+    assert "Model saved to m.skops" in result.stdout
+    lines = pd.read_csv("p.tsv", sep="\t")
+    model = transferable.load("m.skops")
+    raw = pd.read_csv("target.csv")
+    np.testing.assert_array_equal(model.predict(raw), lines["prediction"])
+    np.testing.assert_allclose(model.predict_proba(raw).max(axis=1), lines["confidence"], atol=1e-6)
+
+
+def test_target_labels_serve_evaluation_only(folder, invoke):
+    blind = pd.read_csv(io.StringIO(invoke(*GIVEN).stdout))
+    result = invoke(*GIVEN[:2], "known.csv", *GIVEN[3:], "--target-label", "truth", "--json")
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    lines = pd.DataFrame(record["predictions"])
+    np.testing.assert_array_equal(lines["confidence"], blind["confidence"])
+    right = lines["prediction"] == pd.read_csv("known.csv")["truth"]
+    assert record["evaluation"] == {"column": "truth", "rows": 24, "accuracy": right.mean()}
+    assert "truth" not in record["features"]
+    told = invoke(*GIVEN[:2], "known.csv", *GIVEN[3:], "--target-label", "truth", "--out", "p.csv")
+    assert f"{right.mean():.1%} (used for this evaluation only)" in told.stdout
+
+
+def test_some_target_labels_will_do(folder, invoke):
+    known = pd.read_csv("known.csv")
+    known.loc[:9, "truth"] = None
+    known.to_csv("some.csv", index=False)
+    result = invoke(*GIVEN[:2], "some.csv", *GIVEN[3:], "--target-label", "truth", "--json")
+    assert json.loads(result.stdout)["evaluation"]["rows"] == 14
+
+
+def test_json_is_one_object_and_complete(folder, invoke):
+    result = invoke(*GIVEN, "--json", "--method", "tfdf-v", "--set", "alignment=3", "--seed", 5)
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    assert record["method"] == "TFDFV"
+    assert record["parameters"]["alignment"] == 3
+    assert (record["n_source"], record["n_target"], record["seed"]) == (30, 24, 5)
+    assert record["features"][-2:] == ["habitat=dry", "habitat=wet"]
+    assert sum(c["predicted"] for c in record["classes"].values()) == 24
+    assert record["versions"]["transferable"] == transferable.__version__
+    assert len(record["predictions"]) == 24
+    record = json.loads(invoke(*GIVEN, "--json", "--out", "p.csv").stdout)
+    assert "predictions" not in record
+    assert record["files"] == {"predictions": "p.csv", "model": None, "report": None}
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, _ in transferable.all_estimators() if n != "AdaptedClassifier"]
+)
+def test_every_method_by_name(folder, invoke, name):
+    result = invoke(*GIVEN, "--method", name.lower(), "--model", "m.skops", "--quiet")
+    assert result.exit_code == 0, result.stderr
+    assert result.stderr == ""
+    again = invoke("predict", "m.skops", "target.csv", "--quiet")
+    assert again.stdout == result.stdout
+
+
+def test_notes_tell_what_was_left_out(folder, invoke):
+    pd.read_csv("target.csv").assign(weather=1.0).to_csv("target.csv", index=False)
+    result = invoke(*GIVEN)
+    assert "Note: only the target has column 'weather'; left out." in result.stderr
+    assert "Note" not in invoke(*GIVEN, "--quiet").stderr
+    assert "weather" in json.loads(invoke(*GIVEN, "--json").stdout)["notes"][0]
+
+
+def test_columns_are_chosen(folder, invoke):
+    record = json.loads(invoke(*GIVEN, "--json", "--features", "f0,f1", "--scale", "none").stdout)
+    assert record["features"] == ["f0", "f1"]
+    record = json.loads(invoke(*GIVEN, "--json", "--drop", "f0", "--drop", "habitat").stdout)
+    assert record["features"] == ["f1", "f2", "f3", "f4"]
+
+
+def test_other_formats(folder, invoke):
+    expected = invoke(*GIVEN, "--quiet").stdout
+    read_table("source.csv").to_parquet("source.parquet")
+    read_table("target.csv").to_csv("target.tsv.gz", sep="\t", index=False)
+    result = invoke("adapt", "source.parquet", "target.tsv.gz", *GIVEN[3:], "--quiet")
+    assert result.stdout == expected, result.stderr
+
+
+def test_report_is_written(folder, invoke):
+    result = invoke(
+        *GIVEN[:2], "known.csv", *GIVEN[3:], "--method", "tfdfv", "--target-label", "truth",
+        "--report", "r.html", "--out", "p.csv",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    assert "Report saved to r.html" in result.stdout
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html")
+    assert "TFDFV" in page
+
+
+def test_target_that_is_the_source(folder, invoke):
+    result = invoke("adapt", "source.csv", "./source.csv", *GIVEN[3:], "--out", "p.csv")
+    assert result.exit_code == 0, result.stderr
+    assert "same file" in result.stderr
+    assert "'kind' was not looked at" in result.stderr
+    right = pd.read_csv("p.csv")["prediction"] == pd.read_csv("source.csv")["kind"]
+    assert right.mean() > 0.9
+
+
+def test_integer_labels_with_names_like_numbers(folder, invoke):
+    source, known = pd.read_csv("source.csv"), pd.read_csv("known.csv")
+    codes = {"ant": 3, "bee": 10, "cat": -1}
+    source.assign(kind=source["kind"].map(codes)).to_csv("source.csv", index=False)
+    known.assign(truth=known["truth"].map(codes)).to_csv("known.csv", index=False)
+    result = invoke(*GIVEN[:2], "known.csv", *GIVEN[3:], "--target-label", "truth", "--json")
+    record = json.loads(result.stdout)
+    assert {line["prediction"] for line in record["predictions"]} <= {3, 10, -1}
+    assert record["evaluation"]["accuracy"] > 0.5
+
+
+def write(name, text):
+    def prepare():
+        with open(name, "wb") as stream:
+            stream.write(text if isinstance(text, bytes) else text.encode())
+
+    return prepare
+
+
+def change(name, **columns):
+    return lambda: pd.read_csv(name).assign(**columns).to_csv(name, index=False)
+
+
+def nothing():
+    pass
+
+
+@pytest.mark.parametrize(
+    ("prepare", "arguments", "told"),
+    [
+        (nothing, ("nowhere.csv", "target.csv", "--label", "kind"), "there is no file nowhere.csv"),
+        (nothing, ("source.csv", "target.csv", "--label", "sort"), "no column 'sort'"),
+        (nothing, ("source.csv", "target.csv", "--label", "kind", "--id", "kind"), "also id"),
+        (nothing, ("source.csv", "target.csv", "--label", "who", "--id", "who"), "also id"),
+        (nothing, (*GIVEN[1:], "--features", "f9"), "no column 'f9'"),
+        (nothing, (*GIVEN[1:], "--id", "whom"), "id column 'whom' is not in the table"),
+        (nothing, (*GIVEN[1:], "--method", "tdfd"), "did you mean tfdf?"),
+        (nothing, (*GIVEN[1:], "--set", "alignement=3"), "one of alignment"),
+        (nothing, (*GIVEN[1:], "--set", "alignment"), "write NAME=VALUE"),
+        (nothing, (*GIVEN[1:], "--set", "alignment=-3"), "alignment"),
+        (nothing, (*GIVEN[1:], "--scale", "huge"), "'huge' is unknown"),
+        (nothing, (*GIVEN[1:], "--target-label", "truth"), "no column 'truth'"),
+        (write("source.csv", ""), GIVEN[1:], "source.csv is empty"),
+        (write("target.csv", ""), GIVEN[1:], "target.csv is empty"),
+        (write("target.csv", "who,f0\n"), GIVEN[1:], "has no rows"),
+        (write("source.csv", "who,f0,kind\na,1,ant\n"), GIVEN[1:], "all have the label 'ant'"),
+        (write("target.csv", "who,g0\nt1,1\n"), GIVEN[1:], "no feature in common"),
+        (write("source.csv", bytes(range(256)) * 20), GIVEN[1:], "not a text file"),
+        (write("target.csv", b"\xff\xfe\x80junk" * 99), GIVEN[1:], "not text in UTF-8"),
+        (change("target.csv", f0="tall"), GIVEN[1:], "'f0' holds numbers in the source, but text"),
+        (change("source.csv", kind=None), GIVEN[1:], "30 of the 30 source rows have no value"),
+        (change("target.csv", f0="2024-01-31"), GIVEN[1:], "'f0' holds dates"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, arguments, told):
+    prepare()
+    before = names(folder)
+    result = invoke("adapt", *arguments, "--out", "p.csv", "--model", "m.skops")
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert told in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert "Traceback" not in result.stderr
+    assert names(folder) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--out", "p.xlsx"), ".csv"),
+        (("--out", "nowhere/p.csv"), "nowhere"),
+        (("--model", "nowhere/m.skops"), "nowhere"),
+        (("--report", "nowhere/r.html"), "nowhere"),
+        (("--seed", "-1"), "--seed"),
+    ],
+)
+def test_wrong_use_fails_before_anything_is_read(folder, invoke, arguments, told):
+    result = invoke("adapt", "no.csv", "no.csv", "--label", "kind", *arguments)
+    assert result.exit_code == 2
+    assert told in re.sub(r"\s*│\s*", "", result.stderr)
+
+
+def test_one_target_row_and_an_empty_column(folder, invoke):
+    pd.read_csv("target.csv").head(1).to_csv("target.csv", index=False)
+    change("source.csv", f4=None)()
+    result = invoke(*GIVEN, "--method", "tfdfv", "--scale", "joint")
+    assert result.exit_code == 0, result.stderr
+    assert "'f4' without any value" in result.stderr
+    assert len(result.stdout.splitlines()) == 2
+
+
+def test_too_many_rows_are_refused_with_a_way_out(folder, invoke, monkeypatch):
+    monkeypatch.setattr(_adaptation.os, "sysconf", lambda name: 100)
+    result = invoke(*GIVEN)
+    assert result.exit_code == 2
+    assert "54 rows need" in result.stderr
+    assert "--method coral" in result.stderr
+    assert invoke(*GIVEN, "--method", "coral").exit_code == 0
+
+
+def test_an_interruption_leaves_no_file(folder, invoke, monkeypatch):
+    before = names(folder)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.replace", interrupted)
+    result = invoke(*GIVEN, "--out", "p.csv", "--model", "m.skops")
+    assert result.exit_code == 130
+    assert "Interrupted" in result.stderr
+    assert names(folder) == before
+
+
+def test_a_disk_that_fails_is_status_1(folder, invoke, monkeypatch):
+    def full(*_):
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    result = invoke(*GIVEN, "--out", "p.csv")
+    assert result.exit_code == 1
+    assert "No space left" in result.stderr

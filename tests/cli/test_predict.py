@@ -1,0 +1,146 @@
+"""``transferable predict`` and ``inspect`` on a saved model, and ``methods``, which needs none."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import transferable
+from transferable import TFDFV, all_estimators
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def saved(folder, invoke):
+    """The folder with a saved model and the predictions of the fit."""
+    result = invoke(
+        "adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who",
+        "--method", "tfdfv", "--model", "m.skops", "--out", "p.csv", "--quiet",
+    )  # fmt: skip
+    assert result.exit_code == 0, result.stderr
+    return folder
+
+
+def test_the_raw_file_is_all_it_needs(saved, invoke):
+    result = invoke("predict", "m.skops", "target.csv")
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == (saved / "p.csv").read_text()
+    turned = pd.read_csv("target.csv").iloc[::-1, ::-1].assign(more="x")
+    turned.to_parquet("turned.parquet")
+    assert invoke("predict", "m.skops", "turned.parquet", "--out", "q.csv.gz").exit_code == 0
+    pd.testing.assert_frame_equal(
+        pd.read_csv("q.csv.gz").iloc[::-1].reset_index(drop=True), pd.read_csv("p.csv")
+    )
+
+
+def test_one_row_without_ids(saved, invoke):
+    pd.read_csv("target.csv").drop(columns="who").head(1).to_csv("one.csv", index=False)
+    result = invoke("predict", "m.skops", "one.csv")
+    assert result.stdout.splitlines()[0] == "prediction,confidence,runner_up"
+    assert len(result.stdout.splitlines()) == 2
+
+
+def test_json(saved, invoke):
+    lines = invoke("predict", "m.skops", "target.csv", "--json").stdout.splitlines()
+    assert [json.loads(line)["who"] for line in lines] == [f"t{i}" for i in range(24)]
+    result = invoke("predict", "m.skops", "target.csv", "--json", "--out", "q.csv")
+    record = json.loads(result.stdout)
+    assert record["n_rows"] == 24 == sum(record["predicted"].values())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nothing.skops", "target.csv"), "no file nothing.skops"),
+        (("source.csv", "target.csv"), "not a saved model"),
+        (("cut.skops", "target.csv"), "cut.skops"),
+        (("arrays.skops", "target.csv"), "holds a TFDFV, which takes arrays"),
+        (("m.skops", "nothing.csv"), "no file nothing.csv"),
+        (("m.skops", "narrow.csv"), "no column 'f1'"),
+        (("m.skops", "target.csv", "--id", "whom"), "'whom' is not in the table"),
+    ],
+)
+def test_bad_input_is_one_clear_line_and_status_2(saved, invoke, arguments, told):
+    (saved / "cut.skops").write_bytes((saved / "m.skops").read_bytes()[:999])
+    transferable.save(TFDFV(), "arrays.skops")
+    pd.read_csv("target.csv").drop(columns="f1").to_csv("narrow.csv", index=False)
+    result = invoke("predict", *arguments, "--out", "q.csv")
+    assert result.exit_code == 2
+    assert told in result.stderr
+    assert result.stderr.startswith("Error: ")
+    assert result.stdout == ""
+    assert not (saved / "q.csv").exists()
+
+
+def test_a_late_error_leaves_no_file(saved, invoke):
+    table = pd.read_csv("target.csv")
+    long = pd.concat([table] * 2000, ignore_index=True).astype({"f0": object})
+    long.loc[len(long) - 1, "f0"] = "tall"
+    long.to_csv("long.csv", index=False)
+    before = sorted(saved.iterdir())
+    result = invoke("predict", "m.skops", "long.csv", "--out", "q.csv")
+    assert result.exit_code == 2
+    assert "'f0' must hold numbers, but it holds 'tall'" in result.stderr
+    assert sorted(saved.iterdir()) == before
+
+
+def test_a_large_file_is_labelled_in_bounded_memory(saved):
+    table = pd.read_csv("target.csv")
+    block = table.to_csv(index=False, header=False)
+    with open("big.csv", "w") as stream:
+        stream.write(",".join(table.columns) + "\n")
+        for _ in range(-(-20_000_000 // len(block))):
+            stream.write(block)
+    code = (
+        "import sys\n"
+        "from transferable.experiments._memory import peak_memory_mib\n"
+        "from transferable.cli import app\n"
+        "app(sys.argv[1:], standalone_mode=False)\n"
+        "print(peak_memory_mib(), file=sys.stderr)"
+    )
+
+    def peak(name):
+        files = [str(saved / file) for file in ("m.skops", name, "q.csv")]
+        done = subprocess.run(
+            [sys.executable, "-c", code, "predict", *files[:2], "--out", files[2], "--quiet"],
+            capture_output=True, text=True, check=True, cwd=ROOT,
+        )  # fmt: skip
+        return float(done.stderr.split()[-1])
+
+    small = peak("target.csv")
+    assert peak("big.csv") - small < 80
+    expected = pd.read_csv("p.csv")["prediction"]
+    got = pd.read_csv("q.csv")["prediction"]
+    np.testing.assert_array_equal(got, np.tile(expected, len(got) // len(expected)))
+
+
+def test_inspect(saved, invoke):
+    record = json.loads(invoke("inspect", "m.skops", "--json").stdout)
+    assert record["method"] == "TFDFV"
+    assert record["classes"] == ["ant", "bee", "cat"]
+    assert record["numeric columns"] == [f"f{i}" for i in range(5)]
+    assert record["versions"]["transferable"] == transferable.__version__
+    shown = invoke("inspect", "m.skops").stdout
+    assert "TFDFV" in shown
+    assert "habitat" in shown
+    transferable.save(TFDFV(ridge=0.25), "arrays.skops")
+    assert json.loads(invoke("inspect", "arrays.skops", "--json").stdout)["class"] == "TFDFV"
+    assert invoke("inspect", "p.csv").exit_code == 2
+    assert invoke("inspect", "nothing.skops").exit_code == 2
+
+
+def test_methods(invoke):
+    records = json.loads(invoke("methods", "--json").stdout)
+    expected = {name.lower() for name, _ in all_estimators()} - {"adaptedclassifier"}
+    assert {record["method"] for record in records} == expected
+    assert all(record["summary"] for record in records)
+    listed = invoke("methods").stdout
+    assert all(name in listed for name in expected)
+    told = invoke("methods", "tfdf-v").stdout
+    assert "alignment" in told
+    assert invoke("methods", "tdfd").exit_code == 2

@@ -94,7 +94,7 @@ class Messages:
 def reporting() -> Iterator[None]:
     """Turn errors into one line on standard error and an exit code.
 
-    Input that cannot be used (ValueError and TypeError) ends with 2, an interruption with 130 and
+    Input that cannot be used (ValueError) ends with 2, an interruption with 130 and
     whatever else goes wrong on the way with 1.
     """
     error_console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
@@ -103,7 +103,7 @@ def reporting() -> Iterator[None]:
     except KeyboardInterrupt:
         error_console.print("Interrupted; no file was left half-written.")
         raise typer.Exit(INTERRUPTED) from None
-    except (ValueError, TypeError) as error:
+    except ValueError as error:
         error_console.print(f"Error: {error}")
         raise typer.Exit(BAD_INPUT) from None
     except BrokenPipeError:  # whoever read standard output has seen enough

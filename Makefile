@@ -6,7 +6,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint format paper bench-literal bench-peers clean help
+.PHONY: demo test lint format paper bench-literal bench-peers bench-selection clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -62,6 +62,9 @@ bench-literal: $(VENV)/installed-core ## time the library against the paper's eq
 
 bench-peers: $(VENV)/installed-bench ## time the transformers against skada's and against dense formulas
 	$(BIN)/python benchmarks/peers.py
+
+bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
 
 clean: ## remove the environment and what was generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from transferable.domains import Domains
 
-__all__ = ["Listener", "emit", "listen", "restoring"]
+__all__ = ["Listener", "emit", "listen", "restoring", "unheard"]
 
 # Receives the class code of every row, and its scores or embedding, after each iteration.
 Listener = Callable[[NDArray[np.intp], NDArray[Any]], None]
@@ -36,6 +36,16 @@ def emit(codes: NDArray[np.intp], table: NDArray[Any]) -> None:
 def listen(listener: Listener) -> Iterator[None]:
     """Have the listener called after each iteration of any fit within."""
     token = _current.set(listener)
+    try:
+        yield
+    finally:
+        _current.reset(token)
+
+
+@contextmanager
+def unheard() -> Iterator[None]:
+    """Within, nobody hears of the iterations: fits that only serve to compare settings."""
+    token = _current.set(None)
     try:
         yield
     finally:

@@ -24,6 +24,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transferable._trace import restoring
 from transferable.domains import Domains, marked_source, source_mask
+from transferable.linalg.reuse import remember
 
 __all__ = ["AdaptiveClassifier", "AdaptiveTransformer", "DomainAdapter"]
 
@@ -73,7 +74,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=2,
             )
-            domains = Domains.from_stacked(X, y, sample_domain)
+            domains = remember(Domains.from_stacked, X, y, sample_domain)
             with restoring(domains):
                 self._fit_domains(domains)
         except BaseException:

@@ -105,6 +105,19 @@ def test_the_oracle_gives_one_record_a_task_never_below_the_fixed_setting(tmp_pa
 
 
 @pytest.mark.usefixtures("toy")
+def test_the_label_free_protocol_has_a_table_of_its_own(tmp_path):
+    arguments = ("coil", "--methods", "TFDF,1NN", "--json", "--out", tmp_path, "--jobs", 1)
+    records = json_lines(reproduce(*arguments, "--protocol", "label-free"))
+    assert {(r["method"], r["protocol"]) for r in records} == {
+        ("TFDF", "label-free"),
+        ("1NN", "fixed"),
+    }
+    for record in records:
+        assert record["accuracy_best_iterate"] >= record["accuracy"]
+    assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"coil-label-free"}
+
+
+@pytest.mark.usefixtures("toy")
 def test_damaged_lines_are_set_aside_aloud_and_computed_again(tmp_path):
     arguments = ("coil", "--methods", "1NN", "--out", tmp_path, "--jobs", 1)
     reproduce(*arguments)
@@ -125,7 +138,7 @@ def test_damaged_lines_are_set_aside_aloud_and_computed_again(tmp_path):
         (["surfing"], "'surfing'"),
         (["surf", "--methods", "jda"], "'jda'"),
         (["surf", "--tasks", "U-M"], "'U->M'"),
-        (["surf", "--protocol", "label-free"], "'label-free'"),
+        (["surf", "--protocol", "lucky"], "'lucky'"),
         (["ablation", "--protocol", "oracle"], "Nothing is left"),
         (["surf", "--jobs", "0"], "--jobs"),
     ],

@@ -48,6 +48,19 @@ def test_the_oracle_leaves_the_setting_along_one_axis_at_a_time():
     assert {len(c.changes) for c in cells if c.method == "1NN"} == {0}
 
 
+def test_the_label_free_search_starts_from_defaults_and_needs_a_grid():
+    cells = [cell for cell in cells_of("coil", "label-free") if cell.task == "COIL1->COIL2"]
+    by_method = {cell.method: cell for cell in cells}
+    assert len(by_method) == len(cells)
+    (fixed,) = [c for c in cells_of("coil") if c.method == "1NN" and c.task == "COIL1->COIL2"]
+    assert by_method["1NN"].key == fixed.key
+    search = by_method["TFDF"].estimator
+    assert {path.split("__")[-1] for axis in search.param_grid for path in axis} == {
+        *("n_neighbors", "alignment", "manifold", "ridge", "variance")
+    }
+    assert by_method["TFDF"].protocol == "label-free"
+
+
 def test_every_random_state_is_the_seed():
     pca = next(cell for cell in cells_of("coil") if cell.method == "PCA")
     assert pca.parameters["transformer__random_state"] == 0
@@ -71,7 +84,7 @@ def test_a_study_is_restricted_by_method_and_task():
     ("arguments", "message"),
     [
         ({"experiments": ["surfing"]}, "experiment 'surfing'; choose from surf, decaf6"),
-        ({"protocol": "label-free"}, "protocol 'label-free'; choose from fixed, oracle"),
+        ({"protocol": "lucky"}, "protocol 'lucky'; choose from fixed, oracle, label-free"),
         ({"experiments": ["surf"], "methods": ["jda"]}, "method 'jda'; choose from 1NN, PCA, JDA"),
         ({"experiments": ["surf"], "tasks": ["U->M"]}, "task 'U->M'; choose from C->A"),
         ({"experiments": ["ablation"], "protocol": "oracle"}, "Nothing is left of ablation"),

@@ -49,7 +49,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
         benchmark = Benchmark(f"Toy {name}", lambda collection=collection: collection)
         monkeypatch.setitem(BENCHMARKS, name, benchmark)
     monkeypatch.setattr(settings, "methods", lambda dataset: list(METHODS))
-    monkeypatch.setattr(settings, "build", lambda dataset, method: METHODS[method]())
+    monkeypatch.setattr(settings, "build", lambda dataset, method, **_: METHODS[method]())
 
 
 def make_record(method: str = "JDA", task: str = "C->A", **values) -> Record:

@@ -6,7 +6,6 @@ error of the kernel classifier, the graph by the error of the nearest neighbour 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,8 @@ from numpy.typing import NDArray
 
 from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.domains import Domains
+from transferable.linalg.kernels import KernelFunction
+from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense
 from transferable.linalg.systems import effective_ridge
 from transferable.terms.base import Matrix
@@ -23,16 +24,17 @@ __all__ = ["choose_features", "graph_weight"]
 _ROWS = 1000  # source rows that judge; their order is random already
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
 
-KernelFunction = Callable[[Any, Any], Matrix]
-
 
 def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> ManifoldFeatures:
     """The fewest directions that keep the left-out accuracy of the best within a point."""
     candidates = list(ManifoldFeatures.candidates(domains))
     if len(candidates) == 1:
         return candidates[0]
-    rows, y = domains.Xs[:_ROWS], domains.y[:_ROWS]
-    errors = [kernel_error(features.transform(rows), y, kernel, ridge) for features in candidates]
+    rows, y = canonical(domains.Xs[:_ROWS]), canonical(domains.y[:_ROWS])
+    errors = [
+        remember(kernel_error, features.transform(rows), y, kernel, ridge)
+        for features in candidates
+    ]
     good = np.flatnonzero(np.array(errors) <= min(errors) + _TOLERANCE)
     return candidates[good[0]]
 
@@ -43,16 +45,14 @@ def graph_weight(Z: Any, y: NDArray[np.intp], kernel: KernelFunction, ridge: flo
     Neighbours that mislead among labelled source rows mislead among target rows too. The weight
     never falls below 0.1: on no kind of data did a graph of that weight harm.
     """
-    Z, y = Z[:_ROWS], y[:_ROWS]
-    excess = neighbor_error(Z, y) - kernel_error(Z, y, kernel, ridge)
+    Z, y = canonical(Z[:_ROWS]), canonical(y[:_ROWS])
+    excess = neighbor_error(Z, y) - remember(kernel_error, Z, y, kernel, ridge)
     return float(np.clip(1.0 - 10.0 * excess, 0.1, 1.0))
 
 
 def kernel_error(Z: Any, y: NDArray[np.intp], kernel: KernelFunction, ridge: float) -> float:
     """Error of regularised least squares on rows left out in turn, from one inverse."""
-    K = kernel(Z, Z)
-    K.flat[:: len(K) + 1] += effective_ridge(ridge, K)
-    inverse = np.linalg.inv(K)
+    inverse = remember(_regularised_inverse, Z, kernel, ridge)
     Y = np.eye(y.max() + 1)[y]
     left_out = Y - (inverse @ Y) / np.diag(inverse)[:, None]
     return float(np.mean(left_out.argmax(axis=1) != y))
@@ -60,6 +60,16 @@ def kernel_error(Z: Any, y: NDArray[np.intp], kernel: KernelFunction, ridge: flo
 
 def neighbor_error(Z: Any, y: NDArray[np.intp]) -> float:
     """Error of the label of the nearest other row by cosine; Z has unit rows."""
+    return float(np.mean(y[remember(_nearest, Z)] != y))
+
+
+def _regularised_inverse(Z: Any, kernel: KernelFunction, ridge: float) -> Matrix:
+    K = kernel(Z, Z)
+    K.flat[:: len(K) + 1] += effective_ridge(ridge, K)
+    return np.asarray(np.linalg.inv(K), dtype=np.float64)
+
+
+def _nearest(Z: Any) -> NDArray[np.intp]:
     similarity = dense(Z @ Z.T)
     np.fill_diagonal(similarity, -np.inf)
-    return float(np.mean(y[similarity.argmax(axis=1)] != y))
+    return similarity.argmax(axis=1)

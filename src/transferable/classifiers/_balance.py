@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 
 from transferable.domains import Domains
+from transferable.linalg.reuse import remember
 from transferable.linalg.rows import dense
 from transferable.metrics.a_distance import proxy_a_distance
 
@@ -33,9 +34,8 @@ class Balance:
         self.rule = rule
         self.n_source = domains.n_source
         self.n_classes = domains.n_classes
-        self._known: dict[bytes, float | None] = {}
         if isinstance(rule, str) and domains.n_target > 0:
-            self.Z = _leading(Z, random_state)
+            self._distance = remember(_Distances, Z, domains.n_source, random_state)
             self.marginal = self._distance(np.arange(len(domains.order))) or 0.0
 
     def __call__(self, codes: NDArray[np.intp]) -> float:
@@ -52,8 +52,17 @@ class Balance:
             numerator, other = float(np.mean(distances)) if distances else 0.0, self.marginal
         return numerator / (numerator + other) if numerator + other > 0 else 0.5
 
-    def _distance(self, rows: NDArray[np.intp]) -> float | None:
-        """A-distance between the source and target rows among those given, remembered."""
+
+class _Distances:
+    """A-distances between groups of source and target rows, remembered."""
+
+    def __init__(self, Z: Any, n_source: int, random_state: int | RandomState | None) -> None:
+        self.Z = _leading(Z, random_state)
+        self.n_source = n_source
+        self._known: dict[bytes, float | None] = {}
+
+    def __call__(self, rows: NDArray[np.intp]) -> float | None:
+        """Distance between the source and target rows among those given, None if too few."""
         key = rows.tobytes()
         if key not in self._known:
             source, target = rows[rows < self.n_source], rows[rows >= self.n_source]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -20,7 +21,8 @@ from transferable.classifiers._scores import ScoreClassifier
 from transferable.classifiers._steps import solve
 from transferable.classifiers._temperature import cautious_temperature
 from transferable.domains import Domains
-from transferable.linalg.kernels import KERNELS, Kernel, kernel_matrix
+from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
+from transferable.linalg.reuse import canonical, remember
 from transferable.terms.base import Matrix
 from transferable.terms.confusion import ConfusionForm
 
@@ -100,12 +102,12 @@ class RiskClassifier(ScoreClassifier):
         return super()._probabilities(scores / self.temperature_)
 
     def _scores(self, rows: Any) -> Matrix:
-        return self._kernel(self._features.transform(rows), self._fitted_features) @ self._beta
+        Z = self._features.transform(canonical(rows))
+        return remember(self._kernel, Z, self._fitted_features) @ self._beta
 
-    def _kernel(self, X: Any, Y: Any) -> Matrix:
-        return kernel_matrix(
-            X, Y, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
-        )
+    @property
+    def _kernel(self) -> KernelFunction:
+        return KernelFunction(self.kernel, self.gamma, self.degree, self.coef0)
 
     def _fit_domains(self, domains: Domains) -> None:
         n = len(domains.order)
@@ -114,13 +116,14 @@ class RiskClassifier(ScoreClassifier):
                 f"n_neighbors={self.n_neighbors} must be smaller than the number of rows, {n}; "
                 "lower it, or set manifold=0 to do without the graph."
             )
+        domains = replace(domains, X=canonical(domains.X))
         features = (
             choose_features(domains, self._kernel, self.ridge)
             if self.manifold_dim == "auto"
             else ManifoldFeatures.fit(domains, self.manifold_dim)
         )
         Z = features.transform(domains.X)
-        problem = RiskProblem(self, domains, Z, self._kernel(Z, Z))
+        problem = RiskProblem(self, domains, Z, remember(self._kernel, Z, Z))
         rounds = Rounds(problem, self._first_codes(problem, Z))
         self._run(rounds)
 
@@ -141,7 +144,7 @@ class RiskClassifier(ScoreClassifier):
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
         if self.estimator is None and not self._starts_from_neighbor:
-            return problem.target_codes(problem.K @ problem.source_only())
+            return problem.source_only_codes()
         estimator = KNeighborsClassifier(1) if self.estimator is None else clone(self.estimator)
         estimator.fit(Z[: domains.n_source], domains.y)
         return np.asarray(estimator.predict(Z[domains.n_source :]), dtype=np.intp)

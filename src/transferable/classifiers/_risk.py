@@ -22,6 +22,7 @@ from scipy.linalg import cho_factor, cho_solve
 from transferable.classifiers._auto import graph_weight
 from transferable.classifiers._balance import Balance
 from transferable.linalg.neighbors import cosine_neighbors
+from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.systems import UpdatedSystem, effective_ridge
 from transferable.terms.base import LowRankTerm, Matrix, Term
 from transferable.terms.confusion import ClassConfusion
@@ -63,19 +64,19 @@ class RiskProblem:
         self.spec = spec
         self.domains = domains
         self.K = K
-        self.Y = domains.one_hot()
+        self.Y = canonical(domains.one_hot())
         self.ridge = effective_ridge(spec.ridge, K)
-        self.fixed: dict[str, Term] = {"source": SourceLoss(domains.n_source)}
+        self.fixed: dict[str, Term] = {"source": remember(SourceLoss, domains.n_source)}
         self.manifold = (
             graph_weight(Z[: domains.n_source], domains.y, spec._kernel, spec.ridge)
             if spec.manifold == "auto"
             else float(spec.manifold)
         )
         if self.manifold > 0:
-            graph = cosine_neighbors(Z, spec.n_neighbors, self_loops=spec._self_loops)
-            self.fixed["manifold"] = Laplacian(graph, self.manifold)
+            graph = remember(cosine_neighbors, Z, spec.n_neighbors, spec._self_loops)
+            self.fixed["manifold"] = remember(Laplacian, graph, self.manifold)
         if spec.variance > 0:
-            self.fixed["variance"] = Variance(spec.variance)
+            self.fixed["variance"] = remember(Variance, spec.variance)
         self.second_order = (
             SecondOrder(K, domains.n_source)
             if spec.alignment * spec.second_order > 0 and domains.n_target > 0
@@ -86,14 +87,9 @@ class RiskProblem:
         self._system: UpdatedSystem | None = None
         self._covariances: CovarianceDiscrepancy | None = None
 
-    def source_only(self) -> Matrix:
-        """Beta of the source's regularised risk alone, with no term that looks at the target."""
-        n = self.domains.n_source
-        inner = self.K[:n, :n].copy()
-        inner.flat[:: n + 1] += self.ridge
-        beta = np.zeros_like(self.Y)
-        beta[:n] = cho_solve(cho_factor(inner, overwrite_a=True), self.Y[:n])
-        return beta
+    def source_only_codes(self) -> NDArray[np.intp]:
+        """Classes of the target rows by the source's regularised risk alone."""
+        return remember(_source_only_codes, self.K, self.Y, self.domains.n_source, self.ridge)
 
     def target_codes(self, F: Matrix) -> NDArray[np.intp]:
         """Pseudo-labels of the target rows by their highest score."""
@@ -139,23 +135,18 @@ class RiskProblem:
         covariances = alignment.covariances
         if self._system is None or self._covariances is not covariances:
             if covariances is None:
-                P = self._fixed_system()
+                terms = self.fixed.values()
+                self._system = remember(_factored_system, self.K, self.ridge, *terms)
             else:
                 P = self._shared_system + covariances.times_kernel()
-            self._system, self._covariances = UpdatedSystem(P, self.K), covariances
+                self._system = UpdatedSystem(P, self.K)
+            self._covariances = covariances
         return self._system
 
     @cached_property
     def _shared_system(self) -> Matrix:
         """The fixed part, kept where a system has to be factored in every round."""
-        return self._fixed_system()
-
-    def _fixed_system(self) -> Matrix:
-        """S K + eta I of the terms that no pseudo-label changes."""
-        P = self.ridge * np.eye(len(self.K))
-        for term in self.fixed.values():
-            P += term.apply(self.K)
-        return P
+        return _fixed_system(self.K, self.ridge, *self.fixed.values())
 
     def objective(
         self, beta: Matrix, F: Matrix, alignment: Alignment
@@ -172,3 +163,28 @@ class RiskProblem:
         if self.confusion.weight > 0:
             values["confusion"] = self.confusion.value(F)
         return values, slope
+
+
+def _fixed_system(K: Matrix, ridge: float, *terms: Term) -> Matrix:
+    """S K + eta I of the terms that no pseudo-label changes."""
+    P = ridge * np.eye(len(K))
+    for term in terms:
+        P += term.apply(K)
+    return P
+
+
+def _factored_system(K: Matrix, ridge: float, *terms: Term) -> UpdatedSystem:
+    return UpdatedSystem(_fixed_system(K, ridge, *terms), K)
+
+
+def _source_only_codes(K: Matrix, Y: Matrix, n_source: int, ridge: float) -> NDArray[np.intp]:
+    """Classes of the target rows by the solution with no term that looks at the target."""
+    factor = remember(_source_factor, K, n_source, ridge)
+    return (K[n_source:, :n_source] @ cho_solve(factor, Y[:n_source])).argmax(axis=1)
+
+
+def _source_factor(K: Matrix, n_source: int, ridge: float) -> tuple[Matrix, bool]:
+    """Cholesky factor of the kernel of the source rows with the ridge on its diagonal."""
+    inner = K[:n_source, :n_source].copy()
+    inner.flat[:: n_source + 1] += ridge
+    return cho_factor(inner, overwrite_a=True)

@@ -17,6 +17,7 @@ from scipy.special import log_softmax
 
 from transferable.classifiers._risk import Alignment, RiskProblem
 from transferable.classifiers._rounds import Rounds
+from transferable.linalg.reuse import remember
 from transferable.terms.base import Matrix
 
 __all__ = ["cautious_temperature", "left_out_scores", "temperature"]
@@ -38,7 +39,7 @@ def cautious_temperature(rounds: Rounds) -> float:
 def left_out_scores(problem: RiskProblem, alignment: Alignment, F: Matrix) -> Matrix:
     """Scores of the first source rows, each left out of the fit, pseudo-labels unchanged."""
     count = min(_ROWS, problem.domains.n_source)
-    units = np.eye(len(F), count)
+    units = remember(np.eye, len(F), count)
     own = np.einsum("ij,ij->j", problem.K[:, :count], problem.solve(alignment, rhs=units))
     own = np.clip(own, 0.0, 1.0 - 1e-6)[:, None]
     return (F[:count] - own * problem.Y[:count]) / (1.0 - own)

@@ -44,7 +44,8 @@ def run(
         str,
         typer.Option(
             help="fixed: one documented setting per dataset. oracle: the best of the paper's grid "
-            "by target accuracy, an upper bound."
+            "by target accuracy, an upper bound. label-free: the best of it by scores that see no "
+            "target label."
         ),
     ] = "fixed",
     jobs: Annotated[

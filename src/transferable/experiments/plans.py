@@ -8,6 +8,7 @@ from typing import Any
 from transferable.experiments import settings
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.experiments.cells import SEED, Cell
+from transferable.model_selection import LabelFreeSearch
 
 __all__ = [
     "ABLATION",
@@ -24,7 +25,7 @@ __all__ = [
     "parameter_path",
 ]
 
-PROTOCOLS = ("fixed", "oracle")
+PROTOCOLS = ("fixed", "oracle", "label-free")
 TABLES = ("surf", "decaf6", "efficientnet", "digits", "coil")
 # Tables 4 and 5 of the paper are about these datasets, in this order.
 COMPARED = ("surf", "coil", "digits")
@@ -94,6 +95,8 @@ def _table(dataset: str, protocol: str) -> Iterator[Cell]:
         for method in settings.methods(dataset):
             if protocol == "oracle":
                 yield from _around(dataset, pair, method)
+            elif protocol == "label-free":
+                yield _searched(dataset, pair, method)
             else:
                 yield _cell(dataset, pair, method)
 
@@ -107,15 +110,38 @@ def _around(
     """
     centre = _cell(dataset, pair, method, protocol="oracle")
     yield centre
-    parameters = centre.estimator.get_params(deep=True)
-    for path in parameters:
-        name = path.split("__")[-1]
-        if name not in names or path != parameter_path(parameters, name):
-            continue
-        for value in GRID[name]:
+    for path, values in _axes(centre.estimator, names).items():
+        for value in values:
             cell = _cell(dataset, pair, method, protocol="oracle", changes={path: value})
             if cell.changes:
                 yield cell
+
+
+def _axes(estimator: Any, names: Iterable[str]) -> dict[str, tuple[float, ...]]:
+    """The paper's grid for the parameters of these names that an estimator has."""
+    parameters = estimator.get_params(deep=True)
+    paths = {path: path.split("__")[-1] for path in parameters}
+    return {
+        path: GRID[name]
+        for path, name in paths.items()
+        if name in names and path == parameter_path(parameters, name)
+    }
+
+
+def _searched(dataset: str, pair: tuple[str, str], method: str) -> Cell:
+    """A search without target labels over the grid's axes, from the method's own defaults.
+
+    Documented settings do not take part: target accuracy had a say in some. A method without a
+    parameter of the grid has its documented setting.
+    """
+    estimator: Any = settings.build(dataset, method, defaults=True)
+    axes = [{path: list(values)} for path, values in _axes(estimator, tuple(GRID)).items()]
+    if not axes:
+        return _cell(dataset, pair, method)
+    search = LabelFreeSearch(estimator, axes)
+    names = search.get_params(deep=True)
+    search.set_params(**{k: SEED for k in names if k.split("__")[-1] == "random_state"})
+    return Cell(dataset, *pair, method, "label-free", search)
 
 
 def _ablation(protocol: str) -> Iterator[Cell]:
@@ -183,10 +209,11 @@ def cells_of(experiment: str, protocol: str = "fixed") -> list[Cell]:
     ----------
     experiment : str
         One of `EXPERIMENTS`.
-    protocol : {"fixed", "oracle"}, default="fixed"
+    protocol : {"fixed", "oracle", "label-free"}, default="fixed"
         ``"fixed"``: the documented setting of the dataset. ``"oracle"``: a search of the paper's
-        grid, from which target accuracy picks. Ablation, timing and most figures exist under
-        ``"fixed"`` only and have no cells otherwise.
+        grid, from which target accuracy picks. ``"label-free"``: a search of it from each method's
+        defaults, from which scores pick that see no target label. Ablation, timing and most
+        figures exist under ``"fixed"`` only and have no cells otherwise.
 
     Returns
     -------

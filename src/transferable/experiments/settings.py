@@ -55,7 +55,7 @@ def methods(dataset: str) -> list[str]:
     return list(_choose(_tables(), dataset, "dataset"))
 
 
-def build(dataset: str, method: str) -> BaseEstimator:
+def build(dataset: str, method: str, *, defaults: bool = False) -> BaseEstimator:
     """Estimator of a method with its setting for a dataset, not fitted.
 
     Parameters
@@ -64,6 +64,9 @@ def build(dataset: str, method: str) -> BaseEstimator:
         One of :func:`datasets`.
     method : str
         One of ``methods(dataset)``.
+    defaults : bool, default=False
+        Whether the method keeps its class's parameters. What prepares rows, and what labels
+        adapted rows, is as documented either way.
 
     Returns
     -------
@@ -88,7 +91,8 @@ def build(dataset: str, method: str) -> BaseEstimator:
     if setting.get("scale_domains", False):
         steps.append(transformers.PerDomainScaler())
     if "estimator" in setting:
-        estimator = _estimator(setting["estimator"], setting.get("parameters", {}))
+        parameters = {} if defaults else setting.get("parameters", {})
+        estimator = _estimator(setting["estimator"], parameters)
         if hasattr(estimator, "predict"):
             return AdaptedClassifier(_chain(steps), estimator) if steps else estimator
         steps.append(estimator)

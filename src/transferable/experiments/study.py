@@ -21,7 +21,7 @@ class Study:
     Attributes
     ----------
     protocol : str
-        ``"fixed"`` or ``"oracle"``.
+        ``"fixed"``, ``"oracle"`` or ``"label-free"``.
     plan : dict
         Cells by the name of the experiment.
     whole : bool

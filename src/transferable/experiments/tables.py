@@ -68,6 +68,9 @@ _PROTOCOL_NOTES = {
     "from the cells, published ones too.",
     "oracle": "Oracle: target labels choose, for each task, the best of the documented setting and "
     "the paper's grid along each parameter in turn; last iterate. An upper bound, not a result.",
+    "label-free": "Label-free: from each method's own defaults, the paper's grid along each "
+    "parameter in turn, and scores that see no target label pick; last iterate. Methods without a "
+    "parameter of the grid have their documented setting. How rows are prepared is documented.",
 }
 
 

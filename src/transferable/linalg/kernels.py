@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import pairwise_kernels
 
-__all__ = ["KERNELS", "Kernel", "kernel_matrix"]
+__all__ = ["KERNELS", "Kernel", "KernelFunction", "kernel_matrix"]
 
 KERNELS = ("linear", "poly", "rbf")
 Kernel = str | Callable[[Any, Any], NDArray[np.float64]]
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """A kernel with its parameters; two with the same ones are equal."""
+
+    kernel: Kernel
+    gamma: float
+    degree: int
+    coef0: float
+
+    def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
+        """K(X, Y)."""
+        return kernel_matrix(
+            X, Y, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+        )
 
 
 def kernel_matrix(

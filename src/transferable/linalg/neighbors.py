@@ -14,7 +14,7 @@ __all__ = ["cosine_neighbors", "normalised_adjacency"]
 _BLOCK_VALUES = 2**24  # similarities held at once by the blocked search: 128 MB
 
 
-def cosine_neighbors(X: Any, n_neighbors: int, *, self_loops: bool = False) -> sp.csr_array:
+def cosine_neighbors(X: Any, n_neighbors: int, self_loops: bool = False) -> sp.csr_array:
     """Symmetric graph that joins i and j if either is among the other's nearest by cosine.
 
     Parameters

@@ -6,6 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve, lu_factor, lu_solve
 
+from transferable.linalg.reuse import remember
+
 __all__ = ["UpdatedSystem", "effective_ridge"]
 
 Matrix = NDArray[np.float64]
@@ -38,12 +40,29 @@ class UpdatedSystem:
     def __init__(self, P: Matrix, K: Matrix) -> None:
         self.K = K
         self.factors = lu_factor(P, overwrite_a=True, check_finite=False)
+        self._last: _Update | None = None
 
     def solve(self, R: Matrix, E: Matrix) -> Matrix:
-        """The solution x, of the shape of R."""
-        both = lu_solve(self.factors, np.hstack([R, E]), check_finite=False)
-        y, Q = np.split(both, [R.shape[1]], axis=1)
-        KE = self.K @ E
-        small = np.eye(E.shape[1]) + KE.T @ Q
-        factor = cho_factor((small + small.T) / 2, check_finite=False)
-        return y - Q @ cho_solve(factor, KE.T @ y, check_finite=False)
+        """The solution x, of the shape of R; the same E as last time costs little."""
+        if self._last is None or self._last.E is not E:
+            self._last = _Update(self, E)
+        return self._last.apply(remember(_without_update, self, R))
+
+
+class _Update:
+    """What it takes to correct solutions of P y = R for the columns E."""
+
+    def __init__(self, system: UpdatedSystem, E: Matrix) -> None:
+        self.E = E
+        self.Q = _without_update(system, E)
+        self.KE = system.K @ E
+        small = np.eye(E.shape[1]) + self.KE.T @ self.Q
+        self.factor = cho_factor((small + small.T) / 2, check_finite=False)
+
+    def apply(self, y: Matrix) -> Matrix:
+        return y - self.Q @ cho_solve(self.factor, self.KE.T @ y, check_finite=False)
+
+
+def _without_update(system: UpdatedSystem, R: Matrix) -> Matrix:
+    """The solution of P x = R."""
+    return lu_solve(system.factors, R, check_finite=False)

@@ -1,0 +1,278 @@
+"""How well scores without target labels choose settings, on 28 real tasks: docs/selection.md.
+
+Every task is searched over a grid of TFDF-V with all scorers, target accuracy beside them; the
+default model's accuracy is estimated without labels. Finished tasks are kept in
+``build/selection/records.jsonl``, so that a run that was stopped goes on. The tables replace what
+stands between the marks of docs/selection.md.
+
+    python benchmarks/selection.py [--datasets surf,coil]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import re
+from pathlib import Path
+from time import process_time
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from scipy.stats import rankdata, spearmanr
+
+from transferable import TFDF, TFDFV
+from transferable.experiments.benchmarks import BENCHMARKS
+from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
+from transferable.model_selection._problem import DEFAULT_GRID
+from transferable.model_selection.ranking import RECOMMENDED
+
+DATASETS = ("surf", "coil", "digits", "efficientnet")
+# Larger tasks get a part of the grid.
+SMALLER = {"digits": {"ridge": [0.1]}, "efficientnet": {"ridge": [0.1, 1.0]}}
+HELD_OUT = ("importance_weighted", "dev")  # one more fit for each setting: not on digits
+# What a recommendation is chosen from: scorers that were computed everywhere, up to three at once.
+PARTS = [name for name in SCORERS if name not in HELD_OUT]
+COMBINATIONS = [c for k in (1, 2, 3) for c in itertools.combinations(PARTS, k)]
+RATIO_GRID = {
+    "alignment": [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0, 50.0],
+    "manifold": [0.01, 0.1, 0.5, 1.0, 5.0],
+    "n_neighbors": [5, 10, 15, 20],
+}
+ROOT = Path(__file__).parents[1]
+
+
+class Truth:
+    """Target accuracy as a scorer that decides nothing."""
+
+    def __init__(self, task):
+        self.task = task
+
+    def __call__(self, model, X, y, sample_domain=None):
+        """Share of target rows that are predicted right."""
+        return float(np.mean(model.predict(self.task.Xt) == self.task.yt))
+
+
+def measure(dataset: str, source: str, target: str) -> dict:
+    """Search one task, and estimate the accuracy of the default model on it."""
+    task = BENCHMARKS[dataset].fetch().task(source, target)
+    start = process_time()
+    names = [name for name in SCORERS if dataset != "digits" or name not in HELD_OUT]
+    search = LabelFreeSearch(
+        TFDFV(),
+        DEFAULT_GRID | SMALLER.get(dataset, {}),
+        scoring={name: name for name in names} | {"truth": Truth(task)},
+        refit="truth",
+    ).adapt(task.Xs, task.ys, task.Xt)
+    results = search.cv_results_
+    nothing = TFDFV(alignment=0.0, manifold=0.0, variance=0.0)
+    model = TFDF(record_history=False).adapt(task.Xs, task.ys, task.Xt)
+    return {
+        "dataset": dataset,
+        "task": f"{source}->{target}",
+        "accuracy": results["mean_test_truth"].tolist(),
+        "scores": {name: results[f"mean_test_{name}"].tolist() for name in names},
+        "default": TFDFV().adapt(task.Xs, task.ys, task.Xt).score(task.Xt, task.yt),
+        "source_only": nothing.adapt(task.Xs, task.ys, task.Xt).score(task.Xt, task.yt),
+        "tfdf": model.score(task.Xt, task.yt),
+        "estimates": estimates(model, task),
+        "seconds": round(process_time() - start, 1),
+    }
+
+
+def estimates(model, task) -> dict[str, float]:
+    estimate = estimate_accuracy(model, task.Xt, task.Xs, task.ys)
+    return estimate.methods | {
+        "estimate_accuracy": estimate.accuracy,
+        "low": estimate.low,
+        "high": estimate.high,
+    }
+
+
+def collect(datasets, path: Path) -> list[dict]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    known = {(r["dataset"], r["task"]): r for r in map(json.loads, lines)}
+    records = []
+    for dataset in datasets:
+        for pair in BENCHMARKS[dataset].fetch().tasks():
+            key = (dataset, "->".join(pair))
+            if key not in known:
+                known[key] = measure(dataset, *pair)
+                with path.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(known[key]) + "\n")
+                print(*key, known[key]["seconds"], "s", flush=True)
+            records.append(known[key])
+    return records
+
+
+def pick(record: dict, parts) -> float | None:
+    """Accuracy of the setting that a rank sum picks; None where a part is missing."""
+    if any(part not in record["scores"] for part in parts):
+        return None
+    total = sum(rankdata(record["scores"][part]) for part in parts)
+    return record["accuracy"][int(np.argmax(total))]
+
+
+def regrets(records, parts) -> dict[str, float]:
+    """Mean regret in points for each dataset."""
+    out: dict[str, list[float]] = {}
+    for record in records:
+        picked = pick(record, parts)
+        if picked is not None:
+            out.setdefault(record["dataset"], []).append(100 * (max(record["accuracy"]) - picked))
+    return {dataset: float(np.mean(values)) for dataset, values in out.items()}
+
+
+def best_combination(records) -> tuple[str, ...]:
+    """The least mean regret over datasets; of equals, the one of fewer parts."""
+    mean = {c: float(np.mean(list(regrets(records, c).values()))) for c in COMBINATIONS}
+    return min(mean, key=lambda c: (round(mean[c], 6), len(c)))
+
+
+def row(cells) -> str:
+    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+
+
+def numbers(values: dict[str, float], datasets, digits=1) -> list[str]:
+    return [f"{values[d]:.{digits}f}" if d in values else "-" for d in datasets]
+
+
+def by_dataset(records, value) -> dict[str, float]:
+    """Mean over the tasks of each dataset of what is not None."""
+    out: dict[str, list[float]] = {}
+    for record in records:
+        if (one := value(record)) is not None:
+            out.setdefault(record["dataset"], []).append(one)
+    return {dataset: float(np.mean(values)) for dataset, values in out.items()}
+
+
+def correlation(record, parts) -> float | None:
+    if any(part not in record["scores"] for part in parts):
+        return None
+    total = sum(rankdata(record["scores"][part]) for part in parts)
+    return 0.0 if np.ptp(total) == 0 else float(spearmanr(total, record["accuracy"])[0])
+
+
+def worse(record, parts) -> float | None:
+    picked = pick(record, parts)
+    return None if picked is None else float(picked < record["source_only"])
+
+
+def scorer_table(records, datasets) -> list[str]:
+    lines = [
+        row(["picked by", *(f"regret {d}" for d in datasets)]
+            + [f"corr. {d}" for d in datasets] + ["worse than source-only"]),
+        row(["---"] * (2 + 2 * len(datasets))),
+    ]  # fmt: skip
+    fixed = {"default setting": "default", "source only": "source_only"}
+    for name, key in fixed.items():
+        regret = by_dataset(records, lambda r, key=key: 100 * (max(r["accuracy"]) - r[key]))
+        below = np.mean([r[key] < r["source_only"] for r in records])
+        lines.append(
+            row([name, *numbers(regret, datasets), *["-"] * len(datasets), f"{below:.0%}"])
+        )
+    chance = by_dataset(records, lambda r: 100 * (max(r["accuracy"]) - np.mean(r["accuracy"])))
+    lines.append(row(["random setting", *numbers(chance, datasets), *["-"] * (len(datasets) + 1)]))
+    chosen = [*((name,) for name in SCORERS), RECOMMENDED.parts]
+    for parts in chosen:
+        bold = "**" if parts == RECOMMENDED.parts else ""
+        below = [b for r in records if (b := worse(r, parts)) is not None]
+        corr = by_dataset(records, lambda r, parts=parts: correlation(r, parts))
+        lines.append(
+            row([f"{bold}{' + '.join(parts)}{bold}", *numbers(regrets(records, parts), datasets),
+                 *numbers(corr, datasets, 2), f"{np.mean(below):.0%}" if below else "-"])
+        )  # fmt: skip
+    return lines
+
+
+def left_out_table(records, datasets) -> list[str]:
+    lines = [
+        row(["left out", "chosen on the others", "its regret there", "recommended", "default"]),
+        row(["---"] * 5),
+    ]
+    default = by_dataset(records, lambda r: 100 * (max(r["accuracy"]) - r["default"]))
+    for dataset in datasets:
+        others = [r for r in records if r["dataset"] != dataset]
+        if not others:
+            continue
+        parts = best_combination(others)
+        lines.append(
+            row([dataset, " + ".join(parts), *numbers(regrets(records, parts), [dataset]),
+                 *numbers(regrets(records, RECOMMENDED.parts), [dataset]),
+                 *numbers(default, [dataset])])
+        )  # fmt: skip
+    return lines
+
+
+def estimate_table(records, datasets) -> list[str]:
+    methods = list(dict.fromkeys(m for r in records for m in r["estimates"]))
+    lines = [row(["estimate", *datasets, "all tasks"]), row(["---"] * (2 + len(datasets)))]
+    for method in (m for m in methods if m not in ("low", "high")):
+        errors = [
+            100 * abs(r["estimates"][method] - r["tfdf"])
+            for r in records
+            if method in r["estimates"]
+        ]
+        mean = by_dataset(
+            records,
+            lambda r, m=method: (
+                100 * abs(r["estimates"][m] - r["tfdf"]) if m in r["estimates"] else None
+            ),
+        )
+        lines.append(row([method, *numbers(mean, datasets), f"{np.mean(errors):.1f}"]))
+    inside = [r["estimates"]["low"] <= r["tfdf"] <= r["estimates"]["high"] for r in records]
+    lines += ["", f"The interval holds the accuracy on {sum(inside)} of {len(inside)} tasks."]
+    return lines
+
+
+def cost_of_a_grid() -> list[str]:
+    """Processor time of 200 settings against that of single fits, in one run."""
+    task = BENCHMARKS["surf"].fetch().task("C", "A")
+    singles = []
+    for _ in range(3):
+        start = process_time()
+        TFDFV().adapt(task.Xs, task.ys, task.Xt)
+        singles.append(process_time() - start)
+    lines = [row(["scoring", "settings", "seconds", "single fits"]), row(["---"] * 4)]
+    for scoring in ("neighbors", "recommended"):
+        start = process_time()
+        LabelFreeSearch(TFDFV(), RATIO_GRID, scoring=scoring).adapt(task.Xs, task.ys, task.Xt)
+        seconds = process_time() - start
+        lines.append(row([scoring, 200, f"{seconds:.1f}", f"{seconds / np.median(singles):.1f}"]))
+    rows = len(task.ys) + len(task.yt)
+    return [*lines, "", f"SURF C->A, {rows} rows; a single fit takes {np.median(singles):.2f} s."]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--datasets", default=",".join(DATASETS))
+    parser.add_argument("--records", type=Path, default=ROOT / "build/selection/records.jsonl")
+    arguments = parser.parse_args()
+    datasets = arguments.datasets.split(",")
+    records = collect(datasets, arguments.records)
+    minutes = sum(r["seconds"] for r in records) / 60
+    report = "\n".join(
+        [
+            f"Processor time of the searches and estimates: {minutes:.0f} minutes.",
+            "", "### Picks", "", *scorer_table(records, datasets),
+            "", "### Leave one dataset out", "", *left_out_table(records, datasets),
+            "", "### Estimates of accuracy", "",
+            "Mean absolute error in points, `TFDF()`.", "", *estimate_table(records, datasets),
+            "", "### Cost of a grid", "", *cost_of_a_grid(), "",
+        ]
+    )  # fmt: skip
+    print(report)
+    page = ROOT / "docs/selection.md"
+    if datasets == list(DATASETS):
+        marks = r"(<!-- measured -->\n).*(<!-- /measured -->)"
+        text = page.read_text(encoding="utf-8")
+        page.write_text(
+            re.sub(marks, lambda m: m[1] + report + m[2], text, flags=re.DOTALL), encoding="utf-8"
+        )
+
+
+if __name__ == "__main__":
+    main()

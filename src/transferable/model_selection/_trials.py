@@ -1,0 +1,156 @@
+"""Trying one setting after another: in an order that reuses most, kept as they finish."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+
+from transferable._trace import unheard
+from transferable.linalg.reuse import reusing
+from transferable.model_selection._evidence import Evidence
+from transferable.model_selection._problem import Problem, Scorers
+from transferable.model_selection._scorer import LabelFreeScorer
+
+__all__ = ["Trial", "TrialFile", "run_trials", "warn_of_gaps"]
+
+# Settings that agree in these share kernels, graphs and factorisations; the later the finer.
+_COSTLY = (
+    *("manifold_dim", "kernel", "gamma", "degree", "coef0", "n_components"),
+    *("n_neighbors", "manifold", "variance", "ridge"),
+)
+
+
+@dataclass
+class Trial:
+    """What became of one setting.
+
+    Attributes
+    ----------
+    scores : dict
+        By the name of the scorer; NaN if it has none.
+    fit_time, score_time : float
+        Seconds.
+    error : str
+        What the fit or a scorer raised; empty if nothing.
+    """
+
+    scores: dict[str, float]
+    fit_time: float
+    score_time: float
+    error: str = ""
+
+
+class TrialFile:
+    """Finished trials by key in a file of JSON lines; a torn last line is left out."""
+
+    def __init__(self, path: str | os.PathLike[str] | None) -> None:
+        self.path = None if path is None else Path(path)
+        self.trials: dict[str, Trial] = {}
+        if self.path is not None and self.path.exists():
+            for line in self.path.read_text(encoding="utf-8").splitlines():
+                try:
+                    values = json.loads(line)
+                    key = values.pop("key")
+                    scores = {k: _number(v) for k, v in values.pop("scores").items()}
+                    self.trials[key] = Trial(scores=scores, **values)
+                except (ValueError, KeyError, TypeError, AttributeError):
+                    continue
+
+    def keep(self, key: str, trial: Trial) -> None:
+        """Remember a trial, and write it down if there is a file."""
+        self.trials[key] = trial
+        if self.path is None:
+            return
+        values = asdict(trial)
+        values["scores"] = {k: v if math.isfinite(v) else None for k, v in trial.scores.items()}
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write("\n" if file.tell() and _is_torn(self.path) else "")
+            file.write(json.dumps({"key": key, **values}) + "\n")
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def _is_torn(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) != b"\n"
+
+
+def run_trials(
+    problem: Problem, settings: Sequence[Mapping[str, Any]], scorers: Scorers, n_jobs: int | None
+) -> Iterator[tuple[int, Trial]]:
+    """Try every setting; yields its position and what became of it, group by group."""
+    groups: dict[str, list[int]] = {}
+    for position in sorted(range(len(settings)), key=lambda i: _group(settings[i])):
+        groups.setdefault(_group(settings[position]), []).append(position)
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    with reusing():
+        answers = parallel(
+            delayed(_try_group)(problem, [settings[i] for i in group], scorers)
+            for group in groups.values()
+        )
+        for group, trials in zip(groups.values(), answers, strict=True):
+            yield from zip(group, trials, strict=True)
+
+
+def _group(setting: Mapping[str, Any]) -> str:
+    """What settings have in common that share all that is costly."""
+    costly = {name: value for name, value in setting.items() if name.split("__")[-1] in _COSTLY}
+    rank = {name: _COSTLY.index(name.split("__")[-1]) for name in costly}
+    return repr([(name, costly[name]) for name in sorted(costly, key=lambda n: (rank[n], n))])
+
+
+def _try_group(
+    problem: Problem, settings: Sequence[Mapping[str, Any]], scorers: Scorers
+) -> list[Trial]:
+    with reusing(), unheard():
+        return [_try(problem, setting, scorers) for setting in settings]
+
+
+def _try(problem: Problem, setting: Mapping[str, Any], scorers: Scorers) -> Trial:
+    """Fit one setting and ask every scorer; what goes wrong is kept, not raised."""
+    X, y, marks = problem.X, problem.y, problem.sample_domain
+    start = perf_counter()
+    nothing = dict.fromkeys(scorers, math.nan)
+    try:
+        model = clone(problem.estimator).set_params(**setting)
+        model.fit(X, y) if marks is None else model.fit(X, y, sample_domain=marks)
+    except Exception as error:
+        return Trial(nothing, perf_counter() - start, 0.0, f"{type(error).__name__}: {error}")
+    fitted = perf_counter()
+    evidence = Evidence(model, X, y, marks)
+    scores, errors = nothing, []
+    for name, scorer in scorers.items():
+        try:
+            scores[name] = float(
+                scorer.score(evidence)
+                if isinstance(scorer, LabelFreeScorer)
+                else scorer(model, X, y, sample_domain=marks)
+            )
+        except Exception as error:
+            errors.append(f"{name}: {type(error).__name__}: {error}")
+    return Trial(scores, fitted - start, perf_counter() - fitted, "; ".join(errors))
+
+
+def warn_of_gaps(settings: Sequence[Mapping[str, Any]], trials: Sequence[Trial]) -> None:
+    """Say which settings have no score, and why."""
+    for setting, trial in zip(settings, trials, strict=True):
+        missing = [name for name, value in trial.scores.items() if not np.isfinite(value)]
+        if missing:
+            why = trial.error or f"no finite score of {', '.join(missing)}"
+            warnings.warn(
+                f"The setting {dict(setting)} is left out: {why}.", UserWarning, stacklevel=4
+            )

@@ -1,0 +1,38 @@
+"""What the benchmark of selection makes of its records."""
+
+import pytest
+
+import selection
+
+RECORDS = [
+    {
+        "dataset": name,
+        "task": "a->b",
+        "accuracy": [0.5, 0.9, 0.8],
+        "scores": {"circular": [1.0, 2.0, 3.0], "neighbors": neighbors},
+        "default": 0.7,
+        "source_only": 0.6,
+        "tfdf": 0.8,
+        "estimates": {"estimate_accuracy": 0.7, "low": 0.5, "high": 0.9},
+    }
+    for name, neighbors in (("surf", [1.0, 3.0, 2.0]), ("coil", [3.0, 1.0, 2.0]))
+]
+
+
+def test_regret_is_what_the_pick_loses_to_the_best():
+    assert selection.regrets(RECORDS, ["circular"]) == pytest.approx({"surf": 10.0, "coil": 10.0})
+    assert selection.regrets(RECORDS, ["neighbors"]) == pytest.approx({"surf": 0.0, "coil": 40.0})
+    assert selection.regrets(RECORDS, ["density"]) == {}
+
+
+def test_the_combination_is_chosen_on_what_it_is_given(monkeypatch):
+    combinations = [("circular",), ("neighbors",), ("circular", "neighbors")]
+    monkeypatch.setattr(selection, "COMBINATIONS", combinations)
+    assert selection.best_combination(RECORDS[:1]) == ("neighbors",)
+    assert selection.best_combination(RECORDS[1:]) == ("circular",)
+
+
+def test_tables_have_a_row_for_every_scorer():
+    lines = selection.scorer_table(RECORDS, ["surf", "coil"])
+    assert len(lines) == 2 + 3 + len(selection.SCORERS) + 1
+    assert "10.0" in selection.estimate_table(RECORDS, ["surf", "coil"])[2]

@@ -1,0 +1,28 @@
+"""The recommended score on the smallest real tasks; docs/selection.md has all of them."""
+
+import numpy as np
+import pytest
+
+from transferable import TFDFV
+from transferable.datasets import fetch_office_caltech
+from transferable.model_selection import LabelFreeSearch
+
+GRID = {
+    "ridge": [0.01, 0.1],
+    "alignment": [0.1, 1.0, 10.0],
+    "manifold": [0.1, 1.0, 10.0],
+    "n_neighbors": [5, 20],
+}
+
+
+@pytest.mark.parametrize("pair", [("W", "D"), ("D", "W")])
+def test_the_pick_is_better_than_the_median_setting(pair, data_home):
+    task = fetch_office_caltech("surf", data_home=data_home).task(*pair)
+
+    def truth(model, X, y, sample_domain=None):
+        return model.score(task.Xt, task.yt)
+
+    scoring = {"recommended": "recommended", "truth": truth}
+    search = LabelFreeSearch(TFDFV(), GRID, scoring=scoring, refit="recommended")
+    search.adapt(task.Xs, task.ys, task.Xt)
+    assert search.score(task.Xt, task.yt) >= np.median(search.cv_results_["mean_test_truth"])

@@ -1,0 +1,187 @@
+"""The search: picks, records, resumes, halves, and says what it left out."""
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from transferable import TFDFV
+from transferable.model_selection import LabelFreeSearch, RankSum, SilhouetteScore
+
+GRID = {"alignment": [0.1, 10.0], "manifold": [0.0, 1.0]}
+MODEL = TFDFV(max_iter=3, n_neighbors=3)
+
+
+class Counting(TFDFV):
+    """Counts its fits."""
+
+    fits = 0
+
+    def _fit_domains(self, domains):
+        Counting.fits += 1
+        super()._fit_domains(domains)
+
+
+def neighbors(model, X, y, sample_domain=None):
+    return float(model.alignment)
+
+
+def test_takes_the_setting_that_scores_highest(stacked):
+    search = LabelFreeSearch(MODEL, GRID, scoring="circular").fit(stacked.X, stacked.y)
+    results = search.cv_results_
+    assert len(results["params"]) == 4
+    assert results["mean_test_score"][search.best_index_] == results["mean_test_score"].max()
+    assert results["rank_test_score"][search.best_index_] == 1
+    assert results["params"][search.best_index_] == search.best_params_
+    alone = clone(MODEL).set_params(**search.best_params_).fit(stacked.X, stacked.y)
+    np.testing.assert_array_equal(search.transduction_, alone.transduction_)
+    np.testing.assert_allclose(search.predict_proba(stacked.Xt), alone.predict_proba(stacked.Xt))
+    np.testing.assert_allclose(
+        search.decision_function(stacked.Xt), alone.decision_function(stacked.Xt)
+    )
+    np.testing.assert_array_equal(search.classes_, [0, 1, 2])
+
+
+def test_what_is_shared_changes_no_score(stacked):
+    grid = {"alignment": [0.1, 10.0], "manifold": [0.5, 1.0, "auto"], "ridge": [0.1, 1.0]}
+    grid |= {"manifold_dim": ["auto", 2, None], "balance": ["adaptive", 0.5]}
+    search = LabelFreeSearch(MODEL, grid, scoring={"c": "circular", "n": "neighbors"}, refit="c")
+    search.fit(stacked.X, stacked.y)
+    for i in range(0, 72, 7):
+        model = clone(MODEL).set_params(**search.cv_results_["params"][i])
+        model.fit(stacked.X, stacked.y)
+        alone = LabelFreeSearch(model, {"max_iter": [3]}, scoring="circular")
+        alone.fit(stacked.X, stacked.y)
+        assert search.cv_results_["mean_test_c"][i] == pytest.approx(alone.best_score_)
+
+
+def test_target_labels_and_row_order_do_not_matter(stacked):
+    plain = LabelFreeSearch(MODEL, GRID).adapt(stacked.Xs, stacked.ys, stacked.Xt)
+    garbage = np.concatenate([stacked.ys, stacked.yt[::-1]])
+    order = np.random.default_rng(0).permutation(len(garbage))
+    other = LabelFreeSearch(MODEL, GRID)
+    other.fit(stacked.X[order], garbage[order], sample_domain=stacked.marks[order])
+    assert other.best_params_ == plain.best_params_
+    np.testing.assert_allclose(
+        other.cv_results_["score_circular"], plain.cv_results_["score_circular"]
+    )
+
+
+def test_rank_sums_and_several_scores(stacked):
+    scoring = {"both": RankSum(("circular", "entropy")), "own": SilhouetteScore()}
+    search = LabelFreeSearch(MODEL, GRID, scoring=scoring, refit="both")
+    results = search.fit(stacked.X, stacked.y).cv_results_
+    assert {"mean_test_both", "mean_test_own", "score_circular", "score_entropy"} <= set(results)
+    with pytest.raises(ValueError, match="refit=None names none of the scores both, own"):
+        LabelFreeSearch(MODEL, GRID, scoring=scoring).fit(stacked.X, stacked.y)
+
+
+def test_workers_find_the_same(stacked):
+    one = LabelFreeSearch(MODEL, GRID).fit(stacked.X, stacked.y)
+    two = LabelFreeSearch(MODEL, GRID, n_jobs=2).fit(stacked.X, stacked.y)
+    np.testing.assert_allclose(
+        one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
+    )
+
+
+def test_goes_on_from_its_file(stacked, tmp_path):
+    path = tmp_path / "trials.jsonl"
+    model = Counting(max_iter=2, n_neighbors=3)
+    search = LabelFreeSearch(model, GRID, scoring="entropy", checkpoint=path)
+    first = clone(search).fit(stacked.X, stacked.y)
+    lines = path.read_text().splitlines()
+    assert len(lines) == 4
+    path.write_text("\n".join([*lines[:2], lines[2][:30]]))  # stopped while it wrote
+    Counting.fits = 0
+    second = clone(search).fit(stacked.X, stacked.y)
+    assert Counting.fits == 2 + 1  # the two that were lost, and the best one at the end
+    np.testing.assert_allclose(
+        first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"]
+    )
+    Counting.fits = 0
+    clone(search).fit(stacked.X, stacked.y)
+    assert Counting.fits == 1
+    clone(search).fit(stacked.X + 1e-3, stacked.y)  # other rows: nothing is taken over
+    assert Counting.fits == 1 + 5
+    assert all(json.loads(line) for line in path.read_text().splitlines()[3:])
+
+
+def test_halving_tries_few_settings_on_all_rows():
+    rng = np.random.default_rng(0)
+    ys = np.arange(400) % 2
+    Xs = rng.normal(size=(400, 4)) + 2.0 * ys[:, None]
+    Xt = Xs + 0.5
+    grid = {"alignment": [0.1, 1.0, 10.0], "ridge": [0.01, 0.1, 1.0]}
+    search = LabelFreeSearch(MODEL, grid, scoring=neighbors, halving=3).adapt(Xs, ys, Xt)
+    results = search.cv_results_
+    assert results["n_resources"].tolist() == [267] * 9 + [800] * 3
+    assert search.best_params_["alignment"] == 10.0
+    assert results["rank_test_score"][search.best_index_] == 1
+    assert results["iter"][search.best_index_] == 1
+
+
+def test_settings_without_a_score_are_left_out_and_said(stacked):
+    def sometimes(model, X, y, sample_domain=None):
+        return np.nan if model.alignment == 10.0 else 0.0
+
+    search = LabelFreeSearch(MODEL, GRID, scoring=sometimes)
+    with pytest.warns(UserWarning, match=r"'alignment': 10.0.*is left out: no finite score"):
+        search.fit(stacked.X, stacked.y)
+    assert search.best_params_["alignment"] == 0.1
+    assert np.isnan(search.cv_results_["mean_test_score"]).sum() == 2
+    assert search.cv_results_["rank_test_score"][2:].tolist() == [3, 4]
+
+
+def test_a_setting_that_cannot_be_fitted_is_left_out_and_said(stacked):
+    search = LabelFreeSearch(MODEL, {"n_neighbors": [3, 500]}, scoring="entropy")
+    with pytest.warns(UserWarning, match="n_neighbors=500 must be smaller"):
+        search.fit(stacked.X, stacked.y)
+    assert search.best_params_ == {"n_neighbors": 3}
+    assert "n_neighbors=500" in search.cv_results_["error"][1]
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(ValueError, match="None of the 1 settings has a score"),
+    ):
+        LabelFreeSearch(MODEL, {"n_neighbors": [500]}).fit(stacked.X, stacked.y)
+
+
+def test_a_scorer_that_fails_is_recorded(stacked):
+    def broken(model, X, y, sample_domain=None):
+        raise RuntimeError("no idea")
+
+    scoring = {"good": "entropy", "bad": broken}
+    search = LabelFreeSearch(MODEL, {"ridge": [0.1]}, scoring=scoring, refit="good")
+    with pytest.warns(UserWarning, match="bad: RuntimeError: no idea"):
+        search.fit(stacked.X, stacked.y)
+    assert search.best_params_ == {"ridge": 0.1}
+
+
+@pytest.mark.parametrize("grid", [{}, [], [{}], {"ridge": []}])
+def test_empty_grid(grid, stacked):
+    with pytest.raises(ValueError, match="give at least one value"):
+        LabelFreeSearch(MODEL, grid).fit(stacked.X, stacked.y)
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", RankSum(("circular", "luck"))])
+def test_unknown_scorer(scoring, stacked):
+    with pytest.raises(ValueError, match="is no scorer; choose from recommended"):
+        LabelFreeSearch(MODEL, GRID, scoring=scoring).fit(stacked.X, stacked.y)
+
+
+def test_no_target_rows_and_not_fitted(stacked):
+    with pytest.raises(ValueError, match="is a target row"):
+        LabelFreeSearch(MODEL, GRID).fit(stacked.Xs, stacked.ys)
+    with pytest.raises(NotFittedError):
+        LabelFreeSearch(MODEL, GRID).predict(stacked.Xt)
+
+
+def test_progress_bar(stacked, capsys):
+    LabelFreeSearch(MODEL, {"ridge": [0.1]}, verbose=True).fit(stacked.X, stacked.y)
+    assert "settings" in capsys.readouterr().out
+
+
+def test_the_default_grid_is_for_tfdf(stacked):
+    search = LabelFreeSearch(TFDFV(max_iter=1), scoring="entropy").fit(stacked.X, stacked.y)
+    assert len(search.cv_results_["params"]) == 54

@@ -96,7 +96,7 @@ class RankSum:
 
 Scoring = str | Callable[..., float] | RankSum
 
-# The choice of an earlier experiment, held against other combinations on 28 real tasks in docs/selection.md.
+# Held against other combinations on 28 real tasks in docs/selection.md.
 RECOMMENDED = RankSum(("circular", "neighbors"))
 
 

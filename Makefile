@@ -51,11 +51,12 @@ format: $(VENV)/installed-lint ## rewrite the code in the house format
 # Records are kept in build/paper: a run that was stopped goes on, and what no code changed is kept.
 paper: $(VENV)/installed-core ## the paper's tables and figures from the real data, into docs/reproduction.md
 	$(BIN)/transferable reproduce --out build/paper
-	mkdir -p docs/figures
-	cp build/paper/figures/*.png docs/figures/
 	( echo "# The paper's experiments, reproduced"; echo; \
 	  echo "Commit \`$$(git describe --always --dirty)\`, written by \`make paper\`."; echo; \
-	  cat build/paper/report.md; echo; cat docs/reproduction-notes.md ) > docs/reproduction.md
+	  cat build/paper/report.md; echo; cat docs/reproduction-notes.md ) > build/reproduction.md
+	mkdir -p docs/figures
+	mv build/reproduction.md docs/reproduction.md
+	cp build/paper/figures/*.png docs/figures/
 
 bench-literal: $(VENV)/installed-core ## time the library against the paper's equations as printed
 	$(BIN)/python benchmarks/bench_literal.py

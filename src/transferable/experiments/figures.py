@@ -51,7 +51,7 @@ def confusion(cells: Sequence[Cell]) -> Figure:
     predicted: dict[str, NDArray[Any]] = {}
     for cell in cells:
         labels = fit_iterates(cell, task)[0].transduction_
-        method = "source-only model" if cell.method == SOURCE_ONLY else cell.method
+        method = "source alone" if cell.method == SOURCE_ONLY else cell.method
         if cell.method == SOURCE_ONLY:
             title = f"Source {cell.source} by {method}"
             true[title], predicted[title] = names[task.ys], names[labels[: len(task.ys)]]

@@ -22,8 +22,9 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from transferable._trace import restoring
+from transferable._trace import restoring, stage
 from transferable.domains import Domains, marked_source, source_mask
+from transferable.linalg.arrays import following, is_torch_array, like, namespace, on_host
 from transferable.linalg.reuse import remember
 
 __all__ = ["AdaptiveClassifier", "AdaptiveTransformer", "DomainAdapter"]
@@ -59,6 +60,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             The fitted estimator.
         """
         before = dict(vars(self))
+        stage("Checking rows")
         try:
             validate_parameter_constraints(
                 self._parameter_constraints, self.get_params(deep=False), type(self).__name__
@@ -67,15 +69,15 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 raise ValueError(
                     f"{type(self).__name__} requires y to be passed, but the target y is None"
                 )
-            X = validate_data(
+            rows = validate_data(
                 self,
-                X,
+                on_host(X),
                 accept_sparse="csr" if self._accept_sparse else False,
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=2,
             )
-            domains = remember(Domains.from_stacked, X, y, sample_domain)
-            with restoring(domains):
+            domains = remember(Domains.from_stacked, rows, on_host(y), on_host(sample_domain))
+            with following(X), restoring(domains):
                 self._fit_domains(domains)
         except BaseException:
             self.__dict__.clear()
@@ -112,7 +114,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         return validate_data(
             self,
-            X,
+            on_host(X),
             accept_sparse="csr" if self._accept_sparse else False,
             dtype=[np.float64, np.float32],
             reset=False,
@@ -153,7 +155,8 @@ class AdaptiveClassifier(ClassifierMixin, DomainAdapter):
             The label of each row.
         """
         rows = self._validate_rows(X)
-        return self.classes_[self._predict_codes(rows)]
+        with following(X):
+            return like(X, self.classes_[self._predict_codes(rows)])
 
     @abstractmethod
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
@@ -186,9 +189,13 @@ class AdaptiveTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dom
             The adapted rows.
         """
         rows = self._validate_rows(X)
-        if sample_domain is None:
-            return self._transform_rows(rows, np.zeros(rows.shape[0], dtype=bool))
-        return self._transform_rows(rows, marked_source(sample_domain, rows.shape[0]))
+        source = (
+            np.zeros(rows.shape[0], dtype=bool)
+            if sample_domain is None
+            else marked_source(on_host(sample_domain), rows.shape[0])
+        )
+        with following(X):
+            return like(X, self._transform_rows(rows, source))
 
     def fit_transform(
         self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
@@ -210,7 +217,9 @@ class AdaptiveTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dom
             The adapted rows, each mapped as a row of its own domain.
         """
         rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
-        return self._transform_rows(rows, source_mask(y, sample_domain, rows.shape[0]))
+        source = source_mask(on_host(y), on_host(sample_domain), rows.shape[0])
+        with following(X):
+            return like(X, self._transform_rows(rows, source))
 
     @abstractmethod
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
@@ -220,7 +229,7 @@ class AdaptiveTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dom
 def _stack(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
-    ys = np.asarray(ys)
+    ys = np.asarray(on_host(ys))
     if ys.shape[:1] != (n_source,):
         raise ValueError(
             f"ys has shape {ys.shape}, but Xs has {n_source} rows; give one label each."
@@ -241,6 +250,8 @@ def _stack(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[
         X: Any = pd.concat([Xs, Xt], ignore_index=True)
     elif sp.issparse(Xs) or sp.issparse(Xt):
         X = sp.vstack([sp.csr_array(Xs), sp.csr_array(Xt)], format="csr")
+    elif is_torch_array(Xs) and is_torch_array(Xt):
+        X = namespace(Xs, Xt).concat([Xs, Xt])
     else:
         X = np.concatenate([np.asarray(Xs), np.asarray(Xt)])
     y = np.concatenate([ys, np.repeat(ys[:1], n_target)])

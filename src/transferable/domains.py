@@ -7,6 +7,7 @@ rows at random, can therefore depend on the order in which the user stacked them
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -18,7 +19,11 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-__all__ = ["Domains", "marked_source", "row_hash", "source_mask"]
+__all__ = ["Domains", "Reordered", "marked_source", "row_hash", "source_mask"]
+
+# A dense table of more bytes is not copied into canonical order but read where it lies.
+_COPIED_BYTES = 2**30
+_HASHED_VALUES = 2**22  # values that are hashed at once: 32 MB
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class Domains:
 
     Attributes
     ----------
-    X : ndarray or CSR matrix of shape (n, n_features)
+    X : ndarray, CSR matrix or Reordered of shape (n, n_features)
         All rows in canonical order, the first ``n_source`` of them from the source.
     y : ndarray of shape (n_source,)
         Class codes ``0 .. n_classes - 1`` of the source rows.
@@ -63,7 +68,9 @@ class Domains:
         all_codes[source] = codes
         order = np.lexsort((all_codes, row_hash(X), ~source))
         n_source = len(labels)
-        return cls(X[order], all_codes[order[:n_source]], classes, order)
+        in_place = not sp.issparse(X) and X.nbytes > _COPIED_BYTES
+        rows = Reordered(X, order) if in_place else X[order]
+        return cls(rows, all_codes[order[:n_source]], classes, order)
 
     @property
     def n_source(self) -> int:
@@ -90,6 +97,15 @@ class Domains:
         """The target rows."""
         return self.X[self.n_source :]
 
+    def blocks(self, n_rows: int) -> Iterator[tuple[slice | NDArray[np.intp], Any]]:
+        """Positions in canonical order and the rows there, so many at a time, each row once."""
+        if isinstance(self.X, Reordered):
+            yield from self.X.blocks(n_rows)
+            return
+        for start in range(0, len(self.order), n_rows):
+            rows = slice(start, start + n_rows)
+            yield rows, self.X[rows]
+
     def one_hot(self) -> NDArray[np.float64]:
         """Label matrix Y of the paper, transposed: n x C, zero on target rows."""
         Y = np.zeros((len(self.order), self.n_classes))
@@ -105,6 +121,40 @@ class Domains:
         out = np.empty_like(rows)
         out[self.order] = rows
         return out
+
+
+class Reordered:
+    """A table too large to be copied, such as a memory map, that is read in another order.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, d)
+        The rows as they lie.
+    order : ndarray of shape (n,)
+        ``order[i]`` is the position in the table of row ``i``.
+    """
+
+    def __init__(self, table: NDArray[Any], order: NDArray[np.intp]) -> None:
+        self.table, self.order = table, order
+        self.shape, self.dtype = table.shape, table.dtype
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return np.asarray(self.table[self.order[rows]])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("The rows of a reordered table are copied when they are read.")
+        return np.asarray(self[:], dtype=dtype)
+
+    def blocks(self, n_rows: int) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+        """Blocks in the order in which they lie, with the positions of their rows in ours."""
+        positions = np.empty_like(self.order)
+        positions[self.order] = np.arange(len(self.order))
+        for start in range(0, len(self), n_rows):
+            yield positions[start : start + n_rows], self.table[start : start + n_rows]
 
 
 def _as_labels(y: ArrayLike) -> NDArray[Any]:
@@ -193,7 +243,9 @@ def row_hash(X: Any) -> NDArray[np.uint64]:
     rng = np.random.default_rng(0)
     multipliers = rng.integers(0, 2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + 1
     if not sp.issparse(X):
-        return _bits(X) @ multipliers
+        step = max(1, _HASHED_VALUES // X.shape[1])
+        starts = range(0, X.shape[0], step)
+        return np.concatenate([_bits(X[start : start + step]) @ multipliers for start in starts])
     hashed = sp.csr_array((_bits(X.data), X.indices, X.indptr), shape=X.shape)
     return np.asarray(hashed @ multipliers).ravel()
 

@@ -1,5 +1,6 @@
 """The engine against the paper's equations, transcribed in benchmarks/literal.py."""
 
+from importlib.util import find_spec
 from itertools import product
 
 import numpy as np
@@ -10,8 +11,25 @@ from literal import Literal, Settings
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable.classifiers._balance import _leading
+from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.classifiers._rounds import Rounds
 from transferable.domains import Domains
+
+
+def way(**settings):
+    """A way to compute, skipped where what it needs is not there."""
+    device = settings.get("device", "cpu")
+    absent = (device != "cpu" and find_spec("torch") is None) or (device == "cuda" and not cuda())
+    name = "-".join(str(value) for value in settings.values())
+    reason = f"device={device} needs torch and, for cuda, a GPU"
+    return pytest.param(settings, id=name, marks=pytest.mark.skipif(absent, reason=reason))
+
+
+def cuda():
+    import torch
+
+    return torch.cuda.is_available()
+
 
 FORMS = ("printed", "normalised")
 PAIRS = list(product(FORMS, FORMS))
@@ -25,6 +43,10 @@ SHARED = WEIGHTS | {
 }
 CONFUSED = {"confusion": 0.2, "confusion_iter": 6, "learning_rate": 0.01}
 NEAREST = KNeighborsClassifier(1)
+# The same objective over all rows or over features, with every row a landmark; numpy and torch.
+DEVICES = ("cpu", "torch", "cuda")
+EXACT = [way(n_landmarks=None, device=device) for device in DEVICES]
+WAYS = [*EXACT, *(way(n_landmarks=10_000, device=device) for device in DEVICES)]
 
 
 def canonical(**shape):
@@ -46,11 +68,12 @@ def assert_agree(model, reference, rtol=1e-6):
     np.testing.assert_allclose(F, expected, atol=rtol * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("second_order", [0.0, 0.5])
 @pytest.mark.parametrize("manifold_dim", [None, 3])
-def test_tfdfv(n_classes, form, second_order, manifold_dim):
+def test_tfdfv(n_classes, form, second_order, manifold_dim, way):
     settings = SHARED | {
         "alignment_form": form,
         "second_order": second_order,
@@ -58,45 +81,60 @@ def test_tfdfv(n_classes, form, second_order, manifold_dim):
     }
     for seed in range(3):
         problem = canonical(seed=seed, n_classes=n_classes)
-        model = TFDFV(**settings, estimator=NEAREST).adapt(*problem)
+        model = TFDFV(**settings, **way, estimator=NEAREST).adapt(*problem)
         assert_agree(model, transcribed(problem, **settings))
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("solver", ["adam", "closed_form"])
 @pytest.mark.parametrize(("alignment_form", "confusion_form"), PAIRS)
-def test_tfdf(solver, alignment_form, confusion_form):
+def test_tfdf(solver, alignment_form, confusion_form, way):
+    if solver == "adam" and way["n_landmarks"]:
+        way = way | {"n_landmarks": None}  # Adam's steps depend on what the coefficients are of
     settings = SHARED | CONFUSED | {"solver": solver}
     settings |= {"alignment_form": alignment_form, "confusion_form": confusion_form}
     for seed in range(3):
         problem = canonical(seed=seed)
-        model = TFDF(**settings, estimator=NEAREST).adapt(*problem)
+        model = TFDF(**settings, **way, estimator=NEAREST).adapt(*problem)
         reference = transcribed(problem, **settings).tfdf()
         assert_agree(model, reference)
         objectives = [entry["objective"] for entry in model.history_]
         assert objectives[-6:] == pytest.approx(reference.history[-6:], rel=1e-8)
 
 
+@pytest.mark.parametrize("way", EXACT)
 @pytest.mark.parametrize(("alignment_form", "confusion_form"), PAIRS)
-def test_tfdf_by_lbfgs(alignment_form, confusion_form):
+def test_tfdf_by_lbfgs(alignment_form, confusion_form, way):
     """A line search magnifies rounding errors: objectives are compared more closely than scores."""
     settings = SHARED | CONFUSED | {"solver": "lbfgs", "confusion_iter": 2}
     settings |= {"alignment_form": alignment_form, "confusion_form": confusion_form}
     problem = canonical(seed=1)
-    model = TFDF(**settings, estimator=NEAREST).adapt(*problem)
+    model = TFDF(**settings, **way, estimator=NEAREST).adapt(*problem)
     reference = transcribed(problem, **settings).tfdf()
     assert_agree(model, reference, rtol=1e-2)
     assert model.history_[-1]["objective"] == pytest.approx(reference.history[-1], rel=1e-3)
 
 
-def test_tfdfv_by_lbfgs_approaches_the_closed_form():
+@pytest.mark.parametrize("way", WAYS)
+def test_tfdfv_by_lbfgs_approaches_the_closed_form(way):
     """It minimises the same objective: it ends little above the closed form's and never below."""
     problem = canonical(seed=2)
-    settings = SHARED | {"estimator": NEAREST, "max_iter": 30}
+    settings = SHARED | way | {"estimator": NEAREST, "max_iter": 30}
     exact = TFDFV(**settings).adapt(*problem)
     descended = TFDFV(**settings, solver="lbfgs").adapt(*problem)
     np.testing.assert_array_equal(descended.transduction_, exact.transduction_)
     low, high = (model.history_[-1]["objective"] for model in (exact, descended))
     assert low - 1e-9 <= high <= 1.02 * low
+
+
+@pytest.mark.parametrize("solver", ["adam", "lbfgs", "closed_form"])
+def test_every_solver_lowers_class_confusion_over_landmarks(solver):
+    """The start of TFDF has the whole objective too; it must not rise while labels are the same."""
+    settings = SHARED | CONFUSED | {"solver": solver, "n_landmarks": 20}
+    history = TFDF(**settings).adapt(*canonical(seed=1)).history_
+    last, first = history[-1], history[-CONFUSED["confusion_iter"] - 1]
+    assert last["changed"] == 0
+    assert last["objective"] < first["objective"]
 
 
 @pytest.mark.parametrize("rule", ["adaptive", "printed"])
@@ -162,20 +200,23 @@ def test_other_kernels(name):
     assert_agree(model.adapt(*problem), reference)
 
 
+@pytest.mark.parametrize("n_landmarks", [None, 20])
 @pytest.mark.parametrize(("alignment_form", "confusion_form"), PAIRS)
-def test_gradient_of_the_whole_objective(alignment_form, confusion_form):
-    """K (2 slope + confusion's slope) against central differences in random directions."""
-    spec = TFDF(**(SHARED | CONFUSED), alignment_form=alignment_form, confusion_form=confusion_form)
+def test_gradient_of_the_whole_objective(alignment_form, confusion_form, n_landmarks):
+    """Against central differences in random directions."""
+    forms = {"alignment_form": alignment_form, "confusion_form": confusion_form}
+    spec = TFDF(**(SHARED | CONFUSED), **forms, n_landmarks=n_landmarks)
     problem, rounds = risk_problem(spec)
     rng = np.random.default_rng(0)
-    beta = rng.normal(size=problem.Y.shape) / 10
+    beta = rng.normal(size=problem.zero().shape) / 10
 
     def value(b):
-        return sum(problem.objective(b, problem.K @ b, rounds.alignment)[0].values())
+        return sum(problem.objective(b, problem.scores(b), rounds.alignment)[0].values())
 
-    F = problem.K @ beta
+    F = problem.scores(beta)
     _, slope = problem.objective(beta, F, rounds.alignment)
-    gradient = problem.K @ (2 * slope + problem.confusion.gradient(F))
+    slope = 2 * slope + problem.confusion.gradient(F)
+    gradient = problem.pull_back(slope, beta, rounds.alignment)
     for _ in range(10):
         direction = rng.normal(size=beta.shape)
         numeric = (value(beta + 1e-5 * direction) - value(beta - 1e-5 * direction)) / 2e-5
@@ -193,23 +234,22 @@ def test_printed_confusion_in_closed_form_ends_where_the_gradient_vanishes():
     np.testing.assert_allclose(gradient, 0.0, atol=1e-8)
 
 
+@pytest.mark.parametrize("n_landmarks", [None, 20])
 @pytest.mark.parametrize("second_order", [0.0, 0.5])
-def test_the_closed_form_is_where_the_gradient_vanishes(second_order):
-    problem, rounds = risk_problem(TFDFV(**(SHARED | {"second_order": second_order})))
+def test_the_closed_form_is_where_the_gradient_vanishes(second_order, n_landmarks):
+    settings = SHARED | {"second_order": second_order, "n_landmarks": n_landmarks}
+    problem, rounds = risk_problem(TFDFV(**settings))
     beta = problem.solve(rounds.alignment)
-    _, slope = problem.objective(beta, problem.K @ beta, rounds.alignment)
-    np.testing.assert_allclose(problem.K @ slope, 0.0, atol=1e-9)
+    _, slope = problem.objective(beta, problem.scores(beta), rounds.alignment)
+    gradient = problem.pull_back(2 * slope, beta, rounds.alignment)
+    np.testing.assert_allclose(gradient, 0.0, atol=1e-9)
 
 
 def risk_problem(spec):
     """The engine's problem for an estimator's settings, with the start of its rounds."""
-    from transferable.classifiers._embedding import ManifoldFeatures
-    from transferable.classifiers._risk import RiskProblem
-
     p = small_problem(seed=8)
     domains = Domains.from_stacked(p.X, np.r_[p.ys, np.full(len(p.yt), -1)])
-    Z = ManifoldFeatures.fit(domains, 3).transform(domains.X)
-    problem = RiskProblem(spec, domains, Z, spec._kernel(Z, Z))
+    problem = spec._problem(domains, ManifoldFeatures.fit(domains, 3))
     return problem, Rounds(problem, p.yt)
 
 

@@ -6,6 +6,7 @@ from sklearn.metrics import log_loss
 
 from problems import small_problem
 from transferable import TFDFV
+from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.classifiers._rounds import Rounds
 from transferable.classifiers._temperature import left_out_scores, temperature
 from transferable.domains import Domains
@@ -26,15 +27,12 @@ def test_left_out_scores_are_those_of_a_fit_without_the_row_label():
     """The row stays, as every target row does; its label and its loss go."""
     spec = TFDFV(balance=0.5, manifold_dim=None, second_order=0.1)
     domains = Domains.from_stacked(P.X, np.r_[P.ys, np.full(len(P.yt), -1)])
-    model = spec.adapt(P.Xs, P.ys, P.Xt)
-    from transferable.classifiers._risk import RiskProblem
-
-    Z = model._features.transform(domains.X)
-    problem = RiskProblem(spec, domains, Z, spec._kernel(Z, Z))
+    problem = spec._problem(domains, ManifoldFeatures.fit(domains, None))
     rounds = Rounds(problem, P.yt)
     F = problem.K @ problem.solve(rounds.alignment)
     left_out = left_out_scores(problem, rounds.alignment, F)
-    terms = [*problem.fixed.values(), *rounds.alignment.terms.values()]
+    alignment = rounds.alignment
+    terms = [*problem.fixed.values(), alignment.means, alignment.covariances]
     S = sum(term.apply(np.eye(len(F))) for term in terms)
     for i in (0, 5, 11):
         without, Y = S.copy(), problem.Y.copy()

@@ -7,8 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import literal
-from transferable.linalg import neighbors
-from transferable.linalg.neighbors import cosine_neighbors, normalised_adjacency
+from transferable.linalg import search
+from transferable.linalg.neighbors import (
+    cosine_neighbors,
+    neighbor_graph,
+    normalised_adjacency,
+)
 
 
 @settings(max_examples=30, deadline=None)
@@ -25,13 +29,6 @@ def test_sparse_rows_have_the_graph_of_dense_ones():
     np.testing.assert_allclose(
         cosine_neighbors(X, 4).toarray(), cosine_neighbors(X.toarray(), 4).toarray(), atol=1e-12
     )
-
-
-def test_search_in_blocks_gives_the_same_graph(monkeypatch):
-    X = np.random.default_rng(1).normal(size=(23, 5))
-    whole = cosine_neighbors(X, 3)
-    monkeypatch.setattr(neighbors, "_BLOCK_VALUES", 50)
-    np.testing.assert_allclose(cosine_neighbors(X, 3).toarray(), whole.toarray(), atol=1e-12)
 
 
 def test_row_lengths_do_not_matter():
@@ -86,3 +83,35 @@ def test_normalised_adjacency(self_loops):
     )
     np.testing.assert_allclose(S, expected, atol=1e-12)
     assert np.linalg.eigvalsh(S).max() <= 1 + 1e-12
+
+
+@pytest.mark.parametrize("self_loops", [False, True])
+@pytest.mark.parametrize("n_neighbors", [1, 4])
+def test_graph_of_a_tensor_is_that_of_the_array(n_neighbors, self_loops):
+    torch = pytest.importorskip("torch")
+    X = np.random.default_rng(6).normal(size=(40, 5))
+    X[[3, 8]] = 0.0
+    X[20] = X[21]
+    W = cosine_neighbors(X, n_neighbors, self_loops)
+    on_device = cosine_neighbors(torch.from_numpy(X), n_neighbors, self_loops)
+    assert on_device.layout == torch.sparse_csr
+    np.testing.assert_allclose(on_device.to_dense().numpy(), W.toarray(), atol=1e-12)
+    np.testing.assert_allclose(
+        normalised_adjacency(on_device).to_dense().numpy(),
+        normalised_adjacency(W).toarray(),
+        atol=1e-12,
+    )
+    steps = np.diff(on_device.crow_indices().numpy())
+    np.testing.assert_array_equal(steps, np.diff(W.indptr))
+
+
+def test_graph_says_how_it_was_found(monkeypatch):
+    X = np.random.default_rng(7).normal(size=(300, 5))
+    exact = neighbor_graph(X, 3)
+    assert (exact.method, exact.recall) == ("exact", 1.0)
+    monkeypatch.setattr(search, "_EXACT_PAIRS", 0)
+    monkeypatch.setattr(search, "_SHORT", 0)
+    found = neighbor_graph(X, 3)
+    assert found.method == "clustered"
+    assert found.recall > 0.9
+    np.testing.assert_allclose(found.weights.toarray(), found.weights.toarray().T)

@@ -7,6 +7,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+import transferable
 from transferable import TFDFV
 from transferable.model_selection import LabelFreeSearch, RankSum, SilhouetteScore
 
@@ -185,3 +186,49 @@ def test_progress_bar(stacked, capsys):
 def test_the_default_grid_is_for_tfdf(stacked):
     search = LabelFreeSearch(TFDFV(max_iter=1), scoring="entropy").fit(stacked.X, stacked.y)
     assert len(search.cv_results_["params"]) == 54
+
+
+def test_a_search_is_saved_with_its_results(stacked, tmp_path):
+    grid = [{"alignment": [0.1, 10.0]}, {"ridge": [1.0]}]
+    scoring = {"sum": "recommended", "own": SilhouetteScore()}
+    search = LabelFreeSearch(
+        MODEL, grid, scoring=scoring, refit="sum", checkpoint=tmp_path / "trials.jsonl"
+    ).fit(stacked.X, stacked.y)
+    transferable.save(search, tmp_path / "search.skops")
+    again = transferable.load(tmp_path / "search.skops")
+    np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
+    assert again.best_params_ == search.best_params_
+    assert again.scoring == scoring
+    assert again.cv_results_["params"] == search.cv_results_["params"]
+    assert again.cv_results_["param_ridge"].mask.tolist() == [True, True, False]
+    np.testing.assert_array_equal(
+        again.cv_results_["mean_test_own"], search.cv_results_["mean_test_own"]
+    )
+    refitted = again.fit(stacked.X, stacked.y)  # from the same file of trials
+    assert refitted.best_params_ == search.best_params_
+
+
+def test_trials_judged_by_labels_do_without_probabilities(stacked):
+    """The temperature takes a tenth of a fit; the model that is kept has one."""
+    seen = []
+
+    def temperature(model, X, y, sample_domain=None):
+        seen.append(model.temperature_)
+        return 0.0
+
+    temperature.labels_only = True
+    search = LabelFreeSearch(MODEL, GRID, scoring=temperature).fit(stacked.X, stacked.y)
+    assert np.isnan(seen).all()
+    assert search.best_estimator_.temperature_ > 0
+    del temperature.labels_only, seen[:]
+    LabelFreeSearch(MODEL, GRID, scoring=temperature).fit(stacked.X, stacked.y)
+    assert np.isfinite(seen).all()
+
+
+def test_trials_keep_no_history(stacked):
+    def history(model, X, y, sample_domain=None):
+        return float(hasattr(model, "history_"))
+
+    search = LabelFreeSearch(MODEL, GRID, scoring=history).fit(stacked.X, stacked.y)
+    assert search.cv_results_["mean_test_score"].tolist() == [0.0] * 4
+    assert len(search.best_estimator_.history_) > 0

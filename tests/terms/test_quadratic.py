@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 import literal
 from problems import random_codes
 from transferable.linalg.neighbors import cosine_neighbors
+from transferable.linalg.reuse import reusing
 from transferable.terms.laplacian import Laplacian
 from transferable.terms.mmcd import (
     CovarianceDiscrepancy,
@@ -144,3 +145,12 @@ def test_theorem_1_bounds_the_covariances_by_a_quadratic_form(seed, whole, k):
     left = np.linalg.norm(beta.T @ K @ Z @ K @ beta) ** 2
     for sigma in (np.sum(1 / values[kept]), 1 / values[kept].min()):  # Frobenius, and spectral norm
         assert left <= sigma * k * np.linalg.norm(beta.T @ K @ Z @ K) ** 2 * (1 + 1e-6)
+
+
+def test_weights_of_a_graph_share_its_product():
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    graph, K = cosine_neighbors(X, 3), X @ X.T
+    with reusing():
+        for weight in (0.5, 2.0):
+            term = Laplacian(graph, weight)
+            np.testing.assert_allclose(term.times_shared(K), term.apply(K), atol=1e-12)

@@ -10,18 +10,21 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cholesky
+from scipy.linalg.lapack import dpotri
 
 from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.domains import Domains
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense
-from transferable.linalg.systems import effective_ridge
+from transferable.linalg.systems import add_to_diagonal, effective_ridge
 from transferable.terms.base import Matrix
 
 __all__ = ["choose_features", "graph_weight"]
 
 _ROWS = 1000  # source rows that judge; their order is random already
+_MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
 
 
@@ -30,7 +33,8 @@ def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> M
     candidates = list(ManifoldFeatures.candidates(domains))
     if len(candidates) == 1:
         return candidates[0]
-    rows, y = canonical(domains.Xs[:_ROWS]), canonical(domains.y[:_ROWS])
+    y = canonical(domains.y[:_ROWS])
+    rows = canonical(domains.X[: len(y)])
     errors = [
         remember(kernel_error, features.transform(rows), y, kernel, ridge)
         for features in candidates
@@ -39,15 +43,19 @@ def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> M
     return candidates[good[0]]
 
 
-def graph_weight(Z: Any, y: NDArray[np.intp], kernel: KernelFunction, ridge: float) -> float:
+def graph_weight(Z: Any, domains: Domains, kernel: KernelFunction, ridge: float) -> float:
     """rho: 1, less a tenth for each point that the nearest neighbour is worse than the kernel.
 
     Neighbours that mislead among labelled source rows mislead among target rows too. The weight
-    never falls below 0.1: on no kind of data did a graph of that weight harm.
+    does not fall below 0.1 for that: on no kind of data did a graph of that weight harm. The
+    Laplacian sums over all rows and the loss over the source's, though: where the target has more
+    than a few times as many rows, the weight shrinks in proportion.
     """
-    Z, y = canonical(Z[:_ROWS]), canonical(y[:_ROWS])
+    y = canonical(domains.y[:_ROWS])
+    Z = canonical(Z[: len(y)])
     excess = neighbor_error(Z, y) - remember(kernel_error, Z, y, kernel, ridge)
-    return float(np.clip(1.0 - 10.0 * excess, 0.1, 1.0))
+    crowd = domains.n_target / (_MOST_TIMES * domains.n_source)
+    return float(np.clip(1.0 - 10.0 * excess, 0.1, 1.0)) / max(1.0, crowd)
 
 
 def kernel_error(Z: Any, y: NDArray[np.intp], kernel: KernelFunction, ridge: float) -> float:
@@ -64,9 +72,10 @@ def neighbor_error(Z: Any, y: NDArray[np.intp]) -> float:
 
 
 def _regularised_inverse(Z: Any, kernel: KernelFunction, ridge: float) -> Matrix:
+    Z = Z.astype(np.float64)
     K = kernel(Z, Z)
-    K.flat[:: len(K) + 1] += effective_ridge(ridge, K)
-    return np.asarray(np.linalg.inv(K), dtype=np.float64)
+    inverse, _ = dpotri(cholesky(add_to_diagonal(K, effective_ridge(ridge, K))))
+    return np.triu(inverse) + np.triu(inverse, 1).T
 
 
 def _nearest(Z: Any) -> NDArray[np.intp]:

@@ -18,6 +18,7 @@ __all__ = ["Balance"]
 
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
+_ROWS = 2000  # rows of each side that are compared; their order is random already
 
 
 class Balance:
@@ -63,9 +64,9 @@ class _Distances:
 
     def __call__(self, rows: NDArray[np.intp]) -> float | None:
         """Distance between the source and target rows among those given, None if too few."""
-        key = rows.tobytes()
+        source, target = rows[rows < self.n_source][:_ROWS], rows[rows >= self.n_source][:_ROWS]
+        key = source.tobytes() + target.tobytes()
         if key not in self._known:
-            source, target = rows[rows < self.n_source], rows[rows >= self.n_source]
             enough = min(len(source), len(target)) >= 2
             distance = proxy_a_distance(self.Z[source], self.Z[target]) if enough else None
             self._known[key] = distance
@@ -77,4 +78,5 @@ def _leading(Z: Any, random_state: int | RandomState | None) -> NDArray[np.float
     if Z.shape[1] <= _WIDEST:
         return dense(Z)
     k = min(_DIRECTIONS, min(Z.shape) - 1)
-    return TruncatedSVD(k, random_state=random_state).fit_transform(Z)
+    some = Z[:: max(1, Z.shape[0] // (2 * _ROWS))]
+    return TruncatedSVD(k, random_state=random_state).fit(some).transform(Z)

@@ -9,8 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import Domains
-from transferable.linalg.grassmann import geodesic_flow_factor, principal_bases
+from transferable.domains import Domains, Reordered
+from transferable.linalg.grassmann import (
+    basis_of_moments,
+    common_rank,
+    geodesic_flow_factor,
+    principal_bases,
+)
+from transferable.linalg.moments import Moments
 from transferable.linalg.reuse import remember
 from transferable.linalg.rows import unit_rows
 
@@ -55,9 +61,23 @@ class ManifoldFeatures:
         """Directions of each domain that the flow joins, None without a flow."""
         return None if self.factor is None else self.factor.shape[1] // 2
 
+    def width(self, n_features: int) -> int:
+        """Number of features of rows that had so many."""
+        return n_features if self.factor is None else int(self.factor.shape[1])
+
     def transform(self, X: Any) -> Any:
-        """Features of rows, of either domain or new."""
+        """Features of rows, of either domain or new, in the precision of the rows."""
         return remember(_transformed, self, X)
+
+    def of_domains(self, domains: Domains) -> Any:
+        """Features of all rows; rows that are not copied are read block by block."""
+        if not isinstance(domains.X, Reordered):
+            return self.transform(domains.X)
+        n, d = domains.X.shape
+        Z = np.empty((n, self.width(d)), dtype=domains.X.dtype)
+        for positions, rows in domains.blocks(_block_rows(d)):
+            Z[positions] = _transformed(self, rows)
+        return Z
 
 
 _NO_FLOW = ManifoldFeatures(None)
@@ -71,7 +91,18 @@ def _leading_directions(
     X: Any, n_source: int, most: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Leading directions of both domains, as many of each as both have."""
-    return principal_bases(X[:n_source], X[n_source:], most)
+    if not isinstance(X, Reordered):
+        return principal_bases(X[:n_source], X[n_source:], most)
+    source = target = Moments.none(X.shape[1])
+    for positions, rows in X.blocks(_block_rows(X.shape[1])):
+        inside = positions < n_source
+        source += Moments.of(rows[inside].astype(np.float64))
+        target += Moments.of(rows[~inside].astype(np.float64))
+    return common_rank(basis_of_moments(source, most), basis_of_moments(target, most))
+
+
+def _block_rows(width: int) -> int:
+    return max(1, 2**23 // width)
 
 
 def _flow(Ps: NDArray[np.float64], Pt: NDArray[np.float64], k: int) -> ManifoldFeatures:
@@ -80,4 +111,6 @@ def _flow(Ps: NDArray[np.float64], Pt: NDArray[np.float64], k: int) -> ManifoldF
 
 
 def _transformed(features: ManifoldFeatures, X: Any) -> Any:
-    return unit_rows(X if features.factor is None else X @ features.factor)
+    if features.factor is None:
+        return unit_rows(X)
+    return unit_rows(X @ features.factor.astype(X.dtype))

@@ -1,33 +1,34 @@
-"""The engine of TFDF, TFDF-V, MEDA and ARTL: regularised least squares on a kernel.
+"""The objective of TFDF, TFDF-V, MEDA and ARTL: regularised least squares on a kernel.
 
-With scores F = K beta of all rows, every method minimises
+With scores F of all rows, every method minimises
 
-    ||A (F - Y)||^2 + eta tr(beta' K beta) + tr(F' (lambda V + rho L + delta H) F) + xi ||B - I||^2
+    ||A (F - Y)||^2 + eta ||f||^2 + tr(F' (lambda V + rho L + delta H) F) + xi ||B - I||^2
 
-where A keeps the source rows. Without the last term, beta solves (S K + eta I) beta = A Y with
-S = A + lambda V + rho L + delta H. V depends on pseudo-labels, which the scores renew: a few
-rounds of solve and relabel. What pseudo-labels change has low rank (a column for each class), so
-one factorisation serves all rounds; only MMCD's second-order part needs a new one each time.
+where A keeps the source rows and ||f|| is the norm of the classifier in the kernel's space. V
+depends on pseudo-labels, which the scores renew: a few rounds of solve and relabel.
+
+There are two ways to write the classifier down, each with its own file. `_exact.py` expands it over
+all rows, F = K beta, which needs K whole; `_landmarks.py` over the features of a few landmarks,
+F = Phi w, at a cost linear in the number of rows.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
+from transferable._trace import stage
 from transferable.classifiers._auto import graph_weight
 from transferable.classifiers._balance import Balance
-from transferable.linalg.neighbors import cosine_neighbors
+from transferable.linalg.arrays import Arrays, inner, namespace, to_numpy
+from transferable.linalg.neighbors import neighbor_graph
 from transferable.linalg.reuse import canonical, remember
-from transferable.linalg.systems import UpdatedSystem, effective_ridge
 from transferable.terms.base import LowRankTerm, Matrix, Term
 from transferable.terms.confusion import ClassConfusion
 from transferable.terms.laplacian import Laplacian
-from transferable.terms.mmcd import CovarianceDiscrepancy, SecondOrder
 from transferable.terms.mmd import MeanDiscrepancy
 from transferable.terms.risk import SourceLoss, Variance
 
@@ -39,152 +40,142 @@ __all__ = ["Alignment", "RiskProblem"]
 
 
 class Alignment:
-    """lambda V for one set of pseudo-labels: a mean part and, if asked for, a covariance part."""
+    """lambda V for one set of pseudo-labels: a mean part and, if asked for, a covariance part.
 
-    def __init__(
-        self, balance: float, means: MeanDiscrepancy, covariances: CovarianceDiscrepancy | None
-    ) -> None:
+    The covariance part is a quadratic form of whatever the classifier's coefficients are.
+    """
+
+    def __init__(self, balance: float, means: LowRankTerm, covariances: Any) -> None:
         self.balance = balance
         self.means = means
         self.covariances = covariances
 
-    @property
-    def terms(self) -> dict[str, Term]:
-        """The parts by name."""
-        parts: dict[str, Term] = {"means": self.means}
-        if self.covariances is not None:
-            parts["covariances"] = self.covariances
-        return parts
 
+class RiskProblem(ABC):
+    """One problem with everything that stays the same while pseudo-labels change.
 
-class RiskProblem:
-    """One problem with everything that stays the same while pseudo-labels change."""
+    Parameters
+    ----------
+    spec : RiskClassifier
+        The estimator, for its parameters.
+    domains : Domains
+        The problem.
+    Z : array or sparse matrix of shape (n, d)
+        Features of all rows, of unit length.
+    arrays : Arrays
+        Where the algebra is done.
+    """
 
-    def __init__(self, spec: RiskClassifier, domains: Domains, Z: Any, K: Matrix) -> None:
+    ridge: float
+
+    def __init__(self, spec: RiskClassifier, domains: Domains, Z: Any, arrays: Arrays) -> None:
         self.spec = spec
         self.domains = domains
-        self.K = K
-        self.Y = canonical(domains.one_hot())
-        self.ridge = effective_ridge(spec.ridge, K)
+        self.Z = Z
+        self.arrays = arrays
+        self.Y = remember(arrays.table, canonical(domains.one_hot()))
+        self.graph_recall = 1.0
         self.fixed: dict[str, Term] = {"source": remember(SourceLoss, domains.n_source)}
         self.manifold = (
-            graph_weight(Z[: domains.n_source], domains.y, spec._kernel, spec.ridge)
+            graph_weight(Z, domains, spec._kernel, spec.ridge)
             if spec.manifold == "auto"
             else float(spec.manifold)
         )
         if self.manifold > 0:
-            graph = remember(cosine_neighbors, Z, spec.n_neighbors, spec._self_loops)
-            self.fixed["manifold"] = remember(Laplacian, graph, self.manifold)
+            stage("Finding neighbours")
+            rows = remember(arrays.table, Z)
+            graph = remember(neighbor_graph, rows, spec.n_neighbors, spec._self_loops)
+            self.graph_recall = graph.recall
+            weights = remember(arrays.sparse, graph.weights)
+            self.fixed["manifold"] = remember(Laplacian, weights, self.manifold)
         if spec.variance > 0:
             self.fixed["variance"] = remember(Variance, spec.variance)
-        self.second_order = (
-            SecondOrder(K, domains.n_source)
-            if spec.alignment * spec.second_order > 0 and domains.n_target > 0
-            else None
-        )
         self.balance = Balance(spec.balance, Z, domains, spec.random_state)
         self.confusion = ClassConfusion(spec.confusion, spec.confusion_form)
-        self._system: UpdatedSystem | None = None
-        self._covariances: CovarianceDiscrepancy | None = None
 
+    @property
+    def _has_second_order(self) -> bool:
+        return self.spec.alignment * self.spec.second_order > 0 and self.domains.n_target > 0
+
+    @abstractmethod
+    def zero(self) -> Matrix:
+        """The coefficients of the classifier that scores zero everywhere."""
+
+    @abstractmethod
+    def scores(self, coefficients: Matrix) -> Matrix:
+        """F, the scores of all rows."""
+
+    @abstractmethod
+    def solve(
+        self, alignment: Alignment, extra: LowRankTerm | None = None, pull: Matrix | None = None
+    ) -> Matrix:
+        """The least of ||A (F - Y)||^2 + eta ||f||^2 + tr(F' S F) - 2 tr(F' pull).
+
+        S holds the fixed terms, the alignment and `extra`.
+        """
+
+    @abstractmethod
     def source_only_codes(self) -> NDArray[np.intp]:
         """Classes of the target rows by the source's regularised risk alone."""
-        return remember(_source_only_codes, self.K, self.Y, self.domains.n_source, self.ridge)
+
+    @abstractmethod
+    def own_weights(self, alignment: Alignment, count: int) -> Matrix:
+        """How much each of the first source rows' own label weighs in its score."""
+
+    @abstractmethod
+    def pull_back(self, slope: Matrix, coefficients: Matrix, alignment: Alignment) -> Matrix:
+        """Slope in the coefficients of eta ||f||^2 and of a function with this slope in F."""
+
+    @abstractmethod
+    def expansion(self, coefficients: Matrix) -> tuple[Any, NDArray[np.float64]]:
+        """Rows and coefficients with which new rows are scored: K(new, rows) times these."""
+
+    @abstractmethod
+    def _covariances(self, codes: NDArray[np.intp], balance: float) -> Any:
+        """The covariance part of lambda V."""
+
+    @abstractmethod
+    def _quadratics(
+        self, coefficients: Matrix, F: Matrix, alignment: Alignment
+    ) -> dict[str, float]:
+        """The ridge and, if there is one, the covariance part."""
+
+    def source_codes(self, F: Matrix) -> NDArray[np.intp]:
+        """Classes of the source rows by their highest score."""
+        return to_numpy(namespace(F).argmax(F[: self.domains.n_source], axis=1))
 
     def target_codes(self, F: Matrix) -> NDArray[np.intp]:
         """Pseudo-labels of the target rows by their highest score."""
-        return F[self.domains.n_source :].argmax(axis=1)
+        return to_numpy(namespace(F).argmax(F[self.domains.n_source :], axis=1))
 
     def alignment(self, target: NDArray[np.intp]) -> Alignment:
         """lambda V for the given pseudo-labels, with its balance."""
         spec, domains = self.spec, self.domains
         codes = domains.with_target(target)
         balance = self.balance(codes)
-        normalised = spec.alignment_form == "normalised"
         means = MeanDiscrepancy(
-            codes,
+            self.arrays.table(codes),
             domains.n_source,
             domains.n_classes,
             weight=spec.alignment,
             balance=balance,
-            normalised=normalised,
+            normalised=spec.alignment_form == "normalised",
         )
-        if self.second_order is None:
-            return Alignment(balance, means, None)
-        covariances = CovarianceDiscrepancy(
-            self.second_order,
-            codes,
-            domains.n_classes,
-            weight=spec.alignment * spec.second_order,
-            balance=balance,
-            normalised=normalised,
-        )
+        covariances = self._covariances(codes, balance) if self._has_second_order else None
         return Alignment(balance, means, covariances)
 
-    def solve(
-        self, alignment: Alignment, extra: LowRankTerm | None = None, rhs: Matrix | None = None
-    ) -> Matrix:
-        """Beta of (S K + eta I) beta = rhs, with `extra` added to S; rhs is A Y unless given."""
-        columns = alignment.means.columns
-        if extra is not None:
-            columns = np.hstack([columns, extra.columns])
-        return self._factored(alignment).solve(self.Y if rhs is None else rhs, columns)
-
-    def _factored(self, alignment: Alignment) -> UpdatedSystem:
-        """The system without its low-rank part, factored; the same object while it can serve."""
-        covariances = alignment.covariances
-        if self._system is None or self._covariances is not covariances:
-            if covariances is None:
-                terms = self.fixed.values()
-                self._system = remember(_factored_system, self.K, self.ridge, *terms)
-            else:
-                P = self._shared_system + covariances.times_kernel()
-                self._system = UpdatedSystem(P, self.K)
-            self._covariances = covariances
-        return self._system
-
-    @cached_property
-    def _shared_system(self) -> Matrix:
-        """The fixed part, kept where a system has to be factored in every round."""
-        return _fixed_system(self.K, self.ridge, *self.fixed.values())
-
     def objective(
-        self, beta: Matrix, F: Matrix, alignment: Alignment
+        self, coefficients: Matrix, F: Matrix, alignment: Alignment
     ) -> tuple[dict[str, float], Matrix]:
-        """Value of each term, and S F - A Y + eta beta: half the slope of all but confusion."""
-        values = {"ridge": self.ridge * float(np.vdot(beta, F))}
-        slope = self.ridge * beta - self.Y
-        for name, term in (self.fixed | alignment.terms).items():
+        """Value of each term, and S F - A Y: half the slope in F of what is quadratic in it."""
+        values = self._quadratics(coefficients, F, alignment)
+        slope = -self.Y
+        for name, term in (self.fixed | {"means": alignment.means}).items():
             SF = term.apply(F)
             slope += SF
-            values[name] = float(np.vdot(F, SF))
+            values[name] = inner(F, SF)
         # ||A (F - Y)||^2 = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
-        values["source"] += float(np.vdot(self.Y, self.Y) - 2 * np.vdot(F, self.Y))
+        values["source"] += inner(self.Y, self.Y) - 2 * inner(F, self.Y)
         if self.confusion.weight > 0:
             values["confusion"] = self.confusion.value(F)
         return values, slope
-
-
-def _fixed_system(K: Matrix, ridge: float, *terms: Term) -> Matrix:
-    """S K + eta I of the terms that no pseudo-label changes."""
-    P = ridge * np.eye(len(K))
-    for term in terms:
-        P += term.apply(K)
-    return P
-
-
-def _factored_system(K: Matrix, ridge: float, *terms: Term) -> UpdatedSystem:
-    return UpdatedSystem(_fixed_system(K, ridge, *terms), K)
-
-
-def _source_only_codes(K: Matrix, Y: Matrix, n_source: int, ridge: float) -> NDArray[np.intp]:
-    """Classes of the target rows by the solution with no term that looks at the target."""
-    factor = remember(_source_factor, K, n_source, ridge)
-    return (K[n_source:, :n_source] @ cho_solve(factor, Y[:n_source])).argmax(axis=1)
-
-
-def _source_factor(K: Matrix, n_source: int, ridge: float) -> tuple[Matrix, bool]:
-    """Cholesky factor of the kernel of the source rows with the ridge on its diagonal."""
-    inner = K[:n_source, :n_source].copy()
-    inner.flat[:: n_source + 1] += ridge
-    return cho_factor(inner, overwrite_a=True)

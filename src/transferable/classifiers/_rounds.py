@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from rich.progress import track
 
 from transferable._trace import emit
+from transferable._trace import rounds as counted
 from transferable.classifiers._risk import Alignment, RiskProblem
+from transferable.linalg.arrays import namespace
 from transferable.terms.base import Matrix
 
 __all__ = ["Rounds", "Step"]
@@ -20,8 +22,10 @@ class Rounds:
 
     Attributes
     ----------
-    beta, scores : ndarray of shape (n, n_classes)
-        Coefficients and F = K beta; zero until a round has been made.
+    coefficients : array
+        The classifier, in whatever the problem expands it; zero until a round has been made.
+    scores : array of shape (n, n_classes)
+        F of all rows.
     first, target : ndarray of shape (n_target,)
         The pseudo-labels the rounds began with, and the present ones.
     alignment : Alignment
@@ -33,8 +37,8 @@ class Rounds:
 
     def __init__(self, problem: RiskProblem, target: NDArray[np.intp]) -> None:
         self.problem = problem
-        self.beta = np.zeros_like(problem.Y)
-        self.scores = self.beta
+        self.coefficients = problem.zero()
+        self.scores = namespace(problem.Y).zeros_like(problem.Y)
         self.first = self.target = target
         self.alignment: Alignment = problem.alignment(target)
         self.history: list[dict[str, float]] = []
@@ -47,25 +51,26 @@ class Rounds:
         Where a round depends on the pseudo-labels alone, all rounds after that would be equal.
         """
         spec = self.problem.spec
-        rounds = range(most)
-        for _ in track(rounds, description="adapting", disable=not spec.verbose, transient=True):
+        for _ in track(
+            counted(most), "adapting", total=most, transient=True, disable=not spec.verbose
+        ):
             if self._changed > 0:
                 self.alignment = self.problem.alignment(self.target)
             self._advance(step(self))
             if until_settled and self._changed == 0:
                 break
 
-    def _advance(self, beta: Matrix) -> None:
+    def _advance(self, coefficients: Matrix) -> None:
         """Take the coefficients of a round, relabel the target rows and note what happened."""
         problem = self.problem
-        self.beta, self.scores = beta, problem.K @ beta
+        self.coefficients, self.scores = coefficients, problem.scores(coefficients)
         target = problem.target_codes(self.scores)
         self._changed = float(np.mean(target != self.target)) if len(target) else 0.0
         self.target = target
         self.n_iter += 1
         emit(problem.domains.with_target(target), self.scores)
         if problem.spec.record_history:
-            values, _ = problem.objective(beta, self.scores, self.alignment)
+            values, _ = problem.objective(coefficients, self.scores, self.alignment)
             self.history.append(
                 {"objective": sum(values.values()), **values}
                 | {"balance": self.alignment.balance, "changed": self._changed}

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from transferable.base import AdaptiveClassifier
+from transferable.linalg.arrays import following, like
 
 __all__ = ["ScoreClassifier", "class_scores"]
 
@@ -30,8 +31,9 @@ class ScoreClassifier(AdaptiveClassifier):
         scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
             One score for each class; with two classes, the second's minus the first's.
         """
-        scores = self._scores(self._validate_rows(X))
-        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+        with following(X):
+            scores = self._scores(self._validate_rows(X))
+        return like(X, scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes.
@@ -46,7 +48,8 @@ class ScoreClassifier(AdaptiveClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             A distribution over ``classes_`` for each row.
         """
-        return self._probabilities(self._scores(self._validate_rows(X)))
+        with following(X):
+            return like(X, self._probabilities(self._scores(self._validate_rows(X))))
 
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         return self._scores(rows).argmax(axis=1)

@@ -19,10 +19,11 @@ def solve(rounds: Rounds) -> Matrix:
 def separate(rounds: Rounds) -> Matrix:
     """Solve it with the quadratic that stands for class confusion around the last scores."""
     problem = rounds.problem
-    quadratic, pull = problem.confusion.around(rounds.scores)
-    beta = problem.solve(rounds.alignment, quadratic, problem.Y + pull)
+    solution = problem.solve(rounds.alignment, *problem.confusion.around(rounds.scores))
     # The printed form pulls every column to length one, and overshoots unless it goes half way.
-    return beta if problem.confusion.form == "normalised" else (beta + rounds.beta) / 2
+    if problem.confusion.form == "printed":
+        solution = (solution + rounds.coefficients) / 2
+    return solution
 
 
 def adam(learning_rate: float) -> Step:
@@ -30,21 +31,23 @@ def adam(learning_rate: float) -> Step:
     optimizer = Adam(learning_rate)
 
     def step(rounds: Rounds) -> Matrix:
-        problem = rounds.problem
-        _, slope = problem.objective(rounds.beta, rounds.scores, rounds.alignment)
-        separation = problem.confusion.gradient(rounds.scores, as_printed=True)
-        return optimizer.update(rounds.beta, problem.K @ (2.0 * slope + separation))
+        problem, alignment = rounds.problem, rounds.alignment
+        _, slope = problem.objective(rounds.coefficients, rounds.scores, alignment)
+        slope = 2.0 * slope + problem.confusion.gradient(rounds.scores, as_printed=True)
+        gradient = problem.pull_back(slope, rounds.coefficients, alignment)
+        return optimizer.update(rounds.coefficients, gradient)
 
     return step
 
 
 def lbfgs_round(rounds: Rounds) -> Matrix:
     """L-BFGS on the exact objective for one set of pseudo-labels, from the last coefficients."""
-    problem = rounds.problem
+    problem, alignment = rounds.problem, rounds.alignment
 
-    def objective(beta: Matrix) -> tuple[float, Matrix]:
-        F = problem.K @ beta
-        values, slope = problem.objective(beta, F, rounds.alignment)
-        return sum(values.values()), problem.K @ (2.0 * slope + problem.confusion.gradient(F))
+    def objective(coefficients: Matrix) -> tuple[float, Matrix]:
+        F = problem.scores(coefficients)
+        values, slope = problem.objective(coefficients, F, alignment)
+        slope = 2.0 * slope + problem.confusion.gradient(F)
+        return sum(values.values()), problem.pull_back(slope, coefficients, alignment)
 
-    return lbfgs(objective, rounds.beta, _LBFGS_ITERATIONS)
+    return lbfgs(objective, rounds.coefficients, _LBFGS_ITERATIONS)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 
 from transferable.base import AdaptiveClassifier, DomainAdapter
+from transferable.classifiers._nearest import NearestRow
 from transferable.domains import Domains
 
 __all__ = ["AdaptedClassifier"]
@@ -43,8 +43,9 @@ class AdaptedClassifier(AdaptiveClassifier):
         codes of the source rows and -1 for target rows as its ``y``. None leaves rows as they
         are, so that the estimator is trained on the source alone, without adaptation.
     estimator : classifier or None, default=None
-        Trained on the adapted source rows; None means one nearest neighbour. A classifier of this
-        library adapts once more, and gets the adapted target rows as well.
+        Trained on the adapted source rows; None means one nearest neighbour, with probabilities
+        that tell how much farther away the other classes are. A classifier of this library adapts
+        once more, and gets the adapted target rows as well.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class AdaptedClassifier(AdaptiveClassifier):
     def _first_of(self, *names: str) -> Any:
         """The first of these attributes that is set; one nearest neighbour if none is."""
         steps = (getattr(self, name, None) for name in names)
-        return next((step for step in steps if step is not None), KNeighborsClassifier(1))
+        return next((step for step in steps if step is not None), NearestRow())
 
     def _fit_domains(self, domains: Domains) -> None:
         transformer = self.transformer

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from sklearn.utils._param_validation import Interval
 
-from transferable._trace import emit
+from transferable._trace import emit, rounds
 from transferable.classifiers._confidence import most_confident
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
@@ -120,12 +120,12 @@ class CAPLS(ScoreClassifier):
         Phi = self._embed(domains.X)
         trusted = np.full(domains.n_target, -1)
         self.n_iter_ = self.max_iter if domains.n_target else 1
-        for t in range(1, self.n_iter_ + 1):
+        for t in rounds(self.n_iter_):
             projection = self._project(Phi, domains.with_target(trusted), domains)
             model = _NearestMean.fit(Phi, projection, domains, structured=self.structured)
             scores = model.scores(Phi)
             emit(scores.argmax(axis=1), scores)
-            trusted = most_confident(scores[domains.n_source :], t / self.max_iter)
+            trusted = most_confident(scores[domains.n_source :], (t + 1) / self.max_iter)
         self.n_components_ = projection.shape[1]
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[scores.argmax(axis=1)])

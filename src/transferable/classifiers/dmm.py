@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from transferable._trace import emit
+from transferable._trace import emit, rounds
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
 from transferable.linalg.eigen import Root, leading_updated, row_basis
@@ -153,7 +153,7 @@ class DMM(ScoreClassifier):
         basis = self._basis(X)
         weights = np.ones(len(X))
         codes: NDArray[np.intp] | None = None
-        for n_iter in range(1, self.max_iter + 1):
+        for t in rounds(self.max_iter):
             means = self._discrepancy(domains, codes)
             A = basis @ self._match_features(X @ basis, weights[:, None] * means.columns)
             space = _Space(centre, A)
@@ -165,7 +165,7 @@ class DMM(ScoreClassifier):
             predicted = class_scores(machine, Z).argmax(axis=1)
             emit(predicted, Z)
             renewed = predicted[domains.n_source :]
-            self.n_iter_ = n_iter
+            self.n_iter_ = t + 1
             if codes is not None and np.array_equal(codes, renewed):
                 break
             codes = renewed

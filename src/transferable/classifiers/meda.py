@@ -50,9 +50,16 @@ class MEDA(RiskClassifier):
         The most rounds of solving and relabelling. They end sooner if no label changes.
     estimator : classifier, default=None
         Gives the first pseudo-labels, trained on the source's features; None is 1-NN.
+    n_landmarks : "auto", int or None, default="auto"
+        None solves over all rows; a number expands the classifier over so many landmark rows, at a
+        cost linear in the number of rows; "auto" is None as long as that is affordable.
+    max_memory : int, str or None, default=None
+        Memory that a fit may take, in bytes or as text such as "4GB"; None is half of what is free.
+    device : str, default="cpu"
+        "cpu" (numpy), "torch" (on the CPU), "cuda" or "auto".
     random_state : int, RandomState instance or None, default=0
-        Seed of the one random step: A-distances of rows with more than 256 features are
-        measured in their leading directions, found by randomised iterations.
+        Seed of the random steps: which rows are landmarks; and A-distances of rows with more than
+        256 features are measured in their leading directions, found by randomised iterations.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -61,6 +68,8 @@ class MEDA(RiskClassifier):
     Attributes
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
+        As in :class:`TFDFV`.
+    n_landmarks_, graph_recall_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
@@ -104,6 +113,9 @@ class MEDA(RiskClassifier):
         coef0: float = 1.0,
         max_iter: int = 10,
         estimator: ClassifierMixin | None = None,
+        n_landmarks: int | Literal["auto"] | None = "auto",
+        max_memory: int | str | None = None,
+        device: str = "cpu",
         random_state: int | RandomState | None = 0,
         record_history: bool = True,
         verbose: bool = False,
@@ -120,6 +132,9 @@ class MEDA(RiskClassifier):
         self.coef0 = coef0
         self.max_iter = max_iter
         self.estimator = estimator
+        self.n_landmarks = n_landmarks
+        self.max_memory = max_memory
+        self.device = device
         self.random_state = random_state
         self.record_history = record_history
         self.verbose = verbose

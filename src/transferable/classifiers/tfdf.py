@@ -7,15 +7,17 @@ unsupervised domain adaptation".
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Literal
+from typing import Any, Literal
 
 from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
+from sklearn.base import ClassifierMixin, clone
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from transferable.classifiers._base import RiskClassifier
+from transferable.classifiers._choice import choose_weights
 from transferable.classifiers._rounds import Rounds
 from transferable.classifiers._steps import adam, lbfgs_round, separate, solve
+from transferable.domains import Domains
 from transferable.linalg.kernels import Kernel
 from transferable.terms.confusion import ConfusionForm
 
@@ -35,14 +37,17 @@ class TFDFV(RiskClassifier):
 
     Parameters
     ----------
-    ridge : float, default=0.1
-        eta, the weight of the squared norm of the classifier.
-    alignment : float, default=10
-        lambda, the weight of the discrepancy between the domains. 0 switches it off.
+    ridge : float or "auto", default=0.1
+        eta, the weight of the squared norm of the classifier. "auto" takes the best of 0.01, 0.1
+        and 1 by scores that need no target label, at the cost of a few fits: docs/selection.md.
+    alignment : float or "auto", default=10
+        lambda, the weight of the discrepancy between the domains. 0 switches it off. "auto" takes
+        the best of 1, 3, 10 and 30 by the same scores; it was no better than 10.
     manifold : float or "auto", default="auto"
         rho, the weight of the graph Laplacian. 0 switches it off. "auto" takes 1, the paper's
         value, less a tenth for each point of accuracy by which the nearest neighbour labels
-        left-out source rows worse than the kernel classifier does, but at least 0.1.
+        left-out source rows worse than the kernel classifier does, but at least 0.1; and less in
+        proportion where the target has more than four times the rows of the source.
     variance : float, default=0.01
         delta, the weight of the scores' variance. 0 switches it off.
     second_order : float, default=0
@@ -76,9 +81,21 @@ class TFDFV(RiskClassifier):
         source-only solution; the paper's choice is ``KNeighborsClassifier(1)``.
     solver : {"closed_form", "lbfgs"}, default="closed_form"
         "lbfgs" minimises the same objective without factoring anything: slower, less memory.
+    n_landmarks : "auto", int or None, default="auto"
+        None solves over all rows, at a cost that grows with the cube of their number. A number
+        expands the classifier over so many rows instead, half of them drawn from each domain, at a
+        cost linear in the number of rows. "auto" is None up to 10,000 rows if that fits
+        ``max_memory``, else 1,000 landmarks or as many as fit, and a warning says so.
+    max_memory : int, str or None, default=None
+        Memory that a fit may take, in bytes or as text such as "4GB"; None is half of what is free.
+        A fit that would need more is refused before it begins. Features of all rows that do not fit
+        are computed block by block whenever they are needed.
+    device : str, default="cpu"
+        "cpu" computes with numpy, "torch" with torch on the CPU, "cuda" on a GPU, "auto" on a GPU
+        if there is one. A fitted model can be used on any device.
     random_state : int, RandomState instance or None, default=0
-        Seed of the one random step: A-distances of rows with more than 256 features are
-        measured in their leading directions, found by randomised iterations.
+        Seed of the random steps: which rows are landmarks; and A-distances of rows with more than
+        256 features are measured in their leading directions, found by randomised iterations.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -92,12 +109,19 @@ class TFDFV(RiskClassifier):
         The label of every fitted row, in input order.
     n_iter_ : int
         Rounds made.
+    ridge_, alignment_ : float
+        The weights used.
     balance_ : float
         The balance of the last round.
     manifold_ : float
         The weight of the graph used.
     manifold_dim_ : int or None
         The dimension of the subspaces used, None without a flow.
+    n_landmarks_ : int or None
+        The number of landmarks used, None for the exact solve.
+    graph_recall_ : float
+        Share of the graph's neighbours that the search found, measured on a sample; 1 up to some
+        30,000 rows, where it is exact.
     temperature_ : float
         The divisor of the scores in ``predict_proba``.
     history_ : list of dict
@@ -138,7 +162,12 @@ class TFDFV(RiskClassifier):
     True
     """
 
+    ridge: Any  # a number, or "auto"
+    alignment: Any
+
     _parameter_constraints = RiskClassifier._parameter_constraints | {
+        "ridge": [_WEIGHT, StrOptions({"auto"})],
+        "alignment": [_WEIGHT, StrOptions({"auto"})],
         "variance": [_WEIGHT],
         "manifold": [_WEIGHT, StrOptions({"auto"})],
         "second_order": [_WEIGHT],
@@ -151,8 +180,8 @@ class TFDFV(RiskClassifier):
     def __init__(
         self,
         *,
-        ridge: float = 0.1,
-        alignment: float = 10.0,
+        ridge: float | Literal["auto"] = 0.1,
+        alignment: float | Literal["auto"] = 10.0,
         manifold: float | Literal["auto"] = "auto",
         variance: float = 0.01,
         second_order: float = 0.0,
@@ -167,6 +196,9 @@ class TFDFV(RiskClassifier):
         max_iter: int = 10,
         estimator: ClassifierMixin | None = None,
         solver: str = "closed_form",
+        n_landmarks: int | Literal["auto"] | None = "auto",
+        max_memory: int | str | None = None,
+        device: str = "cpu",
         random_state: int | RandomState | None = 0,
         record_history: bool = True,
         verbose: bool = False,
@@ -187,9 +219,22 @@ class TFDFV(RiskClassifier):
         self.max_iter = max_iter
         self.estimator = estimator
         self.solver = solver
+        self.n_landmarks = n_landmarks
+        self.max_memory = max_memory
+        self.device = device
         self.random_state = random_state
         self.record_history = record_history
         self.verbose = verbose
+
+    def _fit_domains(self, domains: Domains) -> None:
+        if "auto" in (self.ridge, self.alignment):
+            chosen = clone(self).set_params(**choose_weights(self, domains))
+            chosen._fit_domains(domains)
+            fitted = vars(chosen).keys() - chosen.get_params().keys()
+            self.__dict__.update({name: getattr(chosen, name) for name in fitted})
+            return
+        super()._fit_domains(domains)
+        self.ridge_, self.alignment_ = float(self.ridge), float(self.alignment)
 
     def _run(self, rounds: Rounds) -> None:
         """Algorithm 1: solve and relabel, max_iter times or until nothing changes."""
@@ -225,13 +270,17 @@ class TFDF(TFDFV):
         "lbfgs" minimises the objective for the current pseudo-labels.
     learning_rate : float, default=0.0005
         alpha, the step of "adam".
-    random_state, record_history, verbose
+    n_landmarks, max_memory, device, random_state, record_history, verbose
         As in :class:`TFDFV`.
 
     Attributes
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`; rounds of both stages are counted and kept.
+    ridge_, alignment_ : float
+        The weights used.
+    n_landmarks_, graph_recall_
+        As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -274,8 +323,8 @@ class TFDF(TFDFV):
     def __init__(
         self,
         *,
-        ridge: float = 0.1,
-        alignment: float = 10.0,
+        ridge: float | Literal["auto"] = 0.1,
+        alignment: float | Literal["auto"] = 10.0,
         manifold: float | Literal["auto"] = "auto",
         variance: float = 0.01,
         confusion: float = 3.0,
@@ -294,6 +343,9 @@ class TFDF(TFDFV):
         estimator: ClassifierMixin | None = None,
         solver: str = "closed_form",
         learning_rate: float = 0.0005,
+        n_landmarks: int | Literal["auto"] | None = "auto",
+        max_memory: int | str | None = None,
+        device: str = "cpu",
         random_state: int | RandomState | None = 0,
         record_history: bool = True,
         verbose: bool = False,
@@ -315,6 +367,9 @@ class TFDF(TFDFV):
             max_iter=max_iter,
             estimator=estimator,
             solver=solver,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            device=device,
             random_state=random_state,
             record_history=record_history,
             verbose=verbose,

@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
+from transferable._trace import rounds
 from transferable.classifiers._confidence import most_confident
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
@@ -155,7 +156,7 @@ class TrAdaBoost(ScoreClassifier):
         weights = np.full(len(codes), 1.0 / len(codes))
         learners: list[Any] = []
         votes: list[float] = []
-        for _ in range(self.n_estimators if len(codes) > n_source else 1):
+        for _ in rounds(self.n_estimators if len(codes) > n_source else 1):
             # The paper's weights sum to one. scikit-learn's learners weigh their penalty against
             # rows of weight one, so these must have a mean of one.
             fitted = clone(learner).fit(X, codes, sample_weight=weights * len(weights))

@@ -10,6 +10,7 @@ from transferable.diagnostics.comparison import (
 )
 from transferable.diagnostics.gap import MEASURES, DomainGap, domain_gap, unit_variance
 from transferable.diagnostics.space import history_of, shared_space
+from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
 
 __all__ = [
     "MEASURES",
@@ -17,10 +18,12 @@ __all__ = [
     "Diagnosis",
     "DomainGap",
     "MethodOutcome",
+    "TransferEstimate",
     "column_shifts",
     "compare_methods",
     "diagnose",
     "domain_gap",
+    "estimate_transfer",
     "history_of",
     "shared_space",
     "source_only_methods",

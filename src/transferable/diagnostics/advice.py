@@ -11,8 +11,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
+from transferable._trace import rounds, stage
 from transferable.classifiers import TFDFV
 from transferable.diagnostics.gap import FEWEST_ROWS, DomainGap, domain_gap
+from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
 from transferable.linalg.rows import dense
 from transferable.metrics import proxy_a_distance
 
@@ -48,6 +50,9 @@ class Diagnosis:
     changed : float
         Share of target labels that the terms which adapt change in TFDF-V. Its accuracy cannot
         change by more.
+    transfer : TransferEstimate
+        Target accuracies of TFDF and of a model of the source alone, estimated without labels, and
+        a warning where TFDF does not seem the better one. The verdict does not depend on it.
     verdict : {"likely", "uncertain", "unlikely"}
         Whether adaptation is likely to pay.
     reason : str
@@ -61,6 +66,7 @@ class Diagnosis:
     home_accuracy: float
     majority: float
     changed: float
+    transfer: TransferEstimate
     verdict: Verdict
     reason: str
 
@@ -74,7 +80,8 @@ def diagnose(
     a gap beyond chance, between all rows or between rows of the same predicted class; a source
     that can be learnt at home; labels that adaptation changes at all. On twelve tasks that had no
     part in making the rule, six of the seven it called likely gained 1 to 23 points and one lost
-    0.8, and one of the five it called unlikely would have gained 2.5: docs/report.md.
+    0.8, and one of the five it called unlikely would have gained 2.5: docs/report.md. Beside it
+    stand label-free estimates of what TFDF and a model of the source alone reach.
 
     Parameters
     ----------
@@ -105,6 +112,7 @@ def diagnose(
     source, target, labels = np.asarray(dense(Xs)), np.asarray(dense(Xt)), np.asarray(ys)
     rows, others = _draw(len(source), rng), _draw(len(target), rng)
     A, y, B = source[rows], labels[rows], target[others]
+    stage("Learning the source at home")
     model = LogisticRegression(max_iter=1000).fit(A, y)
     found = model.predict(target)
     gap = domain_gap(source, target, labels, found if yt is None else yt)
@@ -126,7 +134,10 @@ def diagnose(
         majority=majority,
         changed=changed,
     )
-    return Diagnosis(gap, chance, within, within_chance, home, majority, changed, verdict, reason)
+    transfer = estimate_transfer(A, y, B, random_state=random_state)
+    return Diagnosis(
+        gap, chance, within, within_chance, home, majority, changed, transfer, verdict, reason
+    )
 
 
 def _judge(
@@ -181,7 +192,7 @@ def _beyond_chance(
     if not groups:
         return float("nan"), float("nan")
     splits = []
-    for _ in range(_SPLITS):
+    for _ in rounds(_SPLITS, "Measuring the gap"):
         split = source.copy()
         for rows in groups:
             split[rows] = source[rng.permutation(rows)]

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-__all__ = ["Root", "leading_dense", "leading_updated", "row_basis"]
+__all__ = ["Root", "gram_basis", "leading_dense", "leading_updated", "row_basis"]
 
 Matrix = NDArray[np.float64]
 Product = Callable[[Matrix], Matrix]
 
 # Below this size, or with more than a third of the vectors wanted, LAPACK is faster than Lanczos.
 _SMALL = 100
+_ROUNDING = 1e-12
 
 
 class Root:
@@ -51,18 +52,24 @@ class Root:
         return cls(lambda x: R @ x, lambda x: R.T @ x)
 
 
-def row_basis(X: Matrix, relative_tolerance: float = 1e-12) -> tuple[Matrix, Matrix]:
+def row_basis(X: Matrix) -> tuple[Matrix, Matrix]:
     """Orthonormal basis V of the rows' span and the singular values s: X = U diag(s) V'.
 
-    They come from the eigenvectors of the smaller of X'X and X X', strongest first; directions
-    whose share of the largest s^2 is below the tolerance are rounding errors and left out.
+    They come from the eigenvectors of the smaller of X'X and X X', strongest first.
     """
     n, d = X.shape
-    squares, vectors = eigh(X.T @ X if d <= n else X @ X.T)
-    kept = squares > relative_tolerance * max(squares[-1], np.finfo(float).tiny)
-    s = np.sqrt(squares[kept][::-1])
-    vectors = vectors[:, kept][:, ::-1]
+    vectors, s = gram_basis(X.T @ X if d <= n else X @ X.T)
     return (vectors if d <= n else (X.T @ vectors) / s), s
+
+
+def gram_basis(gram: Matrix, rounding: float = _ROUNDING) -> tuple[Matrix, Matrix]:
+    """Orthonormal V and s with the Gram matrix = V diag(s^2) V', strongest first.
+
+    Directions whose share of the largest s^2 is that of rounding errors are left out.
+    """
+    squares, V = eigh(gram)
+    kept = squares > rounding * max(squares[-1], np.finfo(float).tiny)
+    return V[:, kept][:, ::-1], np.sqrt(squares[kept][::-1])
 
 
 def leading_dense(B: Matrix, A: Matrix, k: int) -> tuple[Matrix, Matrix]:

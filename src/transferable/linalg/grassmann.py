@@ -7,52 +7,98 @@ Q of 2k columns, so rows are mapped by Q and no d x d matrix, let alone its root
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
+from scipy.sparse.linalg import LinearOperator, eigsh
 
+from transferable.linalg.moments import Moments, row_blocks
 from transferable.linalg.rows import dense
 
-__all__ = ["geodesic_flow_factor", "principal_angles", "principal_bases", "principal_basis"]
+__all__ = [
+    "basis_of_moments",
+    "common_rank",
+    "geodesic_flow_factor",
+    "principal_angles",
+    "principal_bases",
+    "principal_basis",
+]
+
+_TOLERANCE = 1e-10  # share of the largest variance below which a direction is a rounding error
+_LARGEST = 4000  # the largest Gram matrix that is formed if few of its directions are wanted
 
 
-def principal_basis(
-    X: Any, n_components: int, *, relative_tolerance: float = 1e-10
-) -> NDArray[np.float64]:
+def principal_basis(X: Any, n_components: int) -> NDArray[np.float64]:
     """Orthonormal basis of the leading principal directions of centred rows, strongest first.
 
     Returns an array of shape (n_features, k), where k is smaller than `n_components` if the rows
-    do not span that many directions.
+    do not span that many directions. Sparse rows are never centred.
     """
     n, d = X.shape
     most = min(n - 1, d, n_components)
     if most < 1:
         return np.zeros((d, 0))
+    if min(n, d) > _LARGEST and 3 * most < min(n, d):
+        return _by_products(X, most)
+    if d <= n:
+        blocks = (Moments.of(X[rows].astype(np.float64)) for rows in row_blocks(n, d))
+        return basis_of_moments(reduce(add, blocks), n_components)
     X = X.astype(np.float64)
     mean = np.asarray(X.mean(axis=0)).ravel()
-    # The smaller of the two Gram matrices of the centred rows; sparse rows are never centred.
-    if d <= n:
-        gram = dense(X.T @ X) - n * np.outer(mean, mean)
-    else:
-        cross = np.asarray(X @ mean).ravel()
-        gram = dense(X @ X.T) - cross[:, None] - cross[None, :] + mean @ mean
-    size = len(gram)
-    values, vectors = eigh(gram, subset_by_index=[size - most, size - 1])
-    kept = values > relative_tolerance * max(values[-1], np.finfo(float).tiny)
-    values, vectors = values[kept][::-1], vectors[:, kept][:, ::-1]
-    if d <= n:
-        return np.ascontiguousarray(vectors)
+    cross = np.asarray(X @ mean).ravel()
+    gram = dense(X @ X.T) - cross[:, None] - cross[None, :] + mean @ mean
+    values, vectors = _leading(gram, most)
     basis = (np.asarray(X.T @ vectors) - np.outer(mean, vectors.sum(axis=0))) / np.sqrt(values)
     return np.ascontiguousarray(basis)
+
+
+def basis_of_moments(moments: Moments, n_components: int) -> NDArray[np.float64]:
+    """The same from the moments of the rows."""
+    d = len(moments.total)
+    most = min(moments.count - 1, d, n_components)
+    if most < 1:
+        return np.zeros((d, 0))
+    return np.ascontiguousarray(_leading(moments.count * moments.covariance, most)[1])
+
+
+def _leading(gram: NDArray[np.float64], most: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Leading eigenvalues and eigenvectors, strongest first, without those that are rounding."""
+    size = len(gram)
+    values, vectors = eigh(gram, subset_by_index=[size - most, size - 1])
+    kept = values > _TOLERANCE * max(values[-1], np.finfo(float).tiny)
+    return values[kept][::-1], vectors[:, kept][:, ::-1]
+
+
+def _by_products(X: Any, most: int) -> NDArray[np.float64]:
+    """Leading directions where either Gram matrix would be large: Lanczos, with products only."""
+    n, d = X.shape
+    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+
+    def scatter(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(X.T @ (X @ x)).ravel() - n * mean * (mean @ x)
+
+    operator = LinearOperator((d, d), matvec=scatter, dtype=np.float64)
+    start = np.random.default_rng(0).standard_normal(d)
+    values, vectors = eigsh(operator, most, which="LA", v0=start)
+    kept = np.argsort(-values)[: int(np.sum(values > _TOLERANCE * values.max()))]
+    return np.ascontiguousarray(vectors[:, kept])
 
 
 def principal_bases(
     Xs: Any, Xt: Any, n_components: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Principal bases of two tables with as many directions in both as each of them spans."""
-    Ps, Pt = principal_basis(Xs, n_components), principal_basis(Xt, n_components)
+    return common_rank(principal_basis(Xs, n_components), principal_basis(Xt, n_components))
+
+
+def common_rank(
+    Ps: NDArray[np.float64], Pt: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both bases with as many directions as the smaller has."""
     rank = min(Ps.shape[1], Pt.shape[1])
     return Ps[:, :rank], Pt[:, :rank]
 

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
+from transferable.linalg.moments import row_blocks
+
 __all__ = ["nearest_between", "nearest_inside"]
 
 Groups = NDArray[np.intp]
@@ -31,14 +33,16 @@ def nearest_between(X: NDArray[np.float64], groups: Groups, n_pairs: int) -> sp.
     heads, tails, distances = [], [], []
     for group in np.unique(groups)[:-1]:
         # Each pair of groups is looked at once: from the one that comes first.
-        rows, others = np.flatnonzero(groups == group), np.flatnonzero(groups > group)
-        apart = pairwise_distances(X[rows], X[others])
-        k = min(n_pairs, apart.size)
-        closest = np.argpartition(apart, k - 1, axis=None)[:k]
-        first, second = np.unravel_index(closest, apart.shape)
-        heads.append(rows[first])
-        tails.append(others[second])
-        distances.append(apart.flat[closest])
+        members, others = np.flatnonzero(groups == group), np.flatnonzero(groups > group)
+        for block in row_blocks(len(members), len(others)):
+            rows = members[block]
+            apart = pairwise_distances(X[rows], X[others])
+            k = min(n_pairs, apart.size)
+            closest = np.argpartition(apart, k - 1, axis=None)[:k]
+            first, second = np.unravel_index(closest, apart.shape)
+            heads.append(rows[first])
+            tails.append(others[second])
+            distances.append(apart.flat[closest])
     if not heads:
         return _joined([], [], len(X))
     order = np.argsort(np.concatenate(distances), kind="stable")[:n_pairs]

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import pairwise_kernels
+
+from transferable.linalg.arrays import is_torch_array, namespace
+from transferable.linalg.rows import dense
 
 __all__ = ["KERNELS", "Kernel", "KernelFunction", "kernel_matrix"]
 
@@ -25,7 +28,7 @@ class KernelFunction:
     degree: int
     coef0: float
 
-    def __call__(self, X: Any, Y: Any) -> NDArray[np.float64]:
+    def __call__(self, X: Any, Y: Any) -> Any:
         """K(X, Y)."""
         return kernel_matrix(
             X, Y, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
@@ -34,19 +37,43 @@ class KernelFunction:
 
 def kernel_matrix(
     X: Any, Y: Any, kernel: Kernel, *, gamma: float, degree: int, coef0: float
-) -> NDArray[np.float64]:
-    """K(X, Y) in float64, of shape (rows of X, rows of Y).
+) -> Any:
+    """K(X, Y), of shape (rows of X, rows of Y), in the tables' own precision.
 
     A callable receives both tables whole and returns the matrix, as in `sklearn.svm.SVC`.
     """
     if callable(kernel):
-        K = np.asarray(kernel(X, Y), dtype=np.float64)
-        if K.shape != (X.shape[0], Y.shape[0]):
-            raise ValueError(
-                f"The kernel function returned shape {K.shape} for tables of {X.shape[0]} and "
-                f"{Y.shape[0]} rows; it must return one value for each pair of rows."
-            )
+        return _called(kernel, X, Y)
+    K = dense(X @ Y.T)
+    if kernel == "linear":
         return K
-    parameters = {"gamma": gamma, "degree": degree, "coef0": coef0}
-    K = pairwise_kernels(X, Y, metric=kernel, filter_params=True, **parameters)
-    return np.asarray(K, dtype=np.float64)
+    if kernel == "poly":
+        return (gamma * K + coef0) ** degree
+    K *= 2.0 * gamma
+    K -= gamma * _squared_lengths(X)[:, None]
+    K -= gamma * _squared_lengths(Y)[None, :]
+    if is_torch_array(K):
+        return K.clamp_(max=0.0).exp_()
+    return np.exp(np.minimum(K, 0.0, out=K), out=K)
+
+
+def _squared_lengths(X: Any) -> Any:
+    """The squared Euclidean length of each row."""
+    if sp.issparse(X):
+        return np.asarray(X.multiply(X).sum(axis=1)).ravel()
+    return namespace(X).vecdot(X, X, axis=1)
+
+
+def _called(kernel: Callable[[Any, Any], Any], X: Any, Y: Any) -> Any:
+    if is_torch_array(X):
+        raise ValueError(
+            'A kernel function computes with numpy; take device="cpu", or a kernel by name: '
+            f"{', '.join(KERNELS)}."
+        )
+    K = np.asarray(kernel(X, Y), dtype=np.float64)
+    if K.shape != (X.shape[0], Y.shape[0]):
+        raise ValueError(
+            f"The kernel function returned shape {K.shape} for tables of {X.shape[0]} and "
+            f"{Y.shape[0]} rows; it must return one value for each pair of rows."
+        )
+    return K

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from transferable.linalg.rows import dense, unit_rows
+from transferable.linalg.arrays import is_torch_array, namespace, sparse_tensor
+from transferable.linalg.rows import unit_rows
+from transferable.linalg.search import nearest
 
-__all__ = ["cosine_neighbors", "normalised_adjacency"]
-
-_BLOCK_VALUES = 2**24  # similarities held at once by the blocked search: 128 MB
+__all__ = ["Graph", "cosine_neighbors", "neighbor_graph", "normalised_adjacency"]
 
 
-def cosine_neighbors(X: Any, n_neighbors: int, self_loops: bool = False) -> sp.csr_array:
+@dataclass(frozen=True)
+class Graph:
+    """Weights of the edges, and how the neighbours were found."""
+
+    weights: Any
+    recall: float  # share of the nearest rows that were found; 1 for an exact search
+    method: str
+
+
+def neighbor_graph(X: Any, n_neighbors: int, self_loops: bool = False) -> Graph:
     """Symmetric graph that joins i and j if either is among the other's nearest by cosine.
 
     Parameters
     ----------
-    X : array or sparse matrix of shape (n, d)
+    X : array, sparse matrix or torch tensor of shape (n, d)
         Rows; their length does not matter.
     n_neighbors : int
         Neighbours for each row, fewer than n.
@@ -28,31 +38,70 @@ def cosine_neighbors(X: Any, n_neighbors: int, self_loops: bool = False) -> sp.c
 
     Returns
     -------
-    W : CSR array of shape (n, n)
-        The cosines on the edges; rows at an obtuse angle are not joined.
+    Graph
+        The weights are a CSR array of shape (n, n), or a sparse CSR tensor on the device of X: the
+        cosines on the edges; rows at an obtuse angle are not joined.
     """
-    unit = unit_rows(X)
-    n = unit.shape[0]
-    block = max(1, _BLOCK_VALUES // n)
-    nearest = np.empty((n, n_neighbors), dtype=np.intp)
-    cosines = np.empty((n, n_neighbors))
-    for start in range(0, n, block):
-        similarity = dense(unit[start : start + block] @ unit.T)
-        rows = np.arange(len(similarity))
-        similarity[rows, start + rows] = -np.inf
-        best = np.argpartition(similarity, n - n_neighbors, axis=1)[:, n - n_neighbors :]
-        nearest[start + rows] = best
-        cosines[start + rows] = np.take_along_axis(similarity, best, axis=1)
-    starts = np.arange(0, n * n_neighbors + 1, n_neighbors)
-    W = sp.csr_array((np.maximum(cosines, 0.0).ravel(), nearest.ravel(), starts), shape=(n, n))
+    found = nearest(unit_rows(X), None, n_neighbors)
+    join = _join_on_device if is_torch_array(X) else _join
+    return Graph(join(found.indices, found.similarities, self_loops), found.recall, found.method)
+
+
+def cosine_neighbors(X: Any, n_neighbors: int, self_loops: bool = False) -> Any:
+    """The weights of :func:`neighbor_graph`."""
+    return neighbor_graph(X, n_neighbors, self_loops).weights
+
+
+def _join(indices: Any, cosines: Any, self_loops: bool) -> sp.csr_array:
+    n, k = indices.shape
+    starts = np.arange(0, n * k + 1, k)
+    weights = np.maximum(cosines, 0.0, dtype=np.float64)
+    W = sp.csr_array((weights.ravel(), indices.ravel(), starts), shape=(n, n))
     W = W.maximum(W.T)
     return (W + sp.eye_array(n)).tocsr() if self_loops else W.tocsr()
 
 
-def normalised_adjacency(W: sp.csr_array) -> sp.csr_array:
+def _join_on_device(indices: Any, cosines: Any, self_loops: bool) -> Any:
+    """The same without leaving the device: edges in both directions, sorted, the larger kept."""
+    n, k = indices.shape
+    xp = namespace(indices)
+    everyone = xp.arange(n, device=indices.device)
+    tails, heads, weights = everyone.repeat_interleave(k), indices.ravel(), cosines.ravel()
+    acute = weights > 0
+    tails, heads, weights = tails[acute], heads[acute], weights[acute]
+    edges = xp.concat([tails * n + heads, heads * n + tails])
+    weights = xp.concat([weights, weights])
+    if self_loops:
+        edges = xp.concat([edges, everyone * (n + 1)])
+        weights = xp.concat([weights, xp.ones_like(everyone, dtype=weights.dtype)])
+    edges, order = edges.sort()
+    weights = weights[order]
+    # An edge that both of its ends chose is there twice, in a row.
+    again = edges[1:] == edges[:-1]
+    weights[:-1] = xp.where(again, xp.maximum(weights[:-1], weights[1:]), weights[:-1])
+    first = xp.ones_like(edges, dtype=xp.bool)
+    first[1:] = ~again
+    edges, weights = edges[first], weights[first]
+    starts = xp.searchsorted(edges, xp.arange(n + 1, device=edges.device) * n)
+    return _csr(starts, edges % n, weights)
+
+
+def normalised_adjacency(W: Any) -> Any:
     """G^-1/2 W G^-1/2 with G the degrees; rows without edges stay empty."""
-    degrees = np.asarray(W.sum(axis=1)).ravel()
-    positive = degrees > 0
-    scale = np.where(positive, 1.0 / np.sqrt(np.where(positive, degrees, 1.0)), 0.0)
-    root = sp.dia_array((scale[None, :], [0]), shape=W.shape)
-    return (root @ W @ root).tocsr()
+    on_device = is_torch_array(W)
+    starts, columns = (W.crow_indices(), W.col_indices()) if on_device else (W.indptr, W.indices)
+    weights = W.values() if on_device else W.data
+    xp = namespace(weights)
+    degrees = W @ xp.ones_like(starts[1:], dtype=weights.dtype)
+    scale = xp.where(degrees > 0, degrees, 1.0) ** -0.5
+    counts = starts[1:] - starts[:-1]
+    tails = scale.repeat_interleave(counts) if on_device else np.repeat(scale, counts)
+    return _csr(starts, columns, tails * weights * scale[columns])
+
+
+def _csr(starts: Any, columns: Any, weights: Any) -> Any:
+    """A square matrix in compressed rows."""
+    n = len(starts) - 1
+    if is_torch_array(weights):
+        return sparse_tensor(starts, columns, weights, shape=(n, n))
+    return sp.csr_array((weights, columns, starts), shape=(n, n))

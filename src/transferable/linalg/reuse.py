@@ -10,7 +10,7 @@ Remembered values must not be changed in place.
 
 from __future__ import annotations
 
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -48,7 +48,7 @@ class _Memory:
         self.most_bytes = most_bytes
         self.total = 0
         self.values: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
-        self.tables: dict[Hashable, deque[Any]] = {}
+        self.tables: dict[Hashable, OrderedDict[bytes, Any]] = {}
 
     def get(self, key: Hashable, make: Callable[[], Any]) -> Any:
         if key in self.values:
@@ -96,26 +96,34 @@ def canonical(table: Any) -> Any:
     memory = _current.get()
     if memory is None:
         return table
-    known = memory.tables.setdefault((type(table), table.shape, table.dtype), deque(maxlen=_TABLES))
-    for other in known:
-        if other is table or _equal(other, table):
-            return other
-    known.append(table)
+    known = memory.tables.setdefault((type(table), table.shape, table.dtype), OrderedDict())
+    ends = _ends(table)
+    other = known.get(ends)
+    if other is not None and (other is table or _equal(other, table)):
+        return other
+    known[ends] = table
+    if len(known) > _TABLES:
+        known.popitem(last=False)
     return table
+
+
+def _ends(table: Any) -> bytes:
+    """First and last values: tables that differ do so there as a rule."""
+    values = table.data if sp.issparse(table) else table
+    return b"".join(np.asarray(values[part]).tobytes() for part in (slice(1), slice(-1, None)))
 
 
 def _equal(one: Any, other: Any) -> bool:
     if sp.issparse(one):
         parts = ("indptr", "indices", "data")
         return all(np.array_equal(getattr(one, part), getattr(other, part)) for part in parts)
-    # Tables that differ do so in the first rows as a rule.
-    return np.array_equal(one[:1], other[:1]) and np.array_equal(one, other)
+    return np.array_equal(one, other)
 
 
 def _n_bytes(value: Any) -> int:
     """Size of the arrays a value is made of."""
-    if isinstance(value, np.ndarray):
-        return value.nbytes
+    if hasattr(value, "nbytes"):
+        return int(value.nbytes)
     if sp.issparse(value):
         return int(value.data.nbytes)
     if isinstance(value, tuple | list):

@@ -43,6 +43,7 @@ class Evidence:
     """A fitted estimator beside the rows it is judged by; what is costly is computed once.
 
     Rows are in the order of their content, so that no score depends on how they were stacked.
+    `just_fitted` tells that they are the rows the estimator was fitted with, in the same order.
 
     Attributes
     ----------
@@ -53,15 +54,24 @@ class Evidence:
     """
 
     def __init__(
-        self, estimator: Any, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        sample_domain: ArrayLike | None = None,
+        *,
+        just_fitted: bool = False,
     ) -> None:
         self.estimator = estimator
+        self.just_fitted = just_fitted
         self.domains, self.Xs, self.Xt = remember(_split, X, y, sample_domain)
         self.ys = self.domains.classes[self.domains.y]
 
     @cached_property
     def labels(self) -> NDArray[Any]:
         """Predicted labels of the target rows."""
+        if self.just_fitted and hasattr(self.estimator, "transduction_"):
+            return self.estimator.transduction_[self.domains.order[self.domains.n_source :]]
         return np.asarray(self.estimator.predict(self.Xt))
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import ArrayLike
 
@@ -19,6 +19,8 @@ class LabelFreeScorer(ABC):
     negative ``sample_domain``, are the target, and their labels are never looked at. It can be
     given to scikit-learn as ``scoring=``, provided that target rows are unlabelled in `y`.
     """
+
+    labels_only: ClassVar[bool] = False  # whether predicted labels are all it looks at
 
     def __call__(
         self, estimator: Any, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None

@@ -7,6 +7,7 @@ import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -17,6 +18,7 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from transferable._trace import unheard
+from transferable.classifiers._temperature import uncalibrated
 from transferable.linalg.reuse import reusing
 from transferable.model_selection._evidence import Evidence
 from transferable.model_selection._problem import Problem, Scorers
@@ -116,7 +118,8 @@ def _group(setting: Mapping[str, Any]) -> str:
 def _try_group(
     problem: Problem, settings: Sequence[Mapping[str, Any]], scorers: Scorers
 ) -> list[Trial]:
-    with reusing(), unheard():
+    labels_only = all(getattr(scorer, "labels_only", False) for scorer in scorers.values())
+    with reusing(), unheard(), uncalibrated() if labels_only else nullcontext():
         return [_try(problem, setting, scorers) for setting in settings]
 
 
@@ -126,12 +129,12 @@ def _try(problem: Problem, setting: Mapping[str, Any], scorers: Scorers) -> Tria
     start = perf_counter()
     nothing = dict.fromkeys(scorers, math.nan)
     try:
-        model = clone(problem.estimator).set_params(**setting)
+        model = _without_history(problem.estimator).set_params(**setting)
         model.fit(X, y) if marks is None else model.fit(X, y, sample_domain=marks)
     except Exception as error:
         return Trial(nothing, perf_counter() - start, 0.0, f"{type(error).__name__}: {error}")
     fitted = perf_counter()
-    evidence = Evidence(model, X, y, marks)
+    evidence = Evidence(model, X, y, marks, just_fitted=True)
     scores, errors = nothing, []
     for name, scorer in scorers.items():
         try:
@@ -143,6 +146,13 @@ def _try(problem: Problem, setting: Mapping[str, Any], scorers: Scorers) -> Tria
         except Exception as error:
             errors.append(f"{name}: {type(error).__name__}: {error}")
     return Trial(scores, fitted - start, perf_counter() - fitted, "; ".join(errors))
+
+
+def _without_history(estimator: Any) -> Any:
+    """A copy that keeps no history of its rounds, which nobody would see."""
+    model = clone(estimator)
+    names = (name for name in model.get_params() if name.split("__")[-1] == "record_history")
+    return model.set_params(**dict.fromkeys(names, False))
 
 
 def warn_of_gaps(settings: Sequence[Mapping[str, Any]], trials: Sequence[Trial]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,6 +78,9 @@ def _votes(panel: tuple[Any, ...] | None, X: Any, codes: NDArray[np.intp]) -> ND
     Xs, Xt = X[: len(codes)], X[len(codes) :]
     most = max(1, min(Xs.shape[0] - 1, Xt.shape[0] - 1, X.shape[1]))
     methods = default_panel(most) if panel is None else panel
-    return np.column_stack(
-        [np.asarray(fit_domains(method, Xs, codes, Xt).predict(Xt)) for method in methods]
-    )
+    with warnings.catch_warnings():
+        # Rows may span less than their number allows; the spaces are then as large as can be.
+        warnings.filterwarnings("ignore", message="n_components=")
+        return np.column_stack(
+            [np.asarray(fit_domains(method, Xs, codes, Xt).predict(Xt)) for method in methods]
+        )

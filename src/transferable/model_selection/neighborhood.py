@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr, softmax
 from sklearn.metrics import silhouette_samples
 
-from transferable.linalg.neighbors import cosine_neighbors
 from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense, unit_rows
+from transferable.metrics import neighbor_consistency
 from transferable.model_selection._evidence import Evidence
 from transferable.model_selection._scorer import LabelFreeScorer
 
@@ -49,19 +49,12 @@ class NeighborConsistency(LabelFreeScorer):
     NeighborConsistency(n_neighbors=10)
     """
 
+    labels_only: ClassVar[bool] = True
     n_neighbors: int = 5
 
     def score(self, evidence: Evidence) -> float:
         """Agreement along the edges, corrected for chance."""
-        codes = evidence.codes
-        if len(codes) < 2:
-            return 0.0
-        k = min(self.n_neighbors, len(codes) - 1)
-        i, j = remember(_edges, canonical(evidence.domains.Xt), k)
-        expected = float(np.sum((np.bincount(codes) / len(codes)) ** 2))
-        if expected == 1.0 or len(i) == 0:
-            return 0.0
-        return (float(np.mean(codes[i] == codes[j])) - expected) / (1.0 - expected)
+        return neighbor_consistency(evidence.domains.Xt, evidence.codes, self.n_neighbors)
 
 
 @dataclass(frozen=True)
@@ -130,12 +123,6 @@ class SoftNeighborhoodDensity(LabelFreeScorer):
         similarity = P @ P.T / self.temperature
         np.fill_diagonal(similarity, -np.inf)
         return float(entr(softmax(similarity, axis=1)).sum(axis=1).mean())
-
-
-def _edges(X: Any, n_neighbors: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Ends of the edges of the neighbour graph."""
-    graph = cosine_neighbors(X, n_neighbors).tocoo()
-    return graph.row, graph.col
 
 
 def _cosine_distances(X: Any, most: int) -> NDArray[np.float64]:

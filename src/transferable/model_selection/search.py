@@ -351,6 +351,12 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             file.keep(keys[new[position]], trial)
         return [file.trials[key] for key in keys]
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        if self.checkpoint is not None:  # saved models hold no objects but known ones
+            state["checkpoint"] = os.fspath(self.checkpoint)
+        return state
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse

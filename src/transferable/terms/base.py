@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
+from transferable.linalg.arrays import inner
 
 __all__ = ["LowRankTerm", "Matrix", "Term"]
 
-Matrix = NDArray[np.float64]
+Matrix = Any  # a two-dimensional array of numpy or of torch
 
 
 class Term(ABC):
@@ -19,20 +19,35 @@ class Term(ABC):
     def apply(self, F: Matrix) -> Matrix:
         """S F for any table F of n rows."""
 
+    def times_shared(self, K: Matrix) -> Matrix:
+        """S K, a new table, for a kernel matrix that several fits may share."""
+        return self.apply(K)
+
     def project(self, Phi: Matrix) -> Matrix:
         """Phi' S Phi: the term as a quadratic form of coefficients of the features Phi."""
         return Phi.T @ self.apply(Phi)
 
     def value(self, F: Matrix) -> float:
         """tr(F' S F)."""
-        return float(np.vdot(F, self.apply(F)))
+        return inner(F, self.apply(F))
 
 
 class LowRankTerm(Term):
-    """A term S = E E' with few columns."""
+    """A term S = w E E' with few columns.
 
-    def __init__(self, columns: Matrix) -> None:
-        self.columns = columns
+    Attributes
+    ----------
+    unit : array of shape (n, n_columns)
+        E.
+    weight : float
+        w.
+    columns : array of shape (n, n_columns)
+        The root of w times E.
+    """
+
+    def __init__(self, unit: Matrix, weight: float = 1.0) -> None:
+        self.unit, self.weight = unit, weight
+        self.columns = unit if weight == 1.0 else weight**0.5 * unit
 
     def apply(self, F: Matrix) -> Matrix:
         """S F for any table F of n rows."""

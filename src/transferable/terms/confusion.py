@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
-
+from transferable.linalg.arrays import inner, namespace
+from transferable.linalg.systems import add_to_diagonal
 from transferable.terms.base import LowRankTerm, Matrix
 
 __all__ = ["ClassConfusion", "ConfusionForm"]
@@ -28,17 +28,18 @@ class ClassConfusion:
 
     def _columns(self, F: Matrix) -> tuple[Matrix, Matrix]:
         """The columns whose products make B, and the lengths they were divided by."""
+        xp = namespace(F)
         if self.form == "printed":
-            return F, np.ones(F.shape[1])
-        lengths = np.linalg.norm(F, axis=0)
-        lengths = np.where(lengths > 0, lengths, 1.0)
+            return F, xp.ones_like(F[0])
+        lengths = xp.linalg.vector_norm(F, axis=0)
+        lengths = xp.where(lengths > 0, lengths, xp.ones_like(lengths))
         return F / lengths, lengths
 
     def value(self, F: Matrix) -> float:
         """The term itself."""
         G, _ = self._columns(F)
-        B = G.T @ G
-        return self.weight * float(np.sum((B - np.eye(len(B))) ** 2))
+        excess = add_to_diagonal(G.T @ G, -1.0)
+        return self.weight * inner(excess, excess)
 
     def gradient(self, F: Matrix, *, as_printed: bool = False) -> Matrix:
         """Derivative of the term with respect to F.
@@ -50,7 +51,7 @@ class ClassConfusion:
         if self.form == "printed":
             return (2.0 if as_printed else 4.0) * self.weight * (G @ (G.T @ G) - G)
         slope = 4.0 * self.weight * (G @ (G.T @ G) - G)
-        return (slope - G * np.sum(G * slope, axis=0)) / lengths
+        return (slope - G * namespace(F).sum(G * slope, axis=0)) / lengths
 
     def around(self, F: Matrix) -> tuple[LowRankTerm, Matrix]:
         """The quadratic that stands for the term near the last scores F: its S and its pull.
@@ -61,5 +62,5 @@ class ClassConfusion:
         form, 2 xi over the mean squared length in the normalised one.
         """
         G, lengths = self._columns(F)
-        weight = 2.0 * self.weight / float(np.mean(lengths**2))
-        return LowRankTerm(np.sqrt(weight) * G), weight * G * lengths
+        weight = 2.0 * self.weight * len(lengths) / inner(lengths, lengths)
+        return LowRankTerm(weight**0.5 * G), weight * G * lengths

@@ -8,16 +8,21 @@ group's size, so a product with Z K K Z needs K K inside the group only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import add
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable.linalg.arrays import inner, namespace
+from transferable.linalg.moments import Moments
 from transferable.terms.base import Matrix, Term
 
 __all__ = [
     "CovarianceDiscrepancy",
     "GroupCentring",
+    "ProjectedCovariances",
     "SecondOrder",
     "class_groups",
     "squared_differences",
@@ -33,11 +38,11 @@ class GroupCentring:
 
     def apply(self, F: Matrix) -> Matrix:
         """Z F, where F and the result hold the rows of the group only."""
-        n_source, _ = self.sizes
-        out = np.empty_like(F)
+        xp, (n_source, _) = namespace(F), self.sizes
+        out = xp.empty_like(F)
         source, target = F[:n_source], F[n_source:]
-        out[:n_source] = (source - source.mean(axis=0)) / len(source)
-        out[n_source:] = (target.mean(axis=0) - target) / len(target)
+        out[:n_source] = (source - xp.mean(source, axis=0)) / len(source)
+        out[n_source:] = (xp.mean(target, axis=0) - target) / len(target)
         return out
 
 
@@ -70,7 +75,7 @@ class SecondOrder:
 
     def block(self, group: GroupCentring) -> Matrix:
         """Z K K Z on the rows of a group, outside of which it is zero."""
-        return group.apply(group.apply(self.K2[np.ix_(group.rows, group.rows)]).T)
+        return group.apply(group.apply(self.K2[group.rows][:, group.rows]).T)
 
     def marginal_product(self, F: Matrix) -> Matrix:
         """Z_0 K K Z_0 F."""
@@ -79,7 +84,8 @@ class SecondOrder:
     @cached_property
     def marginal_trace(self) -> float:
         """tr(Z_0 K K Z_0)."""
-        return float(np.sum(self.marginal.apply(self.K) ** 2))
+        centred = self.marginal.apply(self.K)
+        return inner(centred, centred)
 
     @cached_property
     def marginal_times_kernel(self) -> Matrix:
@@ -124,7 +130,7 @@ class CovarianceDiscrepancy(Term):
         self.blocks = [(group.rows, statistics.block(group)) for group in groups]
         if normalised:
             trace = self.marginal_weight * statistics.marginal_trace + self.class_weight * sum(
-                float(np.trace(block)) for _, block in self.blocks
+                float(namespace(block).linalg.trace(block)) for _, block in self.blocks
             )
             weight = weight / trace if trace > 0 else 0.0
         self.marginal_weight *= weight
@@ -144,3 +150,46 @@ class CovarianceDiscrepancy(Term):
         for rows, block in self.blocks:
             out[rows] += self.class_weight * (block @ F[rows])
         return out
+
+
+class ProjectedCovariances(Term):
+    """The same term as a quadratic form tr(w' P w) of coefficients of features, F = Phi w.
+
+    P = weight * ((1 - balance) D_0 G D_0 + balance sum_c D_c G D_c) with D_c the difference of the
+    domains' covariances in class c, D_0 that of whole domains, and G = Phi'Phi.
+
+    Parameters
+    ----------
+    source, target : sequence of Moments
+        Moments of the features by class, in each domain.
+    weight, balance, normalised
+        As in :class:`CovarianceDiscrepancy`.
+    """
+
+    def __init__(
+        self,
+        source: Sequence[Moments],
+        target: Sequence[Moments],
+        *,
+        weight: float,
+        balance: float,
+        normalised: bool,
+    ) -> None:
+        whole = reduce(add, source), reduce(add, target)
+        gram = whole[0].gram + whole[1].gram
+        pairs = [pair for pair in zip(source, target, strict=True) if all(m.count for m in pair)]
+        weights = [(1.0 - balance) * (len(source) if normalised else 1.0)] + [balance] * len(pairs)
+        matrix: Any = 0.0
+        trace = 0.0
+        for share, (s, t) in zip(weights, [whole, *pairs], strict=True):
+            D = s.covariance - t.covariance
+            matrix = matrix + share * (D @ gram @ D)
+            # tr(Z K K Z) with Z K K Z = Z Phi G Phi' Z
+            trace += share * inner(gram, s.covariance / s.count + t.covariance / t.count)
+        if normalised:
+            weight = weight / trace if trace > 0 else 0.0
+        self.matrix = weight * matrix
+
+    def apply(self, w: Matrix) -> Matrix:
+        """P w."""
+        return self.matrix @ w

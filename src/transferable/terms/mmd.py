@@ -5,32 +5,30 @@ Every M of the literature is E E' with one column a pair of groups, so nothing n
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any
 
+from transferable.linalg.arrays import device, inner, is_torch_array, namespace
+from transferable.linalg.reuse import canonical
 from transferable.terms.base import LowRankTerm, Matrix
 
 __all__ = ["MeanDiscrepancy", "mean_differences"]
 
 
-def mean_differences(codes: NDArray[np.intp], n_source: int, n_classes: int) -> Matrix:
+def mean_differences(codes: Any, n_source: int, n_classes: int) -> Matrix:
     """Columns e_0, e_1 .. e_C with e' F = mean of F on the source - mean on the target.
 
     Column 0 compares whole domains, column c + 1 the rows of class c. A group that is empty on
     either side cannot be compared: its column is zero.
     """
-    n = len(codes)
-    columns = np.zeros((n, n_classes + 1))
-    rows = np.arange(n)
-    sides = ((1.0, slice(0, n_source)), (-1.0, slice(n_source, n)))
-    for sign, side in sides:
-        counts = np.bincount(codes[side], minlength=n_classes)
-        columns[side, 0] = sign / max(side.stop - side.start, 1)
-        columns[rows[side], codes[side] + 1] = sign / np.maximum(counts, 1)[codes[side]]
-    source = np.bincount(codes[:n_source], minlength=n_classes) > 0
-    target = np.bincount(codes[n_source:], minlength=n_classes) > 0
-    columns[:, 1:] *= source & target
-    return columns if n_source < n else np.zeros_like(columns)
+    xp = namespace(codes)
+    member = _members(codes, n_classes)
+    columns = xp.concat([xp.ones_like(member[:, :1]), member], axis=1)
+    source, target = columns[:n_source], columns[n_source:]
+    sizes = [xp.sum(side, axis=0) for side in (source, target)]
+    both = xp.astype((sizes[0] > 0) & (sizes[1] > 0), xp.float64)
+    source *= both / xp.clip(sizes[0], 1.0)
+    target *= -both / xp.clip(sizes[1], 1.0)
+    return columns
 
 
 class MeanDiscrepancy(LowRankTerm):
@@ -56,7 +54,7 @@ class MeanDiscrepancy(LowRankTerm):
 
     def __init__(
         self,
-        codes: NDArray[np.intp],
+        codes: Any,
         n_source: int,
         n_classes: int,
         *,
@@ -67,18 +65,27 @@ class MeanDiscrepancy(LowRankTerm):
     ) -> None:
         columns = mean_differences(codes, n_source, n_classes)
         if class_weighted:
-            columns[:, 1:] *= np.sqrt(_class_shares(codes, n_source, n_classes))[:, None]
-        columns[:, 0] *= np.sqrt((1.0 - balance) * (n_classes if normalised else 1.0))
-        columns[:, 1:] *= np.sqrt(balance)
+            columns[:, 1:] *= _class_shares(codes, n_source, n_classes)[:, None] ** 0.5
+        columns[:, 0] *= ((1.0 - balance) * (n_classes if normalised else 1.0)) ** 0.5
+        columns[:, 1:] *= balance**0.5
         if normalised:
-            norm = np.linalg.norm(columns.T @ columns)
-            columns /= np.sqrt(norm) if norm > 0 else 1.0
-        super().__init__(np.sqrt(weight) * columns)
+            products = columns.T @ columns
+            norm = inner(products, products) ** 0.5
+            weight = weight / norm if norm > 0 else 0.0
+        # Fits that differ in their weight alone begin with the same columns, and may share them.
+        super().__init__(columns if is_torch_array(columns) else canonical(columns), weight)
 
 
-def _class_shares(codes: NDArray[np.intp], n_source: int, n_classes: int) -> Matrix:
+def _members(codes: Any, n_classes: int) -> Matrix:
+    """Column c is one on the rows of class c and zero elsewhere."""
+    xp = namespace(codes)
+    classes = xp.arange(n_classes, dtype=codes.dtype, device=device(codes))
+    return xp.astype(codes[:, None] == classes, xp.float64)
+
+
+def _class_shares(codes: Any, n_source: int, n_classes: int) -> Matrix:
     """For each row, the share of its class among the rows of its domain."""
-    sides = np.split(codes, [n_source])
-    return np.concatenate(
-        [np.bincount(side, minlength=n_classes)[side] / max(len(side), 1) for side in sides]
-    )
+    xp = namespace(codes)
+    member = _members(codes, n_classes)
+    sides = (member[:n_source], member[n_source:])
+    return xp.concat([side @ xp.sum(side, axis=0) / max(len(side), 1) for side in sides])

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import numpy as np
-
+from transferable.linalg.arrays import namespace
 from transferable.terms.base import Matrix, Term
 
 __all__ = ["SourceLoss", "Variance"]
@@ -17,7 +16,7 @@ class SourceLoss(Term):
 
     def apply(self, F: Matrix) -> Matrix:
         """A F: the source rows of F, zero elsewhere."""
-        out = np.zeros_like(F)
+        out = namespace(F).zeros_like(F)
         out[: self.n_source] = F[: self.n_source]
         return out
 
@@ -30,4 +29,4 @@ class Variance(Term):
 
     def apply(self, F: Matrix) -> Matrix:
         """delta (F - mean of F)."""
-        return self.weight * (F - F.mean(axis=0))
+        return self.weight * (F - namespace(F).mean(F, axis=0))

@@ -5,6 +5,7 @@ from transferable.transformers.coral import CORAL
 from transferable.transformers.gfk import GFK
 from transferable.transformers.jda import JDA
 from transferable.transformers.jgsa import JGSA
+from transferable.transformers.landmark_features import LandmarkFeatures
 from transferable.transformers.lpjt import LPJT
 from transferable.transformers.mcda import McDA
 from transferable.transformers.per_domain_scaler import PerDomainScaler
@@ -23,6 +24,7 @@ __all__ = [
     "SCA",
     "TCA",
     "TJM",
+    "LandmarkFeatures",
     "McDA",
     "PerDomainScaler",
     "SubspaceAlignment",

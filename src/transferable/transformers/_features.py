@@ -3,57 +3,51 @@
 With X = U S V', a linear map W = V c of the features (kernel "primal") gives Z = X W = (U S) c, and
 an expansion W = U c over the rows with a linear kernel gives Z = K W = (U S^2) c. V and U are
 orthonormal, so c has the length of W and nothing with n rows and n columns is ever formed. Other
-kernels have U and S^2 from the eigenvectors of K, or keep Phi = K where products with K suffice.
+kernels have U and S^2 from the eigenvectors of K, or keep Phi = K where products with K suffice;
+with landmarks, their Nystrom features take the place of X.
+
+With more rows than columns, Phi = X V S^(power - 1) is not formed either: products with it are
+products with blocks of X.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from scipy.linalg.blas import dsymv
 
-from transferable.linalg.eigen import Matrix, row_basis
-from transferable.linalg.kernels import Kernel, kernel_matrix
+from transferable.linalg.eigen import Matrix, gram_basis, row_basis
+from transferable.linalg.features import FeatureTable
+from transferable.linalg.kernels import KernelFunction, kernel_matrix
+from transferable.linalg.moments import Moments
+from transferable.linalg.tables import RowTable, moments_of_blocks, moments_of_groups
 
-__all__ = ["FeatureMap", "Features", "KernelOptions"]
+__all__ = ["Features", "RowMap", "kernel_features", "row_features", "table_features"]
 
-
-class KernelOptions:
-    """A kernel with its parameters; gamma "scale" is 1 / (n_features * variance of X)."""
-
-    def __init__(
-        self, kernel: Kernel, gamma: float | str, degree: int, coef0: float, X: Matrix
-    ) -> None:
-        self.kernel = kernel
-        if isinstance(gamma, str):
-            spread = X.shape[1] * X.var()
-            gamma = 1.0 / spread if spread > 0 else 1.0
-        self.parameters: dict[str, Any] = {"gamma": gamma, "degree": degree, "coef0": coef0}
-
-    def __call__(self, X: Any, Y: Any) -> Matrix:
-        """K(X, Y)."""
-        return kernel_matrix(X, Y, self.kernel, **self.parameters)
+Table = RowTable | FeatureTable
 
 
-class FeatureMap:
-    """Phi of any rows: their kernel values with the fitted rows if need be, times a matrix."""
+class RowMap:
+    """What a fitted map multiplies: rows as they are, or their kernel with rows it has kept."""
 
-    def __init__(
-        self, matrix: Matrix | None, options: KernelOptions, fitted: Matrix | None = None
-    ) -> None:
-        self.matrix = matrix
-        self.options = options
-        self.fitted = fitted
+    def __init__(self, kernel: KernelFunction | None = None, anchors: Any = None) -> None:
+        self.anchors = anchors
+        self.parameters = {} if kernel is None else dict(vars(kernel))
 
-    def __call__(self, rows: NDArray[np.floating]) -> Matrix:
-        """Phi of these rows."""
-        Phi = np.asarray(rows, dtype=np.float64)
-        if self.fitted is not None:
-            Phi = self.options(Phi, self.fitted)
-        return Phi if self.matrix is None else Phi @ self.matrix
+    def __call__(self, rows: Any) -> Matrix:
+        """One row for each of these rows."""
+        rows = np.ascontiguousarray(rows, dtype=np.float64)
+        if self.anchors is None:
+            return rows
+        return np.asarray(kernel_matrix(rows, self.anchors, **self.parameters))
+
+    def width(self, n_features: int) -> int:
+        """Number of columns for rows of so many features."""
+        return n_features if self.anchors is None else max(n_features, len(self.anchors))
 
 
 class Features:
@@ -61,75 +55,167 @@ class Features:
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
-        The fitted rows.
-    options : KernelOptions
-        The kernel, with "primal" for linear maps of the features themselves.
-    factored : bool
-        Whether Phi must be U S^power; otherwise Phi = K will do for kernels that are not linear.
-    power : int or None
-        The power of S; None is 1 for "primal" and 2 for kernels.
-
-    Attributes
-    ----------
-    Phi : ndarray of shape (n, r)
-        The features of the fitted rows.
-    map : FeatureMap
-        The same features of any rows.
+    table : RowTable or FeatureTable
+        T, of n rows.
+    n_source : int
+        How many of them are the source's; they come first.
+    matrix : ndarray of shape (columns of T, rank) or None
+        Phi = T matrix; None is the identity.
+    roots : ndarray of shape (rank,) or None
+        S^power, where Phi is U S^power; None where Phi is K itself.
     scale : float
         Typical size of a squared feature; penalties on W are multiplied by it, so that they mean
         the same whatever unit the rows are in. It is 1 for rows of unit length.
+    row_map : RowMap
+        From any rows to what `expand` gives coefficients of.
+    expansion : ndarray or None
+        What turns coefficients of Phi into those; None is the identity.
+    moments : sequence of Moments or None
+        Moments of T in the source and in the target, if known.
     """
 
     def __init__(
-        self, X: Matrix, options: KernelOptions, *, factored: bool, power: int | None = None
+        self,
+        table: Table,
+        *,
+        n_source: int,
+        matrix: Matrix | None = None,
+        roots: Matrix | None = None,
+        scale: float,
+        row_map: RowMap,
+        expansion: Matrix | None = None,
+        moments: list[Moments] | None = None,
     ) -> None:
-        primal = options.kernel == "primal"
-        power = power or (1 if primal else 2)
-        self._roots: Matrix | None = None  # S^power, where Phi is U S^power
-        if primal or options.kernel == "linear":
-            V, s = row_basis(X)
-            self.map = FeatureMap(V * s ** (power - 1), options)
-            self.Phi = self.map(X)
-            self._roots = s**power
-            mean_square = float(np.sum(X**2)) / len(X)
-        else:
-            K = options(X, X)
-            mean_square = float(np.trace(K)) / len(K)
-            if factored:
-                U, s = _kernel_basis(K)
-                self.map = FeatureMap(U * s ** (power - 2.0), options, X)
-                self.Phi, self._roots = U * s**power, s**power
-            else:
-                self.map = FeatureMap(None, options, X)
-                self.Phi = K
-        self.scale = mean_square**power if mean_square > 0 else 1.0
-        self._mean = self.Phi.mean(axis=0)
+        self._table, self._matrix, self.roots = table, matrix, roots
+        self._domains = slice(0, n_source), slice(n_source, table.n)
+        self._known = moments
+        self.scale = scale if scale > 0 else 1.0
+        self.map, self._expansion = row_map, expansion
+        self.n = table.n
+        self.rank = table.rank if matrix is None else matrix.shape[1]
 
-    @property
-    def rank(self) -> int:
-        """Number of columns of Phi."""
-        return self.Phi.shape[1]
+    def times(self, w: Matrix) -> Matrix:
+        """Phi w."""
+        return self._table.times(w if self._matrix is None else self._matrix @ w)
 
-    def basis(self) -> Matrix | None:
-        """U, orthonormal; None where Phi is K itself and U would be the identity."""
-        return None if self._roots is None else self.Phi / self._roots
+    def transposed_times(self, T: Matrix) -> Matrix:
+        """Phi' T."""
+        return self._mapped(self._table.transposed_times(T))
+
+    def blocks(self) -> Iterator[tuple[slice, Matrix]]:
+        """Slices of rows with their part of Phi."""
+        for rows, block in self._table.blocks():
+            yield rows, block if self._matrix is None else block @ self._matrix
+
+    def expand(self, W: Matrix) -> Matrix:
+        """Coefficients of what `map` gives, from those of Phi, one map below the other."""
+        if self._expansion is None:
+            return W
+        parts = np.split(W, len(W) // self.rank)
+        return np.concatenate([self._expansion @ part for part in parts])
+
+    def moments(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
+        """Moments of the features of each group, over the rows of a slice."""
+        moments = moments_of_groups(self._table, codes, n_groups, within)
+        if self._matrix is None:
+            return moments
+        return [
+            Moments(m.count, self._mapped(m.total), self._mapped(m.gram @ self._matrix))
+            for m in moments
+        ]
+
+    def scatter(self, domain: int) -> Matrix:
+        """Phi' H Phi over the rows of the source (0) or of the target (1)."""
+        moments = self._moments[domain]
+        scatter = moments.count * moments.covariance
+        return scatter if self._matrix is None else self._mapped(scatter @ self._matrix)
 
     def total_scatter(self, x: Matrix) -> Matrix:
         """Phi' H Phi x, at the cost of one product with a vector where Phi'Phi is diagonal."""
-        if self._roots is None:
+        if self.roots is None:
             y = self._times_kernel(x)
             return self._times_kernel(y - y.mean(axis=0))
-        mean = len(self.Phi) * np.multiply.outer(self._mean, self._mean @ x)
-        return (self._roots**2 * x.T).T - mean
+        mean = self.n * np.multiply.outer(self._mean, self._mean @ x)
+        return (self.roots**2 * x.T).T - mean
+
+    @cached_property
+    def _moments(self) -> list[Moments]:
+        return self._known or [moments_of_blocks(self._table, rows) for rows in self._domains]
+
+    @cached_property
+    def _mean(self) -> Matrix:
+        if self._known is None:
+            return self.transposed_times(np.full((self.n, 1), 1.0 / self.n))[:, 0]
+        source, target = self._known
+        return self._mapped((source.total + target.total) / self.n)
+
+    def _mapped(self, columns: Matrix) -> Matrix:
+        return columns if self._matrix is None else self._matrix.T @ columns
 
     def _times_kernel(self, x: Matrix) -> Matrix:
         """K x; for a vector, K's symmetry halves what has to be read."""
-        return dsymv(1.0, self.Phi.T, x) if x.ndim == 1 else self.Phi @ x
+        K = self._table.X  # type: ignore[union-attr]
+        return dsymv(1.0, K.T, x) if x.ndim == 1 else K @ x
 
 
-def _kernel_basis(K: Matrix) -> tuple[Matrix, Matrix]:
-    """U and S with K = U S^2 U', strongest first, without directions that are rounding errors."""
-    values, U = eigh(K)
-    kept = values > 1e-12 * max(values[-1], np.finfo(float).tiny)
-    return U[:, kept][:, ::-1], np.sqrt(values[kept][::-1])
+def row_features(X: Any, n_source: int, power: int) -> Features:
+    """Features U S^power of the rows themselves."""
+    n, d = X.shape
+    if d <= n:
+        return table_features(RowTable(X), n_source, power, RowMap())
+    X = np.asarray(X, dtype=np.float64)
+    V, s = row_basis(X)
+    expansion = V * s ** (power - 1)
+    return Features(
+        RowTable(X @ expansion),
+        n_source=n_source,
+        roots=s**power,
+        scale=(float(np.sum(s**2)) / n) ** power,
+        row_map=RowMap(),
+        expansion=expansion,
+    )
+
+
+def table_features(
+    table: Table, n_source: int, power: int, row_map: RowMap, whitening: Matrix | None = None
+) -> Features:
+    """Features U S^power of a table U S V' of more rows than columns.
+
+    The table is what `row_map` gives, times the whitening if there is one.
+    """
+    domains = slice(0, n_source), slice(n_source, table.n)
+    moments = [moments_of_blocks(table, rows) for rows in domains]
+    single = isinstance(table, FeatureTable) and table.nystrom.dtype == "float32"
+    gram = moments[0].gram + moments[1].gram
+    V, s = gram_basis(gram, **({"rounding": 1e-6} if single else {}))
+    matrix = V * s ** (power - 1)
+    return Features(
+        table,
+        n_source=n_source,
+        matrix=matrix,
+        roots=s**power,
+        scale=(float(np.trace(gram)) / table.n) ** power,
+        row_map=row_map,
+        expansion=matrix if whitening is None else whitening @ matrix,
+        moments=moments,
+    )
+
+
+def kernel_features(
+    X: Matrix, n_source: int, kernel: KernelFunction, power: int, *, factored: bool
+) -> Features:
+    """Features U S^power from the kernel matrix of all rows, or K itself if that will do."""
+    K = np.asarray(kernel(X, X))
+    scale = (float(np.trace(K)) / len(K)) ** power
+    row_map = RowMap(kernel, X)
+    if not factored:
+        return Features(RowTable(K), n_source=n_source, scale=scale, row_map=row_map)
+    U, s = gram_basis(K)
+    return Features(
+        RowTable(U * s**power),
+        n_source=n_source,
+        roots=s**power,
+        scale=scale,
+        row_map=row_map,
+        expansion=U * s ** (power - 2.0),
+    )

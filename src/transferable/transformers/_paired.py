@@ -9,7 +9,7 @@ from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix
 from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
-from transferable.transformers._spectral import Solution
+from transferable.transformers._spectral import Solution, Times
 
 __all__ = ["PairedMapsTransformer"]
 
@@ -29,8 +29,6 @@ class PairedMapsTransformer(PseudoLabelTransformer):
             W[features.rank :] = W[: features.rank]
         return values, W
 
-    def _project(self, Phi: Matrix, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
-        of_source, of_target = np.split(W, 2)
-        Z = Phi @ of_target
-        Z[source] = Phi[source] @ of_source
-        return Z
+    def _project(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
+        as_source, as_target = np.split(times(np.concatenate(np.split(W, 2), axis=1)), 2, axis=1)
+        return np.where(source[:, None], as_source, as_target)

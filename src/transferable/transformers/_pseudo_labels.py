@@ -6,14 +6,15 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.random import RandomState
 from sklearn.base import ClassifierMixin, clone
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils._param_validation import HasMethods
 
-from transferable._trace import emit
+from transferable._trace import emit, rounds
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
+from transferable.linalg.nearest_labels import nearest_labels
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
     COUNT,
@@ -25,13 +26,16 @@ from transferable.transformers._spectral import (
 
 __all__ = ["PseudoLabelTransformer"]
 
+# Labels have settled if a smaller share of them changes: none of up to 10,000.
+_UNSETTLED = 1e-4
+
 
 class PseudoLabelTransformer(SpectralTransformer):
     """Base of the methods that relabel the target with a classifier and solve again."""
 
     # Whether the first pseudo-labels come from the rows as they are; otherwise there are none yet.
     _starts_from_rows: ClassVar[bool] = False
-    # Whether a round depends on nothing but labels, so that the same labels end the rounds.
+    # Whether a round depends on nothing but labels, so that settled labels end the rounds.
     _settles: ClassVar[bool] = True
 
     _parameter_constraints = {  # noqa: RUF012
@@ -53,6 +57,9 @@ class PseudoLabelTransformer(SpectralTransformer):
         normalize: bool = False,
         estimator: ClassifierMixin | None = None,
         max_iter: int = 10,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         super().__init__(
             n_components,
@@ -63,6 +70,9 @@ class PseudoLabelTransformer(SpectralTransformer):
             regularization=regularization,
             scaling=scaling,
             normalize=normalize,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            random_state=random_state,
         )
         self.estimator = estimator
         self.max_iter = max_iter
@@ -72,13 +82,13 @@ class PseudoLabelTransformer(SpectralTransformer):
         source = np.arange(len(domains.order)) < domains.n_source
         codes = self._first_codes(domains)
         self.n_iter_ = 0
-        for _ in range(self.max_iter):
+        for _ in rounds(self.max_iter):
             self.n_iter_ += 1
             values, W = self._scaled(*solve(codes, self._wanted))
-            Z = self._embed(features.Phi, W, source)
+            Z = self._embed(features.times, W, source)
             renewed = self._relabel(domains, Z)
             emit(domains.with_target(renewed), Z)
-            if self._settles and codes is not None and np.array_equal(codes, renewed):
+            if self._settles and codes is not None and _changed(codes, renewed) < _UNSETTLED:
                 break
             codes = renewed
         self.transduction_ = domains.restore(domains.classes[domains.with_target(renewed)])
@@ -98,9 +108,16 @@ class PseudoLabelTransformer(SpectralTransformer):
         """Labels of the target rows by a classifier trained on the embedded source rows."""
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
-        base = KNeighborsClassifier(1) if self.estimator is None else clone(self.estimator)
-        fitted = self._fit_estimator(base, Z[: domains.n_source], domains.y)
-        return np.asarray(fitted.predict(Z[domains.n_source :]), dtype=np.intp)
+        source, target = Z[: domains.n_source], Z[domains.n_source :]
+        if self.estimator is None:
+            return nearest_labels(source, domains.y, target)
+        fitted = self._fit_estimator(clone(self.estimator), source, domains.y)
+        return np.asarray(fitted.predict(target), dtype=np.intp)
 
     def _fit_estimator(self, estimator: Any, Z: Matrix, y: Codes) -> Any:
         return estimator.fit(Z, y)
+
+
+def _changed(codes: Codes, renewed: Codes) -> float:
+    """Share of the labels that are not what they were."""
+    return float(np.mean(codes != renewed)) if len(codes) else 0.0

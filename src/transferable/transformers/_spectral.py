@@ -14,17 +14,30 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from transferable.base import AdaptiveTransformer
 from transferable.domains import Domains
+from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.kernels import Kernel
+from transferable.linalg.features import FeatureTable
+from transferable.linalg.kernels import Kernel, KernelFunction
+from transferable.linalg.memory import Plan, memory_budget
+from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows
 from transferable.terms.base import LowRankTerm
 from transferable.terms.mmd import MeanDiscrepancy
+from transferable.transformers._blocks import BlockwiseTransformer
 from transferable.transformers._components import warn_if_reduced
-from transferable.transformers._features import Features, KernelOptions
+from transferable.transformers._features import (
+    Features,
+    RowMap,
+    kernel_features,
+    row_features,
+    table_features,
+)
+from transferable.transformers._sizes import SpectralSizes
+from transferable.transformers._spread import Spread
 
 __all__ = [
     "COUNT",
@@ -34,6 +47,7 @@ __all__ = [
     "Solution",
     "Solver",
     "SpectralTransformer",
+    "Times",
     "aligning_solver",
     "mean_discrepancy",
 ]
@@ -48,13 +62,17 @@ Codes = NDArray[np.intp]
 Solution = tuple[Matrix, Matrix]
 # From pseudo-labels of the target (None if there are none yet) and the number of vectors.
 Solver = Callable[[Codes | None, int], Solution]
+# From coefficients to embedded rows.
+Times = Callable[[Matrix], Matrix]
 
 
-class SpectralTransformer(AdaptiveTransformer):
+class SpectralTransformer(BlockwiseTransformer):
     """Base of all of them; a subclass solves its problem in ``_learn``."""
 
     _needs_factor: ClassVar[bool] = False
     _power: ClassVar[int | None] = None
+    # Tables as large as the features of all rows that `_learn` forms.
+    _feature_tables: ClassVar[int] = 0
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [COUNT, None],
@@ -65,6 +83,9 @@ class SpectralTransformer(AdaptiveTransformer):
         "regularization": [POSITIVE],
         "scaling": [StrOptions({"unit", "constraint"})],
         "normalize": ["boolean"],
+        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
+        "max_memory": [COUNT, str, None],
+        "random_state": ["random_state"],
     }
 
     def __init__(
@@ -78,6 +99,9 @@ class SpectralTransformer(AdaptiveTransformer):
         regularization: float = 0.1,
         scaling: str = "unit",
         normalize: bool = False,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | np.random.RandomState | None = 0,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -87,21 +111,53 @@ class SpectralTransformer(AdaptiveTransformer):
         self.regularization = regularization
         self.scaling = scaling
         self.normalize = normalize
+        self.n_landmarks = n_landmarks
+        self.max_memory = max_memory
+        self.random_state = random_state
 
     def _fit_domains(self, domains: Domains) -> None:
-        X = np.asarray(domains.X, dtype=np.float64)
-        if np.ptp(X, axis=0).max() <= 1e-10 * np.abs(X).max():
-            raise ValueError(
-                f"All {len(X)} rows are the same, of {X.shape[1]} feature(s); "
-                f"{type(self).__name__} needs rows that differ."
-            )
-        options = KernelOptions(self.kernel, self.gamma, self.degree, self.coef0, X)
-        features = Features(X, options, factored=self._needs_factor, power=self._power)
+        self.n_landmarks_: int | None = None
+        features = self._features_of(domains, Spread.of(domains.X))
         values, W = self._learn(domains, features)
         warn_if_reduced(self.n_components, len(values))
         self.eigenvalues_ = values
-        self._features, self._coefficients = features.map, W
+        self._map, self._coefficients = features.map, features.expand(W)
         self._n_features_out = W.shape[1]
+
+    def _features_of(self, domains: Domains, spread: Spread) -> Features:
+        """Features of the rows, of their kernel with all rows or with landmarks."""
+        if spread.range <= 1e-10 * spread.largest:
+            raise ValueError(
+                f"All {len(domains.order)} rows are the same, of {domains.X.shape[1]} feature(s); "
+                f"{type(self).__name__} needs rows that differ."
+            )
+        power = self._power or (1 if self.kernel == "primal" else 2)
+        if self.kernel in ("primal", "linear"):
+            return row_features(domains.X, domains.n_source, power)
+        gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
+        kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
+        plan = self._plan(domains)
+        self.n_landmarks_ = plan.n_landmarks
+        if plan.n_landmarks is None:
+            X = np.asarray(domains.X, dtype=np.float64)
+            return kernel_features(X, domains.n_source, kernel, power, factored=self._needs_factor)
+        rng = check_random_state(self.random_state)
+        drawn = draw_landmarks(domains.X, domains.n_source, plan.n_landmarks, rng)
+        nystrom = Nystrom(domains.X[drawn], kernel, CPU)
+        table = FeatureTable(domains.X, nystrom, CPU, held=plan.held)
+        row_map = RowMap(kernel, nystrom.landmarks)
+        return table_features(table, domains.n_source, power, row_map, nystrom.whitening)
+
+    def _plan(self, domains: Domains) -> Plan:
+        sizes = SpectralSizes(
+            n_rows=len(domains.order),
+            n_classes=domains.n_classes,
+            n_components=self._wanted,
+            itemsize=domains.X.dtype.itemsize,
+            factored=self._needs_factor,
+            tables=self._feature_tables,
+        )
+        return Plan.make(sizes, self.n_landmarks, memory_budget(self.max_memory, CPU))
 
     @abstractmethod
     def _learn(self, domains: Domains, features: Features) -> Solution:
@@ -128,17 +184,21 @@ class SpectralTransformer(AdaptiveTransformer):
         largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))]
         return values, vectors * (np.sign(largest) / lengths)
 
-    def _embed(self, Phi: Matrix, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
-        """Rows with features Phi in the shared space."""
-        Z = self._project(Phi, W, source)
+    def _embed(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
+        """Rows in the shared space, from products with what W has coefficients of."""
+        Z = self._project(times, W, source)
         return unit_rows(Z) if self.normalize else Z
 
-    def _project(self, Phi: Matrix, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
-        """Phi W, with one map for both domains."""
-        return Phi @ W
+    def _project(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
+        """With one map for both domains."""
+        return times(W)
 
-    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> Matrix:
-        return self._embed(self._features(rows), self._coefficients, source)
+    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> Matrix:
+        mapped = self._map(rows)
+        return self._embed(lambda w: mapped @ w, self._coefficients, source)
+
+    def _width(self, n_features: int) -> int:
+        return self._map.width(n_features)
 
 
 def mean_discrepancy(
@@ -165,7 +225,7 @@ def aligning_solver(
     root = Root.diagonal(1.0 / np.sqrt(ridge))
 
     def solve(codes: Codes | None, k: int) -> Solution:
-        columns = features.Phi.T @ means(codes).columns
+        columns = features.transposed_times(means(codes).columns)
         return leading_updated(features.total_scatter, root, columns, k)
 
     return solve

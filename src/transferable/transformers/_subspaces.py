@@ -6,10 +6,11 @@ from numbers import Integral
 
 from sklearn.utils._param_validation import Interval
 
-from transferable.base import AdaptiveTransformer
-from transferable.domains import Domains
+from transferable.domains import Domains, Reordered
 from transferable.linalg.eigen import Matrix
-from transferable.linalg.grassmann import principal_bases
+from transferable.linalg.grassmann import basis_of_moments, common_rank, principal_bases
+from transferable.linalg.tables import moments_of_blocks
+from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 from transferable.transformers._components import warn_if_reduced
 
 __all__ = ["SubspaceTransformer"]
@@ -17,7 +18,7 @@ __all__ = ["SubspaceTransformer"]
 _DEFAULT_COMPONENTS = 20
 
 
-class SubspaceTransformer(AdaptiveTransformer):
+class SubspaceTransformer(BlockwiseTransformer):
     """Base of GFK and subspace alignment: a principal basis of each domain."""
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
@@ -29,9 +30,13 @@ class SubspaceTransformer(AdaptiveTransformer):
 
     def _bases(self, domains: Domains) -> tuple[Matrix, Matrix]:
         """Bases of source and target; without a target, twice the source's."""
-        Xt = domains.Xt if domains.n_target else domains.Xs
         wanted = _DEFAULT_COMPONENTS if self.n_components is None else self.n_components
-        Ps, Pt = principal_bases(domains.Xs, Xt, wanted)
+        if isinstance(domains.X, Reordered):
+            moments = (moments_of_blocks(t, slice(0, t.n)) for t in domain_tables(domains))
+            Ps, Pt = common_rank(*(basis_of_moments(m, wanted) for m in moments))
+        else:
+            Xt = domains.Xt if domains.n_target else domains.Xs
+            Ps, Pt = principal_bases(domains.Xs, Xt, wanted)
         if Ps.shape[1] == 0:
             raise ValueError(
                 f"{type(self).__name__} needs rows that vary in both domains; the "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from numbers import Real
 
+from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 
@@ -61,6 +62,16 @@ class BDA(PseudoLabelTransformer):
         neighbour.
     max_iter : int, default=10
         Most rounds of solving and relabelling; fewer if labels settle.
+    n_landmarks : int, "auto" or None, default="auto"
+        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
+        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
+        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
+        landmarks, and says so. "primal" and "linear" need none.
+    max_memory : int, str or None, default=None
+        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
+        half of the free memory.
+    random_state : int, RandomState instance or None, default=0
+        Draws the landmarks.
 
     Attributes
     ----------
@@ -70,6 +81,8 @@ class BDA(PseudoLabelTransformer):
         Labels of the source rows and last pseudo-labels of the target rows, in input order.
     n_iter_ : int
         Rounds that were run.
+    n_landmarks_ : int or None
+        Landmarks that were taken; None if the solution is exact.
 
     Notes
     -----
@@ -115,6 +128,9 @@ class BDA(PseudoLabelTransformer):
         normalize: bool = False,
         estimator: ClassifierMixin | None = None,
         max_iter: int = 10,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         super().__init__(
             n_components,
@@ -127,6 +143,9 @@ class BDA(PseudoLabelTransformer):
             normalize=normalize,
             estimator=estimator,
             max_iter=max_iter,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            random_state=random_state,
         )
         self.balance = balance
         self.class_weighted = class_weighted

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.base import AdaptiveTransformer
 from transferable.domains import Domains
-from transferable.linalg.eigen import Matrix, row_basis
+from transferable.linalg.eigen import Matrix, gram_basis, row_basis
+from transferable.linalg.moments import Moments
+from transferable.linalg.tables import RowTable
+from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 from transferable.transformers._spectral import WEIGHT
 
 __all__ = ["CORAL"]
 
 
-class CORAL(AdaptiveTransformer):
+class CORAL(BlockwiseTransformer):
     """Correlation alignment: source rows get the covariance of the target.
 
     The source is whitened and coloured again, x -> x C_s^-1/2 C_t^1/2, which minimises ||A'C_s A -
@@ -70,13 +74,12 @@ class CORAL(AdaptiveTransformer):
         self.align_means = align_means
 
     def _fit_domains(self, domains: Domains) -> None:
-        Xs = np.asarray(domains.Xs, dtype=np.float64)
-        Xt = np.asarray(domains.Xt, dtype=np.float64) if domains.n_target else Xs
-        self._source = Covariance(Xs, self.regularization)
-        self._target = Covariance(Xt, self.regularization)
-        self._n_features_out = Xs.shape[1]
+        self._source, self._target = (
+            Covariance(table, self.regularization) for table in domain_tables(domains)
+        )
+        self._n_features_out = domains.X.shape[1]
 
-    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         Z = np.array(rows, dtype=np.float64)
         mean = self._source.mean if self.align_means else 0.0
         Z[source] = self._target.power(self._source.power(Z[source] - mean, -0.5), 0.5)
@@ -88,11 +91,15 @@ class CORAL(AdaptiveTransformer):
 class Covariance:
     """Powers of C + regularization * I applied to rows, through the directions the rows span."""
 
-    def __init__(self, X: Matrix, regularization: float) -> None:
-        self.mean = X.mean(axis=0)
+    def __init__(self, table: RowTable, regularization: float) -> None:
+        self.mean = table.mean()
         self.floor = regularization
-        self.V, s = row_basis(X - self.mean)
-        self.values = s**2 / max(len(X) - 1, 1) + regularization
+        centred = (rows - self.mean for _, rows in table.blocks())
+        if table.rank <= table.n:
+            self.V, s = gram_basis(reduce(add, map(Moments.of, centred)).gram)
+        else:
+            self.V, s = row_basis(np.concatenate(list(centred)))
+        self.values = s**2 / max(table.n - 1, 1) + regularization
 
     def power(self, rows: Matrix, exponent: float) -> Matrix:
         """Rows times (C + regularization * I)^exponent; a zero variance stays zero."""

@@ -63,5 +63,5 @@ class GFK(SubspaceTransformer):
         self.factor_ = geodesic_flow_factor(*self._bases(domains))
         self._n_features_out = self.factor_.shape[1]
 
-    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         return rows @ self.factor_

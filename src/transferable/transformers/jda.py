@@ -53,6 +53,16 @@ class JDA(PseudoLabelTransformer):
         neighbour.
     max_iter : int, default=10
         Most rounds of solving and relabelling; fewer if labels settle.
+    n_landmarks : int, "auto" or None, default="auto"
+        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
+        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
+        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
+        landmarks, and says so. "primal" and "linear" need none.
+    max_memory : int, str or None, default=None
+        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
+        half of the free memory.
+    random_state : int, RandomState instance or None, default=0
+        Draws the landmarks.
 
     Attributes
     ----------
@@ -62,6 +72,8 @@ class JDA(PseudoLabelTransformer):
         Labels of the source rows and last pseudo-labels of the target rows, in input order.
     n_iter_ : int
         Rounds that were run.
+    n_landmarks_ : int or None
+        Landmarks that were taken; None if the solution is exact.
 
     Notes
     -----

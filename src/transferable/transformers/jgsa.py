@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 import numpy as np
+from numpy.random import RandomState
 from scipy.linalg import eigh
 from sklearn.base import ClassifierMixin
 
@@ -12,7 +13,7 @@ from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import Kernel
 from transferable.terms.mmd import mean_differences
-from transferable.terms.scatter import BetweenScatter, WithinScatter
+from transferable.terms.scatter import BetweenScatter
 from transferable.transformers._features import Features
 from transferable.transformers._paired import PairedMapsTransformer
 from transferable.transformers._spectral import POSITIVE, WEIGHT, Codes, Solution, Solver
@@ -64,6 +65,16 @@ class JGSA(PairedMapsTransformer):
         neighbour.
     max_iter : int, default=10
         Most rounds of solving and relabelling; fewer if labels settle.
+    n_landmarks : int, "auto" or None, default="auto"
+        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
+        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
+        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
+        landmarks, and says so. "primal" and "linear" need none.
+    max_memory : int, str or None, default=None
+        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
+        half of the free memory.
+    random_state : int, RandomState instance or None, default=0
+        Draws the landmarks.
 
     Attributes
     ----------
@@ -73,6 +84,8 @@ class JGSA(PairedMapsTransformer):
         Labels of the source rows and last pseudo-labels of the target rows, in input order.
     n_iter_ : int
         Rounds that were run.
+    n_landmarks_ : int or None
+        Landmarks that were taken; None if the solution is exact.
 
     Notes
     -----
@@ -122,6 +135,9 @@ class JGSA(PairedMapsTransformer):
         normalize: bool = False,
         estimator: ClassifierMixin | None = None,
         max_iter: int = 10,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         super().__init__(
             n_components,
@@ -134,6 +150,9 @@ class JGSA(PairedMapsTransformer):
             normalize=normalize,
             estimator=estimator,
             max_iter=max_iter,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            random_state=random_state,
         )
         self.target_variance = target_variance
         self.discrimination = discrimination
@@ -145,14 +164,12 @@ class JGSA(PairedMapsTransformer):
         nothing but the two coefficients of one eigenvector.
         """
         n_source, r = domains.n_source, features.rank
-        source = np.full(len(features.Phi), -1, dtype=np.intp)
+        source = np.full(features.n, -1, dtype=np.intp)
         source[:n_source] = domains.y
-        target = np.full(len(features.Phi), -1, dtype=np.intp)
-        target[n_source:] = 0
-        within, rotation = eigh(WithinScatter(source).project(features.Phi))
-        Phi = features.Phi @ rotation
-        between = np.sqrt(self.discrimination) * (Phi.T @ BetweenScatter(source).columns)
-        variance = self.target_variance * WithinScatter(target).project(Phi)
+        between = features.transposed_times(BetweenScatter(source).columns)
+        within, rotation = eigh(features.scatter(0) - between @ between.T)
+        between = np.sqrt(self.discrimination) * (rotation.T @ between)
+        variance = self.target_variance * (rotation.T @ features.scatter(1) @ rotation)
         root = self._penalty_root(np.maximum(within, 0.0), features.scale)
 
         def product(x: Matrix) -> Matrix:
@@ -160,9 +177,8 @@ class JGSA(PairedMapsTransformer):
 
         def solve(codes: Codes | None, k: int) -> Solution:
             means = self._means(domains, cast(Codes, codes))
-            columns = np.concatenate(
-                [Phi[:n_source].T @ means[:n_source], Phi[n_source:].T @ means[n_source:]]
-            )
+            projected = features.transposed_times(_by_domain(means, n_source))
+            columns = np.concatenate(np.split(rotation.T @ projected, 2, axis=1))
             values, vectors = leading_updated(product, root, columns, k)
             return values, np.concatenate([rotation @ vectors[:r], rotation @ vectors[r:]])
 
@@ -196,3 +212,12 @@ class JGSA(PairedMapsTransformer):
         norm = float(np.sum(columns[:, 0] ** 2))
         columns[:, 1:] /= np.sqrt(domains.n_classes)
         return columns / np.sqrt(norm) if norm > 0 else columns
+
+
+def _by_domain(columns: Matrix, n_source: int) -> Matrix:
+    """The columns with zeros on target rows, and beside them the same with zeros on source rows."""
+    n, width = columns.shape
+    apart = np.zeros((n, 2 * width))
+    apart[:n_source, :width] = columns[:n_source]
+    apart[n_source:, width:] = columns[n_source:]
+    return apart

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import has_fit_parameter
@@ -77,6 +78,16 @@ class LPJT(PairedMapsTransformer):
         neighbour.
     max_iter : int, default=5
         Rounds of weighting rows, solving and relabelling.
+    n_landmarks : int, "auto" or None, default="auto"
+        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
+        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
+        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
+        landmarks, and says so. "primal" and "linear" need none.
+    max_memory : int, str or None, default=None
+        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
+        half of the free memory.
+    random_state : int, RandomState instance or None, default=0
+        Draws the landmarks.
 
     Attributes
     ----------
@@ -89,6 +100,8 @@ class LPJT(PairedMapsTransformer):
     sample_weight_ : ndarray of shape (n_samples,)
         Weights of the fitted rows as landmarks, in input order. An estimator that takes sample
         weights was given those of the source.
+    n_landmarks_ : int or None
+        Landmarks that were taken; None if the solution is exact.
 
     Notes
     -----
@@ -118,6 +131,7 @@ class LPJT(PairedMapsTransformer):
     """
 
     _settles = False
+    _feature_tables = 20  # its features are twice as wide, and terms are applied to them
     _parameter_constraints = {  # noqa: RUF012
         **PairedMapsTransformer._parameter_constraints,
         "target_variance": [POSITIVE],
@@ -145,6 +159,9 @@ class LPJT(PairedMapsTransformer):
         normalize: bool = False,
         estimator: ClassifierMixin | None = None,
         max_iter: int = 5,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         super().__init__(
             n_components,
@@ -157,6 +174,9 @@ class LPJT(PairedMapsTransformer):
             normalize=normalize,
             estimator=estimator,
             max_iter=max_iter,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            random_state=random_state,
         )
         self.target_variance = target_variance
         self.locality = locality
@@ -189,8 +209,9 @@ class _Rounds:
         self.X = np.asarray(domains.X, dtype=np.float64)
         # Rows of the source have the first half of the features, rows of the target the second.
         self.Psi = np.zeros((n, 2 * self.rank))
-        self.Psi[:n_source, : self.rank] = features.Phi[:n_source]
-        self.Psi[n_source:, self.rank :] = features.Phi[n_source:]
+        Phi = features.times(np.eye(self.rank))
+        self.Psi[:n_source, : self.rank] = Phi[:n_source]
+        self.Psi[n_source:, self.rank :] = Phi[n_source:]
         target = np.where(np.arange(n) < n_source, -1, 0)
         self.variance = spec.target_variance * WithinScatter(target).apply(self.Psi)
         self.penalty = self._penalty(features.scale)

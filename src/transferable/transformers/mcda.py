@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
+from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 
 from transferable.domains import Domains
-from transferable.linalg.eigen import leading_dense
+from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.kernels import Kernel
+from transferable.linalg.moments import Moments
 from transferable.terms.mmcd import GroupCentring, class_groups, squared_differences
 from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
@@ -63,6 +67,16 @@ class McDA(PseudoLabelTransformer):
         neighbour.
     max_iter : int, default=10
         Most rounds of solving and relabelling; fewer if labels settle.
+    n_landmarks : int, "auto" or None, default="auto"
+        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
+        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
+        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
+        landmarks, and says so. "primal" and "linear" need none.
+    max_memory : int, str or None, default=None
+        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
+        half of the free memory.
+    random_state : int, RandomState instance or None, default=0
+        Draws the landmarks.
 
     Attributes
     ----------
@@ -72,6 +86,8 @@ class McDA(PseudoLabelTransformer):
         Labels of the source rows and last pseudo-labels of the target rows, in input order.
     n_iter_ : int
         Rounds that were run.
+    n_landmarks_ : int or None
+        Landmarks that were taken; None if the solution is exact.
 
     Notes
     -----
@@ -119,6 +135,9 @@ class McDA(PseudoLabelTransformer):
         normalize: bool = False,
         estimator: ClassifierMixin | None = None,
         max_iter: int = 10,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         super().__init__(
             n_components,
@@ -131,25 +150,70 @@ class McDA(PseudoLabelTransformer):
             normalize=normalize,
             estimator=estimator,
             max_iter=max_iter,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            random_state=random_state,
         )
         self.second_order = second_order
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
-        Phi, n_source, n_classes = features.Phi, domains.n_source, domains.n_classes
         identity = np.eye(features.rank)
         B = features.total_scatter(identity)
         fixed = self.regularization * features.scale * identity
         # Covariances grow with the square of the rows, their squared difference with the fourth.
         weight = self.second_order / features.scale
+        covariances = _Covariances(domains, features)
         if domains.n_target > 0:
-            whole = GroupCentring(np.arange(n_source), np.arange(n_source, len(Phi)))
-            fixed += (weight * n_classes**2) * squared_differences([whole], Phi)
+            fixed += (weight * domains.n_classes**2) * covariances.of_domains()
 
         def solve(codes: Codes | None, k: int) -> Solution:
-            A = fixed + mean_discrepancy(domains, codes).project(Phi)
+            means = features.transposed_times(mean_discrepancy(domains, codes).columns)
+            A = fixed + means @ means.T
             if codes is not None:
-                groups = class_groups(domains.with_target(codes), n_source, n_classes)
-                A += weight * squared_differences(groups, Phi)
+                A += weight * covariances.of_classes(codes)
             return leading_dense(B, A, k)
 
         return solve
+
+
+class _Covariances:
+    """Squared differences of the domains' covariances of features, of whole domains or by class.
+
+    Where classes have more rows than there are features, covariances are formed, from sums over
+    blocks of rows. Otherwise products with all features are cheaper, and these are few.
+    """
+
+    def __init__(self, domains: Domains, features: Features) -> None:
+        self.domains, self.features = domains, features
+        self.many = features.n > domains.n_classes * features.rank
+        self.Phi = None if self.many else features.times(np.eye(features.rank))
+
+    def of_domains(self) -> Matrix:
+        """(Cov_s - Cov_t)^2."""
+        n, n_source = self.features.n, self.domains.n_source
+        if self.Phi is not None:
+            whole = GroupCentring(np.arange(n_source), np.arange(n_source, n))
+            return squared_differences([whole], self.Phi)
+        scatters = [self.features.scatter(domain) for domain in (0, 1)]
+        D = scatters[0] / n_source - scatters[1] / (n - n_source)
+        return D @ D
+
+    def of_classes(self, codes: Codes) -> Matrix:
+        """The sum of the same over classes with rows in both domains."""
+        every = self.domains.with_target(codes)
+        n_source, n_classes = self.domains.n_source, self.domains.n_classes
+        if self.Phi is not None:
+            return squared_differences(class_groups(every, n_source, n_classes), self.Phi)
+        source = self._source
+        target = self.features.moments(every, n_classes, slice(n_source, self.features.n))
+        total = np.zeros((self.features.rank, self.features.rank))
+        for s, t in zip(source, target, strict=True):
+            if s.count and t.count:
+                D = s.covariance - t.covariance
+                total += D @ D
+        return total
+
+    @cached_property
+    def _source(self) -> list[Moments]:
+        every = self.domains.with_target(np.zeros(self.domains.n_target, dtype=np.intp))
+        return self.features.moments(every, self.domains.n_classes, slice(0, self.domains.n_source))

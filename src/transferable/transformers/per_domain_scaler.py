@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.base import AdaptiveTransformer
 from transferable.domains import Domains
+from transferable.linalg.tables import RowTable
+from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 
 __all__ = ["PerDomainScaler"]
 
 
-class PerDomainScaler(AdaptiveTransformer):
+class PerDomainScaler(BlockwiseTransformer):
     """Bring every feature to mean 0 and variance 1 within each domain.
 
     The plainest adaptation there is, and a common first step of others: it removes differences in
@@ -48,20 +49,22 @@ class PerDomainScaler(AdaptiveTransformer):
     """
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source = _moments(domains.Xs)
-        self._target = _moments(domains.Xt) if domains.n_target else self._source
+        self._source, self._target = map(_moments, domain_tables(domains))
         self._n_features_out = domains.X.shape[1]
 
-    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         Z = np.empty(rows.shape)
         for mask, (mean, deviation) in ((source, self._source), (~source, self._target)):
             Z[mask] = (rows[mask] - mean) / deviation
         return Z
 
 
-def _moments(X: NDArray[np.floating]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _moments(table: RowTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Means and standard deviations, the latter 1 where a feature is constant."""
-    X = np.asarray(X, dtype=np.float64)
-    deviation = X.std(axis=0)
-    constant = deviation <= 1e-12 * np.abs(X).max(axis=0)
-    return X.mean(axis=0), np.where(constant, 1.0, deviation)
+    mean = table.mean()
+    largest, squares = np.zeros(table.rank), np.zeros(table.rank)
+    for _, rows in table.blocks():
+        np.maximum(largest, np.abs(rows).max(axis=0), out=largest)
+        squares += np.sum((rows - mean) ** 2, axis=0)
+    deviation = np.sqrt(squares / table.n)
+    return mean, np.where(deviation <= 1e-12 * largest, 1.0, deviation)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
+from numpy.random import RandomState
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from transferable.domains import Domains
 from transferable.linalg.eigen import leading_dense
 from transferable.linalg.kernels import KERNELS, Kernel
-from transferable.terms.base import LowRankTerm
 from transferable.terms.mmd import mean_differences
-from transferable.terms.scatter import BetweenScatter, WithinScatter
+from transferable.terms.scatter import BetweenScatter
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
     WEIGHT,
@@ -58,11 +58,23 @@ class SCA(SpectralTransformer):
     normalize : bool, default=False
         Bring embedded rows to unit length. Helps nearest neighbours on histograms and deep
         features.
+    n_landmarks : int, "auto" or None, default="auto"
+        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
+        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
+        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
+        landmarks, and says so. "linear" needs none.
+    max_memory : int, str or None, default=None
+        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
+        half of the free memory.
+    random_state : int, RandomState instance or None, default=0
+        Draws the landmarks.
 
     Attributes
     ----------
     eigenvalues_ : ndarray of shape (n_components,)
         Ratio of the two sides of the objective for each component, largest first.
+    n_landmarks_ : int or None
+        Landmarks that were taken; None if the solution is exact.
 
     Notes
     -----
@@ -112,6 +124,9 @@ class SCA(SpectralTransformer):
         regularization: float = 1.0,
         scaling: str = "unit",
         normalize: bool = False,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         super().__init__(
             n_components,
@@ -122,20 +137,27 @@ class SCA(SpectralTransformer):
             regularization=regularization,
             scaling=scaling,
             normalize=normalize,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            random_state=random_state,
         )
         self.discrimination = discrimination
         self.alignment = alignment
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        Phi, n, n_source = features.Phi, len(features.Phi), domains.n_source
+        n, n_source = features.n, domains.n_source
         labels = np.full(n, -1, dtype=np.intp)
         labels[:n_source] = domains.y
         means = mean_differences(np.maximum(labels, 0), n_source, domains.n_classes)
         beta, identity = self.discrimination, np.eye(features.rank)
         B = (1.0 - beta) / n * features.total_scatter(identity)
-        B += beta / n_source * BetweenScatter(labels).project(Phi)
+        # One pass over the rows for both.
+        columns = np.column_stack([means[:, :1], BetweenScatter(labels).columns])
+        projected = features.transposed_times(columns)
+        apart, between = projected[:, :1], projected[:, 1:] @ projected[:, 1:].T
+        B += beta / n_source * between
         A = self.regularization * features.scale * identity
-        A += WithinScatter(labels).project(Phi) / n_source
+        A += (features.scatter(0) - between) / n_source
         # Two domains lie half their difference away from the mean of their means.
-        A += self.alignment / 4 * LowRankTerm(means[:, :1]).project(Phi)
+        A += self.alignment / 4 * (apart @ apart.T)
         return self._scaled(*leading_dense(B, A, self._wanted))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.domains import Domains
+from transferable.transformers._blocks import domain_tables
 from transferable.transformers._subspaces import SubspaceTransformer
 
 __all__ = ["SubspaceAlignment"]
@@ -58,13 +59,12 @@ class SubspaceAlignment(SubspaceTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         Ps, Pt = self._bases(domains)
-        Xt = domains.Xt if domains.n_target else domains.Xs
-        self._source_mean, self._target_mean = domains.Xs.mean(axis=0), Xt.mean(axis=0)
+        self._source_mean, self._target_mean = (table.mean() for table in domain_tables(domains))
         self.source_components_ = (Ps @ (Ps.T @ Pt)).T
         self.target_components_ = Pt.T
         self._n_features_out = Pt.shape[1]
 
-    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         Z = (rows - self._target_mean) @ self.target_components_.T
         Z[source] = (rows[source] - self._source_mean) @ self.source_components_.T
         return Z

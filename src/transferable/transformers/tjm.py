@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.random import RandomState
 from scipy.linalg import cho_solve, cholesky
 from sklearn.utils._param_validation import StrOptions
 
+from transferable._trace import rounds
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import KERNELS, Kernel
@@ -56,6 +58,16 @@ class TJM(SpectralTransformer):
         features.
     max_iter : int, default=10
         Rounds of reweighting, each of which solves for W with the lengths of the last.
+    n_landmarks : int, "auto" or None, default="auto"
+        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
+        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
+        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
+        landmarks, and says so. "linear" needs none.
+    max_memory : int, str or None, default=None
+        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
+        half of the free memory.
+    random_state : int, RandomState instance or None, default=0
+        Draws the landmarks.
 
     Attributes
     ----------
@@ -63,6 +75,8 @@ class TJM(SpectralTransformer):
         Ratio of the two sides of the objective for each component, largest first.
     n_iter_ : int
         Rounds that were run.
+    n_landmarks_ : int or None
+        Landmarks that were taken; None if the solution is exact.
 
     Notes
     -----
@@ -108,6 +122,9 @@ class TJM(SpectralTransformer):
         scaling: str = "unit",
         normalize: bool = False,
         max_iter: int = 10,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | RandomState | None = 0,
     ) -> None:
         super().__init__(
             n_components,
@@ -118,15 +135,18 @@ class TJM(SpectralTransformer):
             regularization=regularization,
             scaling=scaling,
             normalize=normalize,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            random_state=random_state,
         )
         self.max_iter = max_iter
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
         ridge = self.regularization * features.scale
-        columns = features.Phi.T @ mean_discrepancy(domains, None).columns
-        basis, weights = features.basis(), np.ones(len(features.Phi))
-        for _ in range(self.max_iter):
-            expansion = Expansion(basis, weights)
+        columns = features.transposed_times(mean_discrepancy(domains, None).columns)
+        weights = np.ones(features.n)
+        for _ in rounds(self.max_iter):
+            expansion = Expansion(features, weights)
             values, z = leading_updated(
                 features.total_scatter, expansion.root(ridge), columns, self._wanted
             )
@@ -145,21 +165,25 @@ class Expansion:
     through z only, so z takes the place of coefficients.
     """
 
-    def __init__(self, basis: Matrix | None, weights: Matrix) -> None:
-        self.basis = basis
+    def __init__(self, features: Features, weights: Matrix) -> None:
+        self.features = features
         self.inverse = 1.0 / weights
-        if basis is not None:
-            scaled = np.sqrt(self.inverse)[:, None] * basis
-            self.lower = cholesky(scaled.T @ scaled, lower=True)
+        if features.roots is not None:
+            N = np.zeros((features.rank, features.rank))
+            for rows, Phi in features.blocks():
+                scaled = np.sqrt(self.inverse[rows])[:, None] * (Phi / features.roots)
+                N += scaled.T @ scaled
+            self.lower = cholesky(N, lower=True)
 
     def root(self, ridge: float) -> Root:
         """R with R R' = (ridge N^-1)^-1."""
-        if self.basis is None:
+        if self.features.roots is None:
             return Root.diagonal(np.sqrt(self.inverse / ridge))
         return Root.matrix(self.lower / np.sqrt(ridge))
 
     def over_rows(self, z: Matrix) -> Matrix:
         """W from z."""
-        if self.basis is None:
+        if self.features.roots is None:
             return z
-        return self.inverse[:, None] * (self.basis @ cho_solve((self.lower, True), z))
+        solved = cho_solve((self.lower, True), z)
+        return self.inverse[:, None] * self.features.times(solved / self.features.roots[:, None])

@@ -1,0 +1,105 @@
+"""One nearest neighbour that knows how sure it is.
+
+The label is that of the nearest row. With d_c the distance to the nearest row of class c, its
+probability is proportional to d_c^(-1/T): it depends on how much farther away the other classes
+are, not on the unit. The temperature T is fitted to training rows that are left out in turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import pairwise_distances_chunked
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_array, check_is_fitted
+
+__all__ = ["NearestRow"]
+
+_ROWS = 1000  # training rows that are left out in turn
+_MIB = 64  # of distances that are held at a time
+_BOUNDS = (-5.0, 5.0)  # of the temperature's natural logarithm
+_SMALLEST = 0.01  # distances below this share of the usual one count as that: copies of a row
+
+
+class NearestRow(ClassifierMixin, BaseEstimator):
+    """Label rows as the nearest training row, with probabilities that distances tell.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    temperature_ : float
+        T, the most likely one for left-out rows if one more row than these were mislabelled, so
+        that it stays finite where none is.
+    """
+
+    def fit(self, X: Any, y: NDArray[Any]) -> Self:
+        """Keep the rows and fit the temperature."""
+        X = check_array(X, accept_sparse="csr")
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        self._neighbor = KNeighborsClassifier(1).fit(X, y)
+        order = np.argsort(codes, kind="stable")
+        self._rows = X[order]
+        self._starts = np.searchsorted(codes[order], np.arange(len(self.classes_)))
+        judged = min(_ROWS, len(codes))
+        own = np.argsort(order, kind="stable")[:judged]
+        distances = self._distances(X[:judged], own)
+        farthest = distances[np.isfinite(distances)].max(initial=0.0)
+        distances[np.isinf(distances)] = farthest  # of classes with no other row
+        usual = distances.min(axis=1).mean() or distances.mean() or 1.0
+        self._floor = _SMALLEST * usual
+        self.temperature_ = _temperature(self._closeness(distances), codes[:judged])
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Label of the nearest row."""
+        check_is_fitted(self)
+        return self._neighbor.predict(check_array(X, accept_sparse="csr"))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probability of each class; none is above that of the predicted one."""
+        codes = np.searchsorted(self.classes_, self.predict(X))
+        scores = self._closeness(self._distances(check_array(X, accept_sparse="csr")))
+        probabilities = softmax(scores / self.temperature_, axis=1)
+        # Of classes that are equally near, the label is that of whichever row was found first.
+        tied = np.flatnonzero(probabilities.argmax(axis=1) != codes)
+        probabilities[tied, codes[tied]] = np.nextafter(probabilities[tied].max(axis=1), 2.0)
+        return probabilities
+
+    def _distances(self, X: Any, own: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
+        """Distance to the nearest row of each class, past the positions that are X's `own`."""
+
+        def nearest(block: NDArray[np.float64], start: int) -> NDArray[np.float64]:
+            if own is not None:
+                block[np.arange(len(block)), own[start : start + len(block)]] = np.inf
+            return np.minimum.reduceat(block, self._starts, axis=1)
+
+        blocks = pairwise_distances_chunked(X, self._rows, reduce_func=nearest, working_memory=_MIB)
+        return np.concatenate(list(blocks)).astype(np.float64)
+
+    def _closeness(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        return -np.log(np.maximum(distances, self._floor))
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _temperature(scores: NDArray[np.float64], codes: NDArray[np.intp]) -> float:
+    """The divisor of scores that makes these classes most likely, were one row more wrong."""
+    n, n_classes = scores.shape
+    wrong = 1.0 / (n + 1)
+    shares = np.full(scores.shape, wrong / max(n_classes - 1, 1))
+    shares[np.arange(n), codes] = 1.0 - wrong
+
+    def loss(log_temperature: float) -> float:
+        return -float(np.mean(shares * log_softmax(scores / np.exp(log_temperature), axis=1)))
+
+    return float(np.exp(minimize_scalar(loss, bounds=_BOUNDS, method="bounded").x))

@@ -1,0 +1,171 @@
+"""Tables of numpy or of torch: what the two call differently, and where a table lives.
+
+Algebra is written once, with the operators and the functions that both libraries share under the
+array API standard (``namespace(F).sum(F, axis=0)``). Tables of numpy stay with numpy; those of
+torch stay on their device, be it a CPU or a GPU. torch is imported only if it was asked for.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from array_api_compat import array_namespace, device, is_torch_array
+from numpy.typing import NDArray
+from sklearn import get_config
+
+__all__ = [
+    "CPU",
+    "Arrays",
+    "device",
+    "following",
+    "inner",
+    "is_torch_array",
+    "like",
+    "namespace",
+    "on_host",
+    "sparse_tensor",
+    "to_numpy",
+]
+
+namespace = array_namespace
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """Where tables are made: numpy's if `device` is None, else torch's on that device."""
+
+    device: str | None = None
+
+    @classmethod
+    def on(cls, device: str) -> Arrays:
+        """The tables of an estimator's `device`: "cpu", "torch", "auto" or a device of torch.
+
+        Within :func:`following` a tensor it is the tensor's device that counts.
+        """
+        followed = _followed.get()
+        if followed is not None:
+            return followed
+        if device == "cpu" or (device == "auto" and not _has_cuda()):
+            return CPU
+        if find_spec("torch") is None:
+            raise ImportError(
+                f'device="{device}" needs torch, which is not installed: pip install '
+                '"transferable[gpu]", or leave device="cpu" to compute with numpy.'
+            )
+        if device == "torch":
+            return cls("cpu")
+        if not _has_cuda():
+            raise ValueError(
+                f'device="{device}" was asked for, but torch sees no CUDA GPU here; device="cpu" '
+                'computes with numpy, device="torch" with torch on the CPU.'
+            )
+        return cls("cuda" if device == "auto" else device)
+
+    @classmethod
+    def of(cls, table: Any) -> Arrays:
+        """Where a table lives."""
+        return cls(str(table.device)) if is_torch_array(table) else CPU
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether tables lie in the memory of a GPU."""
+        return self.device is not None and self.device != "cpu"
+
+    def table(self, values: Any, dtype: str | None = None) -> Any:
+        """The values as a table here, copied only if need be; sparse matrices stay scipy's."""
+        if sp.issparse(values):
+            return values if dtype is None else values.astype(dtype)
+        if self.device is None:
+            return np.asarray(to_numpy(values), dtype=dtype)
+        import torch
+
+        values = torch.as_tensor(values, device=self.device)
+        return values if dtype is None else values.to(getattr(torch, dtype))
+
+    def sparse(self, values: Any) -> Any:
+        """A sparse matrix here, in compressed rows."""
+        if self.device is None or is_torch_array(values):
+            return values
+        parts = (self.table(part) for part in (values.indptr, values.indices, values.data))
+        return sparse_tensor(*parts, shape=values.shape)
+
+    def free_bytes(self) -> int:
+        """Memory that is free where the tables live."""
+        if self.on_gpu:
+            import torch
+
+            return int(torch.cuda.mem_get_info(self.device)[0])
+        import psutil
+
+        return int(psutil.virtual_memory().available)
+
+
+CPU = Arrays()
+_followed: ContextVar[Arrays | None] = ContextVar("followed", default=None)
+
+
+@contextmanager
+def following(table: Any) -> Iterator[None]:
+    """Within, compute where a tensor that was passed in lives, whatever `device` says."""
+    if not _dispatched(table):
+        yield
+        return
+    token = _followed.set(Arrays.of(table))
+    try:
+        yield
+    finally:
+        _followed.reset(token)
+
+
+def _has_cuda() -> bool:
+    if find_spec("torch") is None:
+        return False
+    import torch
+
+    return bool(torch.cuda.is_available())
+
+
+def to_numpy(table: Any) -> NDArray[Any]:
+    """The same values as an array of numpy."""
+    return table.detach().cpu().numpy() if is_torch_array(table) else np.asarray(table)
+
+
+def sparse_tensor(starts: Any, columns: Any, weights: Any, *, shape: tuple[int, int]) -> Any:
+    """A sparse tensor in compressed rows."""
+    import torch
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Sparse CSR tensor support is in beta")
+        warnings.filterwarnings("ignore", message="Sparse invariant checks are implicitly")
+        return torch.sparse_csr_tensor(starts, columns, weights, shape, check_invariants=False)
+
+
+def on_host(values: Any) -> Any:
+    """A tensor that was passed in as an array of numpy; anything else as it is."""
+    return to_numpy(values) if _dispatched(values) else values
+
+
+def like(table: Any, values: NDArray[Any]) -> Any:
+    """Numbers as a tensor on the device of the tensor that was passed in, if it was one."""
+    if _dispatched(table) and values.dtype.kind in "fiub":
+        return Arrays.of(table).table(values)
+    return values
+
+
+def _dispatched(values: Any) -> bool:
+    """Whether a tensor was passed in under scikit-learn's array API dispatch."""
+    return is_torch_array(values) and get_config()["array_api_dispatch"]
+
+
+def inner(A: Any, B: Any) -> float:
+    """tr(A'B)."""
+    xp = namespace(A, B)
+    return float(xp.vecdot(xp.reshape(A, (-1,)), xp.reshape(B, (-1,))))

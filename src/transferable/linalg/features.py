@@ -1,0 +1,127 @@
+"""Features of many rows: held in memory where they fit, computed block by block where not.
+
+Everything the engines ask of the n x r table Phi of Nystrom features is a sum over rows, so no
+more than one block has to exist at a time. Sums are kept in float64, whatever Phi is in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from transferable.linalg.arrays import Arrays, namespace
+from transferable.linalg.moments import row_blocks
+from transferable.linalg.nystrom import Nystrom
+
+__all__ = ["FeatureTable"]
+
+
+class FeatureTable:
+    """Phi of given rows.
+
+    Parameters
+    ----------
+    Z : array or sparse matrix of shape (n, d)
+        The rows, on the host or on the device of the features.
+    nystrom : Nystrom
+        The map from rows to features.
+    arrays : Arrays
+        Where features are computed.
+    held : bool
+        Whether Phi is kept. If not, blocks are computed again whenever they are asked for.
+    block_rows : int or None
+        Rows of a block; None takes as many as suit the device.
+    chunk : int or None
+        Columns of Phi that `between` works on at once; None is all of them.
+    """
+
+    def __init__(
+        self,
+        Z: Any,
+        nystrom: Nystrom,
+        arrays: Arrays,
+        *,
+        held: bool = True,
+        block_rows: int | None = None,
+        chunk: int | None = None,
+    ) -> None:
+        self.Z, self.nystrom, self.arrays = Z, nystrom, arrays
+        self.n, self.rank = int(Z.shape[0]), nystrom.rank
+        width = max(int(nystrom.landmarks.shape[0]), int(Z.shape[1]))
+        self._slices = row_blocks(self.n, width, block_rows, on_gpu=arrays.on_gpu)
+        self._chunk = chunk or self.rank
+        self._Phi: Any = None
+        if held:
+            self._Phi = self._columns(slice(None))
+
+    def blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Any]]:
+        """Slices of rows, all or those within a slice, with their features."""
+        within = within or slice(0, self.n)
+        for block in self._slices:
+            rows = slice(max(block.start, within.start), min(block.stop, within.stop))
+            if rows.start < rows.stop:
+                yield rows, self[rows]
+
+    def __getitem__(self, rows: slice) -> Any:
+        """Features of some rows."""
+        return self.nystrom(self.Z[rows]) if self._Phi is None else self._Phi[rows]
+
+    def times(self, w: Any) -> Any:
+        """Phi w, in float64."""
+        xp = namespace(w)
+        out = xp.empty((self.n, w.shape[1]), dtype=xp.float64, device=self.arrays.device)
+        if self._Phi is None:  # C (B w) costs a fraction of (C B) w
+            w = self.nystrom.whitening @ w
+            for rows in self._slices:
+                out[rows] = xp.astype(self.nystrom.kernel(self.Z[rows]), xp.float64) @ w
+            return out
+        w = self.arrays.table(w, self.nystrom.dtype)
+        for rows in self._slices:
+            out[rows] = xp.astype(self._Phi[rows] @ w, xp.float64)
+        return out
+
+    def transposed_times(self, T: Any) -> Any:
+        """Phi' T of a table T in float64."""
+        xp = namespace(T)
+        total: Any = 0.0
+        for rows in self._slices:
+            if self._Phi is None:
+                total += xp.astype(self.nystrom.kernel(self.Z[rows]), xp.float64).T @ T[rows]
+            else:
+                block = self.arrays.table(T[rows], self.nystrom.dtype)
+                total += xp.astype(self._Phi[rows].T @ block, xp.float64)
+        return total if self._Phi is not None else self.nystrom.whitening.T @ total
+
+    def between(self, apply: Callable[[Any], Any]) -> Any:
+        """Phi' S Phi, where `apply` gives S times a table of n rows.
+
+        S reaches across rows, so whole columns of Phi are needed at a time, but not all of them.
+        """
+        xp = namespace(self.nystrom.whitening)
+        shape = (self.rank, self.rank)
+        out = xp.zeros(shape, dtype=xp.float64, device=self.arrays.device)
+        for start in range(0, self.rank, self._chunk):
+            columns = slice(start, start + self._chunk)
+            applied = apply(self._columns(columns))
+            for rows, Phi in self.blocks():
+                out[:, columns] += xp.astype(Phi.T @ applied[rows], xp.float64)
+        return (out + out.T) / 2
+
+    def gram(self, within: slice) -> Any:
+        """Phi'Phi over the rows of a slice."""
+        xp = namespace(self.nystrom.whitening)
+        total: Any = 0.0
+        for _, Phi in self.blocks(within):
+            total += xp.astype(Phi.T @ Phi, xp.float64)
+        return total
+
+    def _columns(self, columns: slice) -> Any:
+        """Some columns of Phi for all rows."""
+        if self._Phi is not None:
+            return self._Phi[:, columns]
+        B = self.arrays.table(self.nystrom.whitening[:, columns], self.nystrom.dtype)
+        xp = namespace(B)
+        out = xp.empty((self.n, B.shape[1]), dtype=B.dtype, device=self.arrays.device)
+        for rows in self._slices:
+            out[rows] = self.nystrom.kernel(self.Z[rows]) @ B
+        return out

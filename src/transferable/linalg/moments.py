@@ -1,0 +1,66 @@
+"""Counts, sums and Gram matrices of rows: statistics that add up over blocks of rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from transferable.linalg.arrays import CPU, Arrays, namespace
+from transferable.linalg.rows import dense
+
+__all__ = ["Moments", "row_blocks"]
+
+# Values of a table that are worked on at once: 64 MB in float64, 512 MB on a GPU.
+_BLOCK_VALUES, _GPU_BLOCK_VALUES = 2**23, 2**26
+
+
+@dataclass(frozen=True)
+class Moments:
+    """How many rows there are, their sum and X'X, in float64 whatever the rows are in.
+
+    Moments of tables add up to those of the stacked tables, in any grouping, so that rows can be
+    read block by block, by one worker or by many.
+    """
+
+    count: int
+    total: Any
+    gram: Any
+
+    @classmethod
+    def none(cls, width: int, arrays: Arrays = CPU) -> Moments:
+        """Moments of no rows."""
+        return cls(0, arrays.table(np.zeros(width)), arrays.table(np.zeros((width, width))))
+
+    @classmethod
+    def of(cls, X: Any) -> Moments:
+        """Moments of a table small enough to be worked on at once."""
+        gram = dense(X.T @ X)
+        if sp.issparse(X):
+            total = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
+            return cls(X.shape[0], total, gram.astype(np.float64))
+        xp = namespace(X)
+        return cls(len(X), xp.sum(X, axis=0, dtype=xp.float64), xp.astype(gram, xp.float64))
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.count + other.count, self.total + other.total, self.gram + other.gram)
+
+    @property
+    def mean(self) -> Any:
+        """The mean row."""
+        return self.total / max(self.count, 1)
+
+    @property
+    def covariance(self) -> Any:
+        """Covariance of the rows, divided by their number; zero if there are none."""
+        mean = self.mean
+        return self.gram / max(self.count, 1) - mean[:, None] * mean[None, :]
+
+
+def row_blocks(n: int, width: int, rows: int | None = None, *, on_gpu: bool = False) -> list[slice]:
+    """Slices of n rows, of the number given or as many as suit caches, or a GPU, at this width."""
+    values = _GPU_BLOCK_VALUES if on_gpu else _BLOCK_VALUES
+    step = rows or max(1, values // max(width, 1))
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]

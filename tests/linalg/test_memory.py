@@ -1,0 +1,51 @@
+"""Plans of fits within a memory budget."""
+
+import pytest
+
+from transferable.linalg.arrays import CPU
+from transferable.linalg.memory import Plan, memory_budget
+from transferable.transformers._sizes import SpectralSizes
+
+SIZES = SpectralSizes(5000, 10, 30, itemsize=8, factored=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "n_bytes"),
+    [(12345, 12345), ("800MB", 800 * 2**20), ("1.5 GiB", 3 * 2**29), ("64k", 2**16), ("7", 7)],
+)
+def test_sizes_are_read(given, n_bytes):
+    assert memory_budget(given, CPU) == n_bytes
+
+
+def test_without_a_size_half_of_the_free_memory_is_taken():
+    assert memory_budget(None, CPU) == pytest.approx(CPU.free_bytes() / 2, rel=0.2)
+
+
+def test_what_is_no_size_is_refused():
+    with pytest.raises(ValueError, match=r'max_memory="lots" is not a size.*"4GB"'):
+        memory_budget("lots", CPU)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.8, 1.2])
+def test_no_plan_takes_more_than_the_budget(share):
+    budget = int(share * SIZES.exact_bytes)
+    if share > 1:
+        assert Plan.make(SIZES, "auto", budget).n_landmarks is None
+        return
+    with pytest.warns(UserWarning, match="of 5000 rows takes about"):
+        plan = Plan.make(SIZES, "auto", budget)
+    assert plan.n_landmarks <= 1000
+    assert plan.n_bytes <= budget
+
+
+def test_features_are_held_while_they_fit():
+    both = [SIZES.landmark_bytes(300, held=held, chunk=300) for held in (True, False)]
+    assert Plan.make(SIZES, 300, both[0]).held
+    assert not Plan.make(SIZES, 300, both[0] - 1).held
+    with pytest.raises(MemoryError, match=r"n_landmarks=300 of 5000 rows .* n_landmarks=\d+ would"):
+        Plan.make(SIZES, 300, both[1] - 1)
+
+
+def test_where_no_landmarks_fit_the_error_says_so():
+    with pytest.raises(MemoryError, match="no number of landmarks fits"):
+        Plan.make(SIZES, "auto", 1000)

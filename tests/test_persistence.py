@@ -144,6 +144,15 @@ def test_what_could_not_be_loaded_is_not_saved(model, told, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_parts_that_this_version_lacks_say_what_to_do(tmp_path, monkeypatch):
+    path = tmp_path / "model.skops"
+    transferable.save(adapted(TFDFV()), path)
+    known = [name for name in persistence._trusted() if not name.endswith(".TFDFV")]
+    monkeypatch.setattr(persistence, "_trusted", lambda: known)
+    with pytest.raises(ModelFileError, match=r"TFDFV\. This version has no such parts.*fit the"):
+        transferable.load(path)
+
+
 @pytest.mark.parametrize("function", [os.system, eval, own_kernel], ids=lambda f: f.__name__)
 def test_foreign_types_are_refused_by_name(function, tmp_path, monkeypatch):
     path = tmp_path / "stranger.skops"

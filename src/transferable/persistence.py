@@ -30,7 +30,10 @@ __all__ = ["FORMAT", "ModelFileError", "about", "load", "save", "versions"]
 
 FORMAT = 1  # raise it when a file of the last version would load but predict something else
 _HEADER = "transferable.json"
-_OWN = ("transferable.classifiers", "transferable.transformers", "transferable.tables")
+_OWN = tuple(
+    f"transferable.{package}"
+    for package in ("classifiers", "transformers", "tables", "model_selection")
+)
 # What fitted estimators hold besides. Decision trees are left out, as skops leaves them:
 # scikit-learn follows the indices in them without a check.
 _OTHERS = [
@@ -142,9 +145,15 @@ def load(path: str | os.PathLike[str]) -> Any:
             f"transferable {header['versions']['transferable']} with scikit-learn "
             f"{header['versions']['scikit-learn']}; load it with these, or fit the model again."
         ) from error
+    writer = header["versions"]["transferable"]
     raise ModelFileError(
-        f"{path} holds types that are not trusted and were not loaded: {', '.join(refused)}. A "
-        "saved model needs parts of transferable, scikit-learn, numpy and scipy only."
+        f"{path} holds types that are not trusted and were not loaded: {', '.join(refused)}. "
+        + (
+            f"This version has no such parts; the file says transferable {writer} wrote it. Load "
+            "it with that, or fit the model again."
+            if all(name.startswith("transferable.") for name in refused)
+            else "A saved model needs parts of transferable, scikit-learn, numpy and scipy only."
+        )
     )
 
 

@@ -30,6 +30,16 @@ def test_the_combination_is_chosen_on_what_it_is_given(monkeypatch):
     monkeypatch.setattr(selection, "COMBINATIONS", combinations)
     assert selection.best_combination(RECORDS[:1]) == ("neighbors",)
     assert selection.best_combination(RECORDS[1:]) == ("circular",)
+    for criterion, fewest in selection.RULES.values():
+        chosen = selection.best_combination(RECORDS, criterion, fewest)
+        assert len(chosen) >= fewest
+
+
+def test_criteria_of_a_combination():
+    assert selection.mean_regret(RECORDS, ["neighbors"]) == pytest.approx(20.0)
+    assert selection.worst_regret(RECORDS, ["neighbors"]) == pytest.approx(40.0)
+    chance = 100 * (0.9 - 2.2 / 3)  # a random setting's regret, on both
+    assert selection.relative_regret(RECORDS, ["neighbors"]) == pytest.approx(20.0 / chance)
 
 
 def test_tables_have_a_row_for_every_scorer():

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import transferable
-from transferable.cli import _adaptation
 from transferable.tables import read_table
 
 GIVEN = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who")
@@ -85,7 +84,12 @@ def test_json_is_one_object_and_complete(folder, invoke):
 
 
 @pytest.mark.parametrize(
-    "name", [n for n, _ in transferable.all_estimators() if n != "AdaptedClassifier"]
+    "name",
+    [
+        n
+        for n, _ in transferable.all_estimators()
+        if n not in ("AdaptedClassifier", "LandmarkFeatures")
+    ],
 )
 def test_every_method_by_name(folder, invoke, name):
     result = invoke(*GIVEN, "--method", name.lower(), "--model", "m.skops", "--quiet")
@@ -179,7 +183,8 @@ def nothing():
         (nothing, (*GIVEN[1:], "--set", "alignement=3"), "one of alignment"),
         (nothing, (*GIVEN[1:], "--set", "alignment"), "write NAME=VALUE"),
         (nothing, (*GIVEN[1:], "--set", "alignment=-3"), "alignment"),
-        (nothing, (*GIVEN[1:], "--scale", "huge"), "'huge' is unknown"),
+        (nothing, (*GIVEN[1:], "--method", "gfk", "--n-landmarks", "9"), "means nothing to GFK"),
+        (nothing, (*GIVEN[1:], "--method", "coral", "--device", "auto"), "take it: artl, meda"),
         (nothing, (*GIVEN[1:], "--target-label", "truth"), "no column 'truth'"),
         (write("source.csv", ""), GIVEN[1:], "source.csv is empty"),
         (write("target.csv", ""), GIVEN[1:], "target.csv is empty"),
@@ -191,6 +196,10 @@ def nothing():
         (change("target.csv", f0="tall"), GIVEN[1:], "'f0' holds numbers in the source, but text"),
         (change("source.csv", kind=None), GIVEN[1:], "30 of the 30 source rows have no value"),
         (change("target.csv", f0="2024-01-31"), GIVEN[1:], "'f0' holds dates"),
+        (nothing, ("source.csv", "target.csv", "--label", "who"), "30 different values in 30"),
+        (nothing, ("source.csv", "target.csv", "--label", "f0", "--id", "who"), "name rows or to"),
+        (nothing, (*GIVEN[1:], "--report", "target.csv"), "target.csv would be overwritten"),
+        (nothing, (*GIVEN[1:], "--report", "p.csv"), "p.csv would be overwritten"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, arguments, told):
@@ -211,14 +220,19 @@ def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, argum
         (("--out", "p.xlsx"), ".csv"),
         (("--out", "nowhere/p.csv"), "nowhere"),
         (("--model", "nowhere/m.skops"), "nowhere"),
+        (("--model", "."), "is a folder"),
         (("--report", "nowhere/r.html"), "nowhere"),
         (("--seed", "-1"), "--seed"),
+        (("--scale", "huge"), "'huge' is unknown; choose one of auto, per-domain"),
+        (("--device", "tpu"), "choose one of cpu, cuda, auto"),
+        (("--n-landmarks", "some"), "'some' is no number of landmarks"),
+        (("--n-landmarks", "0"), "'0' is no number of landmarks"),
     ],
 )
 def test_wrong_use_fails_before_anything_is_read(folder, invoke, arguments, told):
     result = invoke("adapt", "no.csv", "no.csv", "--label", "kind", *arguments)
     assert result.exit_code == 2
-    assert told in re.sub(r"\s*│\s*", "", result.stderr)
+    assert told in re.sub(r"[\s│]+", " ", result.stderr)
 
 
 def test_one_target_row_and_an_empty_column(folder, invoke):
@@ -230,13 +244,44 @@ def test_one_target_row_and_an_empty_column(folder, invoke):
     assert len(result.stdout.splitlines()) == 2
 
 
-def test_too_many_rows_are_refused_with_a_way_out(folder, invoke, monkeypatch):
-    monkeypatch.setattr(_adaptation.os, "sysconf", lambda name: 100)
-    result = invoke(*GIVEN)
-    assert result.exit_code == 2
-    assert "54 rows need" in result.stderr
-    assert "--method coral" in result.stderr
-    assert invoke(*GIVEN, "--method", "coral").exit_code == 0
+def test_landmarks_and_device_reach_the_method(folder, invoke):
+    for given, meant in (("9", 9), ("auto", "auto"), ("none", None)):
+        result = invoke(*GIVEN, "--n-landmarks", given, "--device", "cpu", "--json")
+        assert result.exit_code == 0, result.stderr
+        parameters = json.loads(result.stdout)["parameters"]
+        assert (parameters["n_landmarks"], parameters["device"]) == (meant, "cpu")
+
+
+def test_too_little_memory_is_one_clear_line_and_status_1(folder, invoke):
+    before = names(folder)
+    result = invoke(*GIVEN, "--set", "max_memory=1000", "--out", "p.csv")
+    assert result.exit_code == 1
+    assert result.stderr.startswith("Error: not enough memory. ")
+    assert "54 rows" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    assert names(folder) == before
+
+
+def test_methods_that_end_in_a_nearest_neighbour_know_how_sure_they_are(folder, invoke):
+    lines = pd.read_csv(io.StringIO(invoke(*GIVEN, "--method", "coral").stdout))
+    assert lines["confidence"].between(1 / 3, 1).all()
+    assert lines["confidence"].nunique() > 10
+    assert lines["runner_up"].isin(["ant", "bee", "cat"]).all()
+    assert (lines["runner_up"] != lines["prediction"]).all()
+
+
+def test_pixels_are_taken_as_they_are_unless_told_otherwise(folder, invoke):
+    rng = np.random.default_rng(0)
+    for name in ("source.csv", "target.csv"):
+        table = pd.read_csv(name).drop(columns="habitat")
+        pixels = {f"p{i}": rng.integers(0, 256, len(table)) for i in range(20)}
+        table.filter(["who", "kind"]).assign(**pixels).to_csv(name, index=False)
+    arguments = (*GIVEN, "--method", "coral", "--model", "m.skops", "--json")
+    record = json.loads(invoke(*arguments).stdout)
+    assert record["scale"] == "none"
+    assert "similar ranges" in record["notes"][-1]
+    assert json.loads(invoke("inspect", "m.skops", "--json").stdout)["scale"] == "none"
+    assert json.loads(invoke(*arguments, "--scale", "joint").stdout)["scale"] == "joint"
 
 
 def test_an_interruption_leaves_no_file(folder, invoke, monkeypatch):

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 from typer.testing import CliRunner
 
 from transferable import __version__
@@ -38,3 +39,25 @@ def test_help_loads_nothing_heavy():
     )
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert loaded.stdout.strip() == "[]", loaded.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("ad", {"adapt"}),
+        ("adapt --scale ", {"auto", "per-domain", "joint", "none", "unit"}),
+        ("adapt --device c", {"cpu", "cuda"}),
+        ("adapt --n-landmarks ", {"auto", "none"}),
+        ("adapt --method tfd", {"tfdf", "tfdfv"}),
+        ("compare --methods coral,jd", {"coral,jda"}),
+    ],
+)
+def test_shells_complete_commands_and_words(typed, offered):
+    words = ["transferable", *typed.split(" ")]
+    asked = {
+        "_TRANSFERABLE_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    result = runner.invoke(app, [], prog_name="transferable", env=asked)
+    assert set(result.stdout.split()) == offered

@@ -11,7 +11,7 @@ def test_all_methods_beside_two_models_of_the_source(invoke, folder):
     result = invoke("compare", "source.csv", "target.csv", *LABEL, "--json")
     record = json.loads(result.stdout)
     methods = {line["method"] for line in record["results"]}
-    expected = {name for name, _ in all_estimators() if name != "AdaptedClassifier"}
+    expected = {name for name, _ in all_estimators()} - {"AdaptedClassifier", "LandmarkFeatures"}
     assert methods == expected | {"1-NN", "logistic regression"}
     assert all(line["accuracy"] is None for line in record["results"])
     failed = [line for line in record["results"] if line["failure"]]
@@ -36,6 +36,18 @@ def test_table_for_people(invoke, folder):
     assert "agreement" in result.stdout
     assert "accuracy" not in result.stdout
     assert "CORAL" in result.stdout
+
+
+def test_landmarks_and_device_reach_those_that_take_them(invoke, folder):
+    arguments = ["compare", "source.csv", "target.csv", *LABEL, "--json"]
+    options = ["--n-landmarks", "9", "--device", "cpu"]
+    result = invoke(*arguments, "--methods", "tfdfv,coral", *options)
+    assert result.exit_code == 0, result.stderr
+    methods = {line["method"] for line in json.loads(result.stdout)["results"]}
+    assert {"TFDFV", "CORAL"} <= methods
+    result = invoke(*arguments, "--methods", "coral,gfk", *options)
+    assert result.exit_code == 2
+    assert "--n-landmarks means nothing to CORAL, GFK; methods that take it: artl" in result.stderr
 
 
 def test_unknown_method(invoke, folder):

@@ -11,6 +11,7 @@ def test_tells_the_gap_the_columns_and_a_verdict(invoke, folder):
     for words in ("30 source rows, 24 target rows", "all rows", "class bee", "MMCD", "KS distance"):
         assert words in result.stdout
     assert "Is adaptation likely to pay?" in result.stdout
+    assert "stimated without labels, TFDF gets" in " ".join(result.stdout.split())
 
 
 def test_json_is_one_object_with_the_columns_that_differ_most_first(invoke, folder):
@@ -23,6 +24,10 @@ def test_json_is_one_object_with_the_columns_that_differ_most_first(invoke, fold
     distances = [column["distance"] for column in record["columns"]]
     assert distances == sorted(distances, reverse=True)
     assert record["adaptation_likely_to_pay"] in ("likely", "uncertain", "unlikely")
+    assert record["estimated_accuracy"].keys() == {"TFDF", "source_only"}
+    for estimate in record["estimated_accuracy"].values():
+        assert 0 <= estimate["low"] <= estimate["accuracy"] <= estimate["high"] <= 1
+    assert isinstance(record["warning"], str)
     assert result.stderr == ""
 
 

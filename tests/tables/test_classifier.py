@@ -59,6 +59,36 @@ def test_labels_the_target(source, target, estimator, scale):
         assert np.mean(model.predict(target) == target["label"]) > 0.9
 
 
+def pixels(n, seed, n_columns=20, widest=1.0):
+    """Many columns in one unit, of which one may range wider than the others."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(rng.random((n, n_columns)), columns=[f"p{i}" for i in range(n_columns)])
+    return table.assign(p0=widest * table["p0"], corner=0.0)
+
+
+@pytest.mark.parametrize(
+    ("options", "more", "expected"),
+    [
+        ({}, {}, "none"),
+        ({"widest": 9.0}, {}, "none"),
+        ({"widest": 12.0}, {}, "per-domain"),
+        ({"n_columns": 18}, {}, "per-domain"),
+        ({}, {"colour": "red"}, "per-domain"),
+    ],
+    ids=["one unit", "nearly", "two units", "few columns", "text"],
+)
+def test_auto_scales_unless_columns_seem_of_one_unit(options, more, expected):
+    source = pixels(40, 0, **options).assign(label=np.arange(40) % 2, **more)
+    target = pixels(30, 1, **options).assign(**more)
+    model = TableClassifier(CORAL()).adapt(source, target)
+    assert model.scale_ == expected
+    assert any("similar ranges" in note for note in model.notes_) == (expected == "none")
+    np.testing.assert_array_equal(
+        model.predict_proba(target),
+        clone(model).set_params(scale=expected).adapt(source, target).predict_proba(target),
+    )
+
+
 def test_per_domain_scaling_forgets_units(source, target):
     model = fitted(source, unlabelled(target))
     Xs, Xt = model.encode(source, source=True), model.encode(target)

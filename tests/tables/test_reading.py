@@ -189,3 +189,22 @@ def test_numbers_are_read_to_the_bit(tmp_path):
     path = tmp_path / "numbers.csv"
     path.write_text("a\n" + "\n".join(map(repr, numbers.tolist())))
     np.testing.assert_array_equal(read_table(path)["a"], numbers)
+
+
+@pytest.mark.parametrize(
+    ("name", "heading", "told"),
+    [
+        ("a.csv", "size;colour", "semicolons seem to divide; separate columns with commas."),
+        ("a.csv", "size\tcolour", "tabs seem to divide; .* with commas, or name the file .tsv"),
+        ("a.tsv", "size,colour", "commas seem to divide; separate columns with tabs"),
+    ],
+)
+def test_another_separator_is_told(tmp_path, name, heading, told):
+    (tmp_path / name).write_text(f"{heading}\n1;2\n")
+    with pytest.raises(TableError, match=told):
+        read_table(tmp_path / name)
+
+
+def test_a_single_column_is_a_table(tmp_path):
+    (tmp_path / "a.csv").write_text("size\n1\n2\n")
+    assert read_table(tmp_path / "a.csv").shape == (2, 1)

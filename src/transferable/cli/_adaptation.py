@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
 
     from transferable.tables import TableClassifier
 
-__all__ = ["Adaptation", "Evaluation", "adapt", "check_size", "evaluate", "read"]
-
-_MATRICES = 4  # of n x n numbers, which methods with a kernel hold at a time
+__all__ = ["Adaptation", "Evaluation", "adapt", "evaluate", "read"]
 
 
 @dataclass(frozen=True)
@@ -101,8 +98,8 @@ def read(path: Path, messages: Messages) -> pd.DataFrame:
     """Read a table with a progress bar."""
     from transferable.tables import read_table
 
-    with messages.bar(f"Reading {path.name}") as tick:
-        return read_table(path, progress=tick)
+    with messages.bar(f"Reading {path.name}") as bar:
+        return read_table(path, progress=bar.tick)
 
 
 def adapt(
@@ -113,15 +110,16 @@ def adapt(
     messages: Messages,
 ) -> Adaptation:
     """Fit a model, label the target's rows and, where their labels are known, score it."""
+    from transferable._trace import stage
     from transferable.tables import TableError
 
     if target_label is not None and target_label not in target.columns:
         raise TableError(f"the target has no column {target_label!r} to evaluate with.")
-    check_size(model.estimator, len(source) + len(target))
     start = perf_counter()
-    with warnings.catch_warnings(record=True) as caught, messages.doing("Adapting"):
+    with warnings.catch_warnings(record=True) as caught, messages.bar("Adapting"):
         warnings.simplefilter("always")
         model.adapt(source, target)
+        stage("Labelling the target")
         lines, probabilities = predicted(model, target, model.ids)
     seconds = perf_counter() - start
     if model.label in target.columns and target_label is None:
@@ -131,11 +129,6 @@ def adapt(
         )
     for text in [*model.notes_, *(str(w.message) for w in caught if _for_users(w))]:
         messages.note(text)
-    if hasattr(model.estimator, "transform"):
-        messages.note(
-            f"{type(model.estimator).__name__} labels rows by one nearest neighbour, which is "
-            "always certain; its confidence means nothing."
-        )
     evaluation = evaluate(lines, target[target_label]) if target_label else None
     return Adaptation(model, source, target, lines, probabilities, evaluation, seconds)
 
@@ -164,24 +157,3 @@ def evaluate(lines: pd.DataFrame, column: pd.Series) -> Evaluation:
         labels, true = labels.astype(str), values.map(str).to_numpy(dtype=str)
     right = labels[known] == true[known]
     return Evaluation(str(column.name), true, known, float(np.mean(right)))
-
-
-def check_size(estimator: Any, n_rows: int) -> None:
-    """Refuse what would not fit into memory, before hours are lost to it."""
-    from transferable.tables import TableError
-
-    kernel = estimator.get_params().get("kernel")
-    if kernel is None or (hasattr(estimator, "transform") and kernel in ("primal", "linear")):
-        return
-    needed = _MATRICES * 8 * n_rows**2
-    try:
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return
-    if needed > there:
-        raise TableError(
-            f"{type(estimator).__name__} compares every row with every other: {n_rows:,} rows need "
-            f"about {needed / 2**30:,.0f} GiB of memory, and this machine has "
-            f"{there / 2**30:,.0f}. Adapt to a sample of the rows and 'predict' the others, or "
-            "take a method whose memory grows with the rows only, such as --method coral."
-        )

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["all_methods", "configured", "method_named", "parameters_of"]
+__all__ = ["all_methods", "configured", "method_named", "parameters_of", "require", "takes"]
+
+_PARTS = ("AdaptedClassifier", "LandmarkFeatures")  # of methods; by themselves they do not adapt
 
 
 def all_methods() -> dict[str, type[Any]]:
     """Every method by its class's name; a transformer stands for itself with a 1-NN behind it."""
     from transferable import all_estimators
 
-    return {name: cls for name, cls in all_estimators() if name != "AdaptedClassifier"}
+    return {name: cls for name, cls in all_estimators() if name not in _PARTS}
 
 
 def method_named(name: str) -> type[Any]:
@@ -27,12 +29,26 @@ def method_named(name: str) -> type[Any]:
     return methods[_plain(name)]
 
 
-def configured(name: str, settings: Iterable[str] = (), *, seed: int = 0) -> Any:
-    """Return an unfitted method with parameters given as NAME=VALUE, and its seed if it has one."""
+def configured(
+    name: str,
+    settings: Iterable[str] = (),
+    *,
+    seed: int = 0,
+    n_landmarks: str | None = None,
+    device: str | None = None,
+) -> Any:
+    """Return an unfitted method with parameters given as NAME=VALUE or by their own options.
+
+    The seed is for methods that have one; for the others, options left at None are not set.
+    """
     estimator = method_named(name)()
     known = estimator.get_params(deep=False)
     if "random_state" in known:
         estimator.set_params(random_state=seed)
+    for option, text in (("n_landmarks", n_landmarks), ("device", device)):
+        if text is not None:
+            require(option, [type(estimator)])
+            estimator.set_params(**{option: _value(text.lower())})
     for setting in settings:
         parameter, equals, value = setting.partition("=")
         if not equals or parameter.strip() not in known:
@@ -42,6 +58,22 @@ def configured(name: str, settings: Iterable[str] = (), *, seed: int = 0) -> Any
             )
         estimator.set_params(**{parameter.strip(): _value(value.strip())})
     return estimator
+
+
+def takes(option: str, method: type[Any]) -> bool:
+    """Whether a method has a parameter of that name."""
+    return option in method().get_params(deep=False)
+
+
+def require(option: str, methods: Sequence[type[Any]]) -> None:
+    """Refuse an option that none of the methods knows, naming methods that do."""
+    if not any(takes(option, method) for method in methods):
+        able = [name.lower() for name, cls in all_methods().items() if takes(option, cls)]
+        raise ValueError(
+            f"--{option.replace('_', '-')} means nothing to "
+            f"{', '.join(method.__name__ for method in methods)}; methods that take it: "
+            f"{', '.join(able) or 'none'}."
+        )
 
 
 def parameters_of(estimator: Any) -> dict[str, Any]:

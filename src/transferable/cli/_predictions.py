@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -17,7 +18,15 @@ if TYPE_CHECKING:
 
     from transferable.tables import TableClassifier
 
-__all__ = ["PredictionWriter", "check_folder", "check_output", "names", "predicted", "writing"]
+__all__ = [
+    "PredictionWriter",
+    "check_distinct",
+    "check_folder",
+    "check_output",
+    "names",
+    "predicted",
+    "writing",
+]
 
 _COLUMNS = ("prediction", "confidence", "runner_up")
 _BLOCK = 4096
@@ -37,10 +46,27 @@ def check_output(path: Path | None) -> Path | None:
 
 
 def check_folder(path: Path | None) -> Path | None:
-    """Refuse a path whose folder is not there."""
-    if path is not None and not path.resolve().parent.is_dir():
+    """Refuse a path that no file can be written to."""
+    if path is None:
+        return None
+    folder = path.resolve().parent
+    if not folder.is_dir():
         raise typer.BadParameter(f"the folder {path.parent} does not exist; make it first.")
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder; name a file.")
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"the folder {path.parent} is read-only.")
     return path
+
+
+def check_distinct(given: Sequence[Path], written: Sequence[Path | None]) -> None:
+    """Refuse to write over what was given, or two things into one file."""
+    taken = {path.resolve() for path in given}
+    for path in written:
+        if path is not None:
+            if path.resolve() in taken:
+                raise ValueError(f"{path} would be overwritten; name another file.")
+            taken.add(path.resolve())
 
 
 def predicted(

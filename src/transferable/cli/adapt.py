@@ -9,26 +9,40 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli._console import Messages, reporting, stdout
-from transferable.cli._predictions import check_folder, check_output, names, writing
+from transferable.cli._options import (
+    Device,
+    Drop,
+    Features,
+    Ids,
+    Json,
+    Label,
+    Landmarks,
+    Method,
+    Quiet,
+    Scale,
+    Seed,
+    Source,
+    TargetLabel,
+)
+from transferable.cli._predictions import (
+    check_distinct,
+    check_folder,
+    check_output,
+    names,
+    writing,
+)
 
 if TYPE_CHECKING:
     from transferable.cli._adaptation import Adaptation
 
-_COLUMNS = "; several with commas or by repeating the option."
-
 
 def run(
-    source: Annotated[
-        Path,
-        typer.Argument(
-            help="Labelled rows: .csv, .tsv, .parquet, .feather, .npz, .npy or .mat, also .gz."
-        ),
+    source: Source,
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="Rows to label, of the other domain.")
     ],
-    target: Annotated[Path, typer.Argument(help="Rows to label, of the other domain.")],
-    label: Annotated[str, typer.Option(metavar="COLUMN", help="The source's column of labels.")],
-    method: Annotated[
-        str, typer.Option(help="The method; 'transferable methods' lists them.")
-    ] = "tfdf",
+    label: Label,
+    method: Method = "tfdf",
     out: Annotated[
         Path | None,
         typer.Option(
@@ -44,24 +58,11 @@ def run(
         Path | None,
         typer.Option(help="File for a report, one page of HTML.", callback=check_folder),
     ] = None,
-    target_label: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="The target's true labels, for evaluation only."),
-    ] = None,
-    ids: Annotated[
-        list[str] | None,
-        typer.Option("--id", metavar="COLUMN", help="Column that names rows" + _COLUMNS),
-    ] = None,
-    drop: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out" + _COLUMNS)
-    ] = None,
-    features: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Column to use, and no other" + _COLUMNS),
-    ] = None,
-    scale: Annotated[
-        str, typer.Option(help="Scaling of numeric columns: per-domain, joint, none or unit.")
-    ] = "per-domain",
+    target_label: TargetLabel = None,
+    ids: Ids = None,
+    drop: Drop = None,
+    features: Features = None,
+    scale: Scale = "auto",
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -70,11 +71,11 @@ def run(
             help="Parameter of the method, such as alignment=10; may be repeated.",
         ),
     ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of methods that use one.")
-    ] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress.")] = False,
+    n_landmarks: Landmarks = None,
+    device: Device = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Label the rows of TARGET with what the labelled rows of SOURCE teach.
 
@@ -83,16 +84,17 @@ def run(
     taken care of, and notes on standard error say what was left out.
     Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
     """
-    from transferable.cli._adaptation import adapt, read
-    from transferable.cli._methods import configured
-    from transferable.cli._reporting import report_on
-    from transferable.tables import TableClassifier
-
     messages = Messages(quiet=quiet)
     with reporting():
+        from transferable.cli._adaptation import adapt, read
+        from transferable.cli._methods import configured
+        from transferable.cli._reporting import report_on
+        from transferable.tables import TableClassifier
+
+        check_distinct((source, target), (out, model, report))
         aside = [*names(drop), *([target_label] if target_label not in (None, label) else [])]
         unfitted = TableClassifier(
-            configured(method, settings or (), seed=seed),
+            configured(method, settings or (), seed=seed, n_landmarks=n_landmarks, device=device),
             label=label,
             scale=scale,  # type: ignore[arg-type]
             ids=names(ids),
@@ -145,7 +147,7 @@ def _record(
     record = {
         "method": result.method,
         "parameters": result.parameters,
-        "scale": result.model.scale,
+        "scale": result.model.scale_,
         "seed": seed,
         "n_source": len(result.source),
         "n_target": len(result.target),

@@ -9,21 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli._console import FAILURE, Messages, reporting, stdout
-from transferable.cli._pair import (
-    Choice,
+from transferable.cli._options import (
+    Device,
     Drop,
     Features,
     Ids,
     Json,
     Label,
-    Pair,
+    Landmarks,
     Quiet,
+    Scale,
     Seed,
     Source,
     Target,
     TargetLabel,
-    read_pair,
+    complete_methods,
 )
+from transferable.cli._pair import Choice, Pair, read_pair
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,15 +50,19 @@ def run(
     target: Target,
     label: Label,
     methods: Annotated[
-        str, typer.Option(help="Methods with commas between them, or all: tfdf,jda,coral.")
+        str,
+        typer.Option(
+            help="Methods with commas between them, or all: tfdf,jda,coral.",
+            autocompletion=complete_methods,
+        ),
     ] = "all",
     target_label: TargetLabel = None,
     ids: Ids = None,
     drop: Drop = None,
     features: Features = None,
-    scale: Annotated[
-        str, typer.Option(help="Scaling of numeric columns: per-domain, joint, none or unit.")
-    ] = "per-domain",
+    scale: Scale = "auto",
+    n_landmarks: Landmarks = None,
+    device: Device = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -68,27 +74,22 @@ def run(
     for comparison. All methods have their default parameters.
     Ends with status 0, with 1 if a method failed, and with 2 if the input cannot be used.
     """
-    from transferable.diagnostics import MethodOutcome, compare_methods, source_only_methods
-
     messages = Messages(quiet=quiet)
     with reporting():
-        chosen = _chosen(methods, seed)
+        from transferable.diagnostics import compare_methods, source_only_methods
+
+        chosen = _chosen(methods, seed, n_landmarks, device)
         choice = Choice(label, target_label, ids, drop, features)
         (pair,) = read_pair((source, target), choice, (scale,), messages)
         alone = source_only_methods()
-        too_large = _too_large(chosen, len(pair.Xs) + len(pair.Xt))
-        todo = alone | {name: m for name, m in chosen.items() if name not in too_large}
-        outcomes = compare_methods(
-            todo,
-            pair.Xs,
-            pair.ys,
-            pair.Xt,
-            track=lambda steps: messages.through(steps, "Comparing methods"),
-        )
-        outcomes += [MethodOutcome(name, None, 0.0, why) for name, why in too_large.items()]
+        with messages.bar("Comparing methods") as bar:
+            outcomes = compare_methods(
+                *(alone | chosen, pair.Xs, pair.ys, pair.Xt),
+                track=lambda steps: bar.through(steps, lambda step: step[0]),
+            )
         lines = _lines(outcomes, pair, set(alone))
         if as_json:
-            record = {"n_source": len(pair.Xs), "n_target": len(pair.Xt), "scale": scale}
+            record = {"n_source": len(pair.Xs), "n_target": len(pair.Xt), "scale": pair.scale}
             record |= {"seed": seed, "results": [vars(line) for line in lines]}
             typer.echo(json.dumps(record | {"notes": messages.notes}))
         else:
@@ -100,27 +101,26 @@ def run(
         raise typer.Exit(FAILURE)
 
 
-def _chosen(names: str, seed: int) -> dict[str, Any]:
-    from transferable.cli._methods import all_methods, configured
+def _chosen(names: str, seed: int, n_landmarks: str | None, device: str | None) -> dict[str, Any]:
+    """The methods by name; landmarks and device for those that take them, which some must."""
+    from transferable.cli._methods import all_methods, configured, method_named, require, takes
 
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if not wanted or "all" in wanted:
         wanted = list(all_methods())
-    methods = (configured(name, seed=seed) for name in wanted)
-    return {type(method).__name__: method for method in methods}
-
-
-def _too_large(methods: dict[str, Any], n_rows: int) -> dict[str, str]:
-    """Methods that need more memory than there is, with what they need."""
-    from transferable.cli._adaptation import check_size
-
-    reasons = {}
-    for name, method in methods.items():
-        try:
-            check_size(method, n_rows)
-        except ValueError as error:
-            reasons[name] = str(error)
-    return reasons
+    classes = [method_named(name) for name in wanted]
+    given = {"n_landmarks": n_landmarks, "device": device}
+    options = {option: text for option, text in given.items() if text is not None}
+    for option in options:
+        require(option, classes)
+    return {
+        cls.__name__: configured(
+            cls.__name__,
+            seed=seed,
+            **{option: text for option, text in options.items() if takes(option, cls)},
+        )
+        for cls in classes
+    }
 
 
 def _lines(outcomes: list[MethodOutcome], pair: Pair, alone: set[str]) -> list[Line]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transferable.cli._console import progress, reporting, stdout
+from transferable.cli._console import Messages, reporting, stdout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,6 +65,7 @@ def run(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """Adapt printed digits to handwritten ones and show what it gains.
 
@@ -72,17 +73,22 @@ def run(
     classifiers trained on the source alone and two that adapt label the same target rows; the
     handwritten digits' true labels serve to score them, and for nothing else.
     """
-    from transferable.datasets import load_printed_to_handwritten
+    with reporting():
+        from transferable.datasets import load_printed_to_handwritten
 
-    task = load_printed_to_handwritten(random_state=seed)
-    if export is not None:
-        _export(task, export, as_json)
-        return
+        task = load_printed_to_handwritten(random_state=seed)
+        if export is not None:
+            _export(task, export, as_json)
+        else:
+            _compare(task, seed, out, Messages(quiet=quiet), as_json)
+
+
+def _compare(task: Bunch, seed: int, out: Path, messages: Messages, as_json: bool) -> None:
+    """Label the target rows by each method, score the labels and show them."""
     models = _models()
-    outcomes = [
-        _outcome(name, model, task)
-        for name, model in progress(models.items(), "Comparing methods", len(models))
-    ]
+    with messages.bar("Comparing methods") as bar:
+        steps = bar.through(models.items(), lambda step: step[0])
+        outcomes = [_outcome(name, model, task) for name, model in steps]
     _save_picture(task, models, outcomes, out)
     if as_json:
         typer.echo(json.dumps(_record(task, outcomes, seed, out)))
@@ -107,12 +113,11 @@ def _export(task: Bunch, folder: Path, as_json: bool) -> None:
     source.insert(0, "digit", task.ys)
     target = pd.DataFrame(task.Xt, columns=pixels)
     target.insert(0, "image", [f"handwritten-{i + 1}" for i in range(len(target))])
-    with reporting():
-        folder.mkdir(parents=True, exist_ok=True)
-        paths = {name: folder / f"{name}.csv" for name in ("source", "target")}
-        for table, path in zip((source, target), paths.values(), strict=True):
-            with replacing(path) as stream:
-                table.to_csv(stream, index=False, lineterminator="\n")
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = {name: folder / f"{name}.csv" for name in ("source", "target")}
+    for table, path in zip((source, target), paths.values(), strict=True):
+        with replacing(path) as stream:
+            table.to_csv(stream, index=False, lineterminator="\n")
     if as_json:
         typer.echo(json.dumps({name: str(path) for name, path in paths.items()}))
     else:

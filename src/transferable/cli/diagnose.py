@@ -9,21 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli._console import Messages, reporting, stdout
-from transferable.cli._pair import (
-    Choice,
+from transferable.cli._options import (
     Drop,
     Features,
     Ids,
     Json,
     Label,
-    Pair,
     Quiet,
     Seed,
     Source,
     Target,
     TargetLabel,
-    read_pair,
+    one_of,
 )
+from transferable.cli._pair import Choice, Pair, read_pair
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,7 +44,8 @@ def run(
         str,
         typer.Option(
             help="Scaling of numeric columns: joint, per-domain (what is left when each domain is "
-            "scaled by itself, as 'adapt' does), none or unit."
+            "scaled by itself, as 'adapt' mostly does), none, unit or auto (as 'adapt').",
+            **one_of("auto", "per-domain", "joint", "none", "unit"),
         ),
     ] = "joint",
     seed: Seed = 0,
@@ -60,17 +60,17 @@ def run(
     source predicts. The verdict is a rule of thumb that needs no target label.
     Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
     """
-    from transferable.diagnostics import column_shifts, diagnose
-
     messages = Messages(quiet=quiet)
     with reporting():
+        from transferable.diagnostics import column_shifts, diagnose
+
         choice = Choice(label, target_label, ids, drop, features)
         pair, raw = read_pair((source, target), choice, (scale, "none"), messages)
-        with messages.doing("Measuring"):
+        with messages.bar("Measuring the gap"):
             found = diagnose(pair.Xs, pair.ys, pair.Xt, _true(pair, messages), random_state=seed)
             shifts = column_shifts(raw.Xs, raw.Xt, raw.feature_names)
         if as_json:
-            typer.echo(json.dumps(_record(pair, found, shifts, scale, seed, messages.notes)))
+            typer.echo(json.dumps(_record(pair, found, shifts, seed, messages.notes)))
             return
         console = stdout()
         rows = f"{len(pair.Xs):,} source rows, {len(pair.Xt):,} target rows"
@@ -79,6 +79,7 @@ def run(
         console.print(_shift_table(shifts))
         console.print(f"Is adaptation likely to pay? {found.verdict.capitalize()}:", style="bold")
         console.print(found.reason, markup=False)
+        console.print(_estimates(found), markup=False)
 
 
 def _true(pair: Pair, messages: Messages) -> Any:
@@ -120,11 +121,21 @@ def _shift_table(shifts: list[ColumnShift]) -> Table:
     return table
 
 
+def _estimates(found: Diagnosis) -> str:
+    """Both estimated accuracies, or the warning that names them."""
+    transfer = found.transfer
+    if transfer.warning:
+        return f"Warning: {transfer.warning}"
+    return (
+        f"Estimated without labels, TFDF gets {transfer.adapted} of the target rows right, "
+        f"logistic regression on the source alone {transfer.source_only}."
+    )
+
+
 def _record(
     pair: Pair,
     found: Diagnosis,
     shifts: list[ColumnShift],
-    scale: str,
     seed: int,
     notes: list[str],
 ) -> dict[str, Any]:
@@ -132,7 +143,7 @@ def _record(
         "n_source": len(pair.Xs),
         "n_target": len(pair.Xt),
         "n_features": pair.Xs.shape[1],
-        "scale": scale,
+        "scale": pair.scale,
         "seed": seed,
         "gap": _numbers(found.gap.overall),
         "gap_by_class": {str(c): _numbers(values) for c, values in found.gap.by_class.items()},
@@ -140,6 +151,14 @@ def _record(
         "a_distance_by_chance": found.chance,
         "home_accuracy": _numbers({"": found.home_accuracy})[""],
         "changed_by_adapting": found.changed,
+        "estimated_accuracy": {
+            name: {"accuracy": estimate.accuracy, "low": estimate.low, "high": estimate.high}
+            for name, estimate in (
+                ("TFDF", found.transfer.adapted),
+                ("source_only", found.transfer.source_only),
+            )
+        },
+        "warning": found.transfer.warning,
         "columns": [shift._asdict() for shift in shifts],
         "adaptation_likely_to_pay": found.verdict,
         "reason": found.reason,

@@ -10,9 +10,11 @@ import typer
 
 from transferable.cli._console import reporting, stdout
 
+_SHOWN = 12  # of a list, to people; --json has all
+
 
 def run(
-    model: Annotated[Path, typer.Argument(help="A saved model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Tell what a saved model was made with, what it takes and what it predicts."""
@@ -50,7 +52,7 @@ def _record(path: Path) -> dict[str, Any]:
         "numeric columns": model.numeric_,
         "categorical columns": model.categorical_,
         "features": len(model.feature_names_),
-        "scale": model.scale,
+        "scale": getattr(model, "scale_", model.scale),  # older files hold no scale_
         "notes": model.notes_,
     }
 
@@ -61,5 +63,6 @@ def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return escape("\n".join(f"{name} {part}" for name, part in value.items()))
     if isinstance(value, list):
-        return escape(", ".join(map(str, value)) or "none")
+        more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+        return escape((", ".join(map(str, value[:_SHOWN])) or "none") + more)
     return escape(str(value))

@@ -10,11 +10,17 @@ from typing import Annotated, Any
 import typer
 
 from transferable.cli._console import reporting, stdout
+from transferable.cli._options import complete_methods
 
 
 def run(
     name: Annotated[
-        str | None, typer.Argument(help="Only this method, with its parameters.")
+        str | None,
+        typer.Argument(
+            metavar="NAME",
+            help="Only this method, with its parameters.",
+            autocompletion=complete_methods,
+        ),
     ] = None,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print a JSON array, parameters included.")
@@ -25,28 +31,37 @@ def run(
     Classifiers label rows themselves; a transformer learns a feature space that both domains
     share, in which one nearest neighbour labels them.
     """
+    with reporting():
+        from transferable.cli._methods import all_methods, method_named
+
+        methods = all_methods().values() if name is None else [method_named(name)]
+        records = [_record(method) for method in methods]
+        if as_json:
+            typer.echo(json.dumps(records))
+        elif name is None:
+            _list(records)
+        else:
+            _describe(records[0])
+
+
+def _list(records: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    from transferable.cli._methods import all_methods, method_named
+    table = Table("method", "kind", "what it does")
+    for record in records:
+        table.add_row(record["method"], record["kind"], record["summary"])
+    stdout().print(table, markup=False)
 
-    with reporting():
-        methods = all_methods().values() if name is None else [method_named(name)]
-    records = [_record(method) for method in methods]
+
+def _describe(record: dict[str, Any]) -> None:
+    from rich.table import Table
+
     console = stdout()
-    if as_json:
-        typer.echo(json.dumps(records))
-    elif name is None:
-        table = Table("method", "kind", "what it does")
-        for record in records:
-            table.add_row(record["method"], record["kind"], record["summary"])
-        console.print(table, markup=False)
-    else:
-        (record,) = records
-        console.print(record["summary"], markup=False)
-        table = Table("parameter", "default")
-        for parameter, value in record["parameters"].items():
-            table.add_row(parameter, str(value))
-        console.print(table, markup=False)
+    console.print(record["summary"], markup=False)
+    table = Table("parameter", "default")
+    for parameter, value in record["parameters"].items():
+        table.add_row(parameter, str(value))
+    console.print(table, markup=False)
 
 
 def _record(method: type[Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,15 +11,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from transferable.cli._console import Messages, reporting, stdout
-from transferable.cli._predictions import check_output, names, predicted, writing
+from transferable.cli._predictions import (
+    check_distinct,
+    check_output,
+    names,
+    predicted,
+    writing,
+)
 
 if TYPE_CHECKING:
     from transferable.tables import TableClassifier
 
 
 def run(
-    model: Annotated[Path, typer.Argument(help="A model that 'adapt --model' has saved.")],
-    file: Annotated[Path, typer.Argument(help="Rows to label, of the target domain.")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model that 'adapt --model' has saved.")
+    ],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="Rows to label, of the target domain.")
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
@@ -47,6 +58,7 @@ def run(
     """
     messages = Messages(quiet=quiet)
     with reporting():
+        check_distinct((model, file), (out,))
         loaded = load_table_model(model)
         counts = _predict(
             loaded, file, out, names(ids), messages, lines_of_json=as_json and not out
@@ -94,7 +106,8 @@ def _predict(
 
     counts: Counter[str] = Counter()
     wanted = ids
-    with messages.bar("Predicting") as tick, writing(out) as writer:
+    shown_beside = out is None and sys.stdout.isatty()
+    with messages.bar("Predicting", hidden=shown_beside) as bar, writing(out) as writer:
         for piece, done in iter_table(file, text=model.categorical_):
             if not counts:
                 wanted = ids or [name for name in model.ids if name in piece.columns]
@@ -104,5 +117,5 @@ def _predict(
             else:
                 writer.write(lines)
             counts.update(lines["prediction"].astype(str).tolist())
-            tick(done)
+            bar.tick(done)
     return counts

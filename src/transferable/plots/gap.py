@@ -150,7 +150,8 @@ class DomainGapDisplay:
             self.lines_ += ax.plot(values, places, label=plain(name), **style)
         ax.grid(visible=False, axis="y")
         ax.tick_params(axis="y", length=0)
-        ax.set_xlim(left=0, right=2.05 if measure == "A-distance" else None)
+        right = 2.05 if measure == "A-distance" else ax.get_xlim()[1]
+        ax.set_xlim(-0.04 * right, right)  # a marker at 0 keeps clear of the names
 
 
 def _values(gap: DomainGap, measure: str, classes: list[Any]) -> list[float]:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
+from transferable._trace import rounds
 from transferable.diagnostics import shared_space
 from transferable.domains import marked_source
 from transferable.linalg.rows import dense
@@ -140,7 +141,10 @@ class DomainScatterDisplay:
         domain = np.asarray(sample_domain)
         named = None if labels is None else np.asarray(labels)
         rows = spread_rows(domain > 0, named, max_rows)
-        points = {t: planar_map(X[rows], method, random_state) for t, X in arrays.items()}
+        points = {
+            title: planar_map(arrays[title][rows], method, random_state)
+            for title, _ in zip(arrays, rounds(len(arrays), "Mapping rows"), strict=True)
+        }
         shown = None if named is None else named[rows]
         return cls(points, domain[rows], shown, domain_names=domain_names).plot(by=by, ax=ax)
 

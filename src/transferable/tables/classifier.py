@@ -20,11 +20,15 @@ from transferable.tables.encoding import (
     SCALES,
     Scale,
     choose_columns,
+    choose_scale,
     make_encoder,
     shared_categories,
 )
 
 __all__ = ["TableClassifier"]
+
+_MANY_CLASSES = 50  # labels of more than that, and of more than half of the rows, are no classes
+_FEW_ROWS = 10  # of more, not every one can be a class of its own
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):
@@ -43,10 +47,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         neighbour. None means :class:`~transferable.TFDF`.
     label : str, default="label"
         The source's column of labels. A column of that name in the target is not looked at.
-    scale : {"per-domain", "joint", "none", "unit"}, default="per-domain"
+    scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
         "per-domain" brings numeric columns to mean 0 and variance 1 in each domain, with missing
         values filled from the same domain; "joint" does so over both domains; "none" only fills
-        missing values; "unit" fills them and brings rows to unit length.
+        missing values; "unit" fills them and brings rows to unit length. "auto" is "none" if all
+        columns seem to be of one unit, as pixels and embeddings are, and "per-domain" otherwise.
+        They seem so if there are at least 20 numeric columns and none of text, and the widest
+        ranges over at most ten times what the narrowest quarter does.
     ids : sequence of str, default=()
         Columns that name rows, which are no features.
     drop : sequence of str, default=()
@@ -64,11 +71,13 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         What the estimator sees: numeric columns and indicators.
     encoder_, source_encoder_ : Pipeline
         scikit-learn's preprocessing of target and source rows; one and the same unless
-        ``scale="per-domain"``.
+        `scale_` is "per-domain".
+    scale_ : str
+        What `scale` came to.
     estimator_ : classifier
         The fitted classifier of encoded rows.
     notes_ : list of str
-        What was left out, and why.
+        What was left out or chosen, and why.
 
     Examples
     --------
@@ -90,7 +99,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         estimator: Any = None,
         *,
         label: str = "label",
-        scale: Scale = "per-domain",
+        scale: Scale = "auto",
         ids: Sequence[str] = (),
         drop: Sequence[str] = (),
         features: Sequence[str] | None = None,
@@ -137,6 +146,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             Encoded source rows, their labels, and encoded target rows.
         """
         labels = self._labels(source)
+        _check_classes(labels, self.label)
         Xs, Xt = self._encode_both(source, target)
         return Xs, labels, Xt
 
@@ -161,18 +171,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         source = source_mask(y, sample_domain, len(X))
         if source.all():
             raise TableError("there are no target rows; mark them with a negative sample_domain.")
+        labels = _as_labels(pd.Series(y)[source])
+        _check_classes(labels, "y")
         Xs, Xt = self._encode_both(X[source], X[~source])
-        return self._learn(Xs, _as_labels(pd.Series(y)[source]), Xt)
+        return self._learn(Xs, labels, Xt)
 
     def _learn(
         self, Xs: NDArray[np.float64], labels: NDArray[Any], Xt: NDArray[np.float64]
     ) -> Self:
-        found = np.unique(labels)
-        if len(found) < 2:
-            raise TableError(
-                f"the {len(labels)} source rows all have the label {found[0].item()!r}; at least "
-                "two labels are needed."
-            )
         self.estimator_ = self._classifier().adapt(Xs, labels, Xt)
         self.classes_ = self.estimator_.classes_
         return self
@@ -242,8 +248,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.notes_ = notes + more
 
         rows, others = self._prepare(rows, "source"), self._prepare(others, "target")
-        encoder = make_encoder(numeric, categories, self.scale)
-        if self.scale == "per-domain":
+        self.scale_ = self.scale
+        if self.scale == "auto":
+            self.scale_ = choose_scale(rows, others, numeric)
+            if self.scale_ == "none":
+                self.notes_.append(
+                    "columns have similar ranges, as pixels and embeddings do, and are taken as "
+                    "they are; the scale 'per-domain' would bring each domain to one by itself."
+                )
+        encoder = make_encoder(numeric, categories, self.scale_)
+        if self.scale_ == "per-domain":
             self.source_encoder_, self.encoder_ = clone(encoder).fit(rows), encoder.fit(others)
         else:
             encoder.fit(pd.concat([rows, others], ignore_index=True))
@@ -299,6 +313,21 @@ def _as_labels(column: pd.Series) -> NDArray[Any]:
     """Text as text, numbers as numbers."""
     values = column.astype(object).tolist()
     return np.array([str(v) for v in values] if isinstance(values[0], str) else values)
+
+
+def _check_classes(labels: NDArray[Any], name: str) -> None:
+    """Refuse labels of which there is one only, and what is no label of a class."""
+    classes, n = np.unique(labels), len(labels)
+    if len(classes) < 2:
+        raise TableError(
+            f"the {n} source rows all have the label {classes[0].item()!r}; at least two labels "
+            "are needed."
+        )
+    if len(classes) > max(_MANY_CLASSES, n // 2) or len(classes) == n > _FEW_ROWS:
+        raise TableError(
+            f"{name!r} has {len(classes):,} different values in {n:,} source rows, so it seems to "
+            "name rows or to measure something; labels are classes that several rows share."
+        )
 
 
 def _require(table: pd.DataFrame, names: Sequence[str], where: str) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
@@ -18,11 +19,13 @@ from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 from transferable.tables._errors import TableError, listed
 from transferable.tables.columns import as_text, is_running_number, kind_of
 
-__all__ = ["SCALES", "Scale", "choose_columns", "make_encoder", "shared_categories"]
+__all__ = ["SCALES", "Scale", "choose_columns", "choose_scale", "make_encoder", "shared_categories"]
 
-Scale = Literal["per-domain", "joint", "none", "unit"]
-SCALES: tuple[Scale, ...] = ("per-domain", "joint", "none", "unit")
+Scale = Literal["auto", "per-domain", "joint", "none", "unit"]
+SCALES: tuple[Scale, ...] = ("auto", "per-domain", "joint", "none", "unit")
 _MANY_CATEGORIES = 50
+_MANY_COLUMNS = 20  # fewer are seldom pixels or embeddings
+_ALIKE = 10.0  # ranges that differ by less may be of one unit
 
 
 def choose_columns(
@@ -89,6 +92,21 @@ def shared_categories(
         if ours & theirs:
             shared[column] = sorted(ours & theirs)
     return shared, notes
+
+
+def choose_scale(source: pd.DataFrame, target: pd.DataFrame, numeric: list[str]) -> Scale:
+    """What "auto" means for these columns: nothing is scaled if all seem to be of one unit.
+
+    They seem so if there are at least 20, all numeric, and the widest ranges over at most ten
+    times what the narrowest quarter does. Constant columns do not count.
+    """
+    if len(numeric) < max(_MANY_COLUMNS, source.shape[1]):
+        return "per-domain"
+    highest, lowest = np.fmax(source.max(), target.max()), np.fmin(source.min(), target.min())
+    ranges = (highest - lowest).to_numpy()
+    ranges = ranges[ranges > 0]
+    alike = len(ranges) and ranges.max() <= _ALIKE * np.quantile(ranges, 0.25, method="lower")
+    return "none" if alike else "per-domain"
 
 
 def make_encoder(numeric: list[str], categories: dict[str, list[str]], scale: Scale) -> Any:

@@ -28,6 +28,7 @@ _PIECE_ROWS = 20_000
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _PANDAS < (3, 1) else {}
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_WORDS = {",": "commas", "\t": "tabs", ";": "semicolons"}
 
 
 def _arrow(read: Callable[[Any], pd.DataFrame]) -> Callable[[IO[bytes], Path], pd.DataFrame]:
@@ -162,6 +163,13 @@ def _text_pieces(
     sample = stream.read(65_536)
     if b"\0" in head + sample:
         raise TableError(f"{path} is not a text file; name it after its format, or export it anew.")
+    other = _other_separator(head.decode("utf-8", "replace"), _SEPARATORS[suffix])
+    if other is not None:
+        raise TableError(
+            f"{path} has one column only, which {_WORDS[other]} seem to divide; separate columns "
+            f"with {_WORDS[_SEPARATORS[suffix]]}"
+            + (", or name the file .tsv." if other == "\t" else ".")
+        )
     stream.seek(0)
     lines = sample.count(b"\n") or 1
     rows = max(100, min(_PIECE_ROWS, _PIECE_BYTES * lines // max(len(sample), 1)))
@@ -189,6 +197,13 @@ def _text_pieces(
                         "name."
                     ) from warning
             yield piece
+
+
+def _other_separator(heading: str, separator: str) -> str | None:
+    """What divides a heading that the file's own separator does not divide, if anything does."""
+    if separator in heading:
+        return None
+    return next((mark for mark in _WORDS if mark in heading.strip()), None)
 
 
 def _array_pieces(

@@ -1,0 +1,119 @@
+"""A bar for whatever takes long: what is going on, how much is done, time taken and time left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
+from threading import Timer
+from time import monotonic
+from typing import Any, Self, TypeVar
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+
+__all__ = ["PATIENCE", "Bar"]
+
+PATIENCE = 2.0  # seconds before anything is drawn
+_WIDTH = 30
+
+T = TypeVar("T")
+
+
+class Bar:
+    """Drawn on a terminal once two seconds have passed, and gone when the work is done.
+
+    Within it, whatever the library tells of its stages and rounds is shown. The time left is a
+    guess: rounds may end early, and steps may differ in length.
+    """
+
+    def __init__(self, console: Console, what: str, *, drawn: bool) -> None:
+        self._drawn = drawn
+        self._begun = monotonic()
+        self._title, self._detail = what, ""
+        self._share: float | None
+        self._step: tuple[float, float] | None = None
+        self._start_stage(what)
+        self._live = Live(
+            console=console,
+            get_renderable=self._render,
+            refresh_per_second=8,
+            transient=True,
+            redirect_stdout=False,  # results must not end up among messages
+            redirect_stderr=False,
+        )
+        self._timer = Timer(PATIENCE, self._live.start)
+        self._timer.daemon = True
+
+    def __enter__(self) -> Self:
+        from transferable._trace import watch
+
+        self._open = ExitStack()
+        if self._drawn:
+            self._open.enter_context(watch(self.tell))
+            self._open.callback(self._stop)
+            self._timer.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._open.close()
+
+    def _stop(self) -> None:
+        self._timer.cancel()
+        self._timer.join()
+        self._live.stop()
+
+    def tell(self, what: str, share: float | None) -> None:
+        """Take note of what is going on and of the share of it that is done."""
+        if self._step is not None:
+            before, part = self._step
+            what, share = self._title, before + part * (share or 0.0)
+        if what != self._what or not share:  # rounds may begin anew under the same name
+            self._start_stage(what)
+        self._share, self._told = share, monotonic()
+
+    def tick(self, share: float) -> None:
+        """Take note of the share that is done of what the bar was made for."""
+        self.tell(self._title, share)
+
+    def through(
+        self,
+        steps: Iterable[T],
+        name: Callable[[T], str],
+        length: Callable[[T], float] = lambda _: 1.0,
+    ) -> Iterator[T]:
+        """Go through steps, whose names are shown; `length` tells how they compare in time."""
+        everything = list(steps)
+        whole = sum(map(length, everything))
+        before = 0.0
+        for step in everything:
+            part = length(step) / whole
+            self._step, self._detail = (before, part), name(step)
+            self.tick(0.0)
+            yield step
+            before += part
+        self._step = None
+
+    def _start_stage(self, what: str) -> None:
+        self._what, self._share = what, None
+        self._stage_begun = self._told = monotonic()
+
+    def _render(self) -> Table:
+        now, share = monotonic(), self._share
+        what = f"{self._what}: {self._detail}" if self._detail else self._what
+        bar = ProgressBar(total=1.0, completed=share or 0.0, width=_WIDTH, pulse=not share)
+        times = f"{_clock(now - self._begun)} so far"
+        if share:
+            waited = now - self._told
+            left = (self._told - self._stage_begun) * (1.0 - share) / share - waited
+            times += f", about {_clock(max(left, waited))} left"
+        line = Table.grid(padding=(0, 1))
+        line.add_row(what, bar, times)
+        return line
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(max(round(seconds), 0), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,143 @@
+"""A bar with the time left appears on terminals once work takes long, and nowhere else."""
+
+import io
+import os
+import pty
+import re
+import sys
+import threading
+import time
+
+import pytest
+from rich.console import Console
+
+from transferable._trace import rounds, stage
+from transferable.cli import _progress, app
+from transferable.transformers import _pseudo_labels
+
+ADAPT = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--method", "jda")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+ENDS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]+")
+
+
+@pytest.fixture
+def terminal():
+    """Run a command whose standard error is a terminal; what that shows, line by line."""
+
+    def run(*arguments):
+        ours, theirs = pty.openpty()
+        shown = bytearray()
+
+        def listen():
+            try:
+                while piece := os.read(ours, 4096):
+                    shown.extend(piece)
+            except OSError:  # how the end of a terminal is told
+                pass
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        results = io.StringIO()
+        with os.fdopen(theirs, "w") as stream, pytest.MonkeyPatch.context() as patch:
+            patch.setenv("COLUMNS", "120")
+            patch.setattr(sys, "stdout", results)
+            patch.setattr(sys, "stderr", stream)
+            app([str(a) for a in arguments], standalone_mode=False)
+        listener.join()
+        os.close(ours)
+        lines = ENDS.split(COLOURS.sub("", shown.decode()))
+        return [line for line in lines if line], results.getvalue()
+
+    return run
+
+
+def slow(monkeypatch, patience=0.1):
+    """Have rounds take 0.3 s, and bars drawn a little earlier than people need them."""
+    monkeypatch.setattr(_pseudo_labels, "emit", lambda *_: time.sleep(0.3))
+    monkeypatch.setattr(_progress, "PATIENCE", patience)
+
+
+def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal, monkeypatch):
+    slow(monkeypatch)
+    lines, results = terminal(*ADAPT)
+    bars = [line for line in lines if line.startswith("Adapting")]
+    assert any("so far" in line for line in bars)
+    assert any(re.search(r"about \d+:\d\d left", line) for line in bars)
+    assert results.startswith("who,prediction")
+    assert len(results.splitlines()) == 25, "results are not mixed up with progress"
+
+
+def test_a_short_fit_shows_none(folder, terminal):
+    lines, _ = terminal(*ADAPT)
+    assert lines
+    assert not any("so far" in line for line in lines)
+
+
+def test_quiet_means_quiet(folder, terminal, monkeypatch):
+    slow(monkeypatch)
+    lines, _ = terminal(*ADAPT, "--quiet")
+    assert lines == []
+
+
+def test_nothing_is_drawn_where_messages_are_piped(folder, invoke, monkeypatch):
+    slow(monkeypatch)
+    result = invoke(*ADAPT)
+    assert "so far" not in result.output
+    assert "\x1b" not in result.output
+
+
+def test_two_seconds_are_what_people_wait():
+    assert _progress.PATIENCE == 2.0
+
+
+@pytest.fixture
+def bar():
+    """A bar that is drawn when asked, on a clock that stands still until it is moved."""
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with _progress.Bar(console, "Working", drawn=True) as made:
+        yield made
+
+
+def text(bar, width=120):
+    console = Console(file=io.StringIO(), width=width)
+    console.print(bar._render())
+    return " ".join(console.file.getvalue().split())
+
+
+def test_rounds_and_stages_of_the_library_are_heard(bar):
+    assert text(bar).startswith("Working")
+    stage("Computing the kernel")
+    assert text(bar).startswith("Computing the kernel")
+    assert "left" not in text(bar)
+    counted = rounds(4)
+    next(counted)
+    next(counted)
+    assert text(bar).startswith("Adapting")
+    assert "left" in text(bar)
+
+
+def test_time_left_follows_from_the_share_that_is_done(bar, monkeypatch):
+    now = time.monotonic()
+    monkeypatch.setattr(_progress, "monotonic", lambda: now + 30)
+    bar.tick(0.25)
+    assert "0:30 so far, about 1:30 left" in text(bar)
+    monkeypatch.setattr(_progress, "monotonic", lambda: now + 50)
+    assert "0:50 so far, about 1:10 left" in text(bar)
+    monkeypatch.setattr(_progress, "monotonic", lambda: now + 3 * 3600)
+    assert "3:00:00 so far, about 2:59:30 left" in text(bar), "late steps go on being late"
+
+
+def test_rounds_that_begin_anew_are_timed_anew(bar, monkeypatch):
+    now = time.monotonic()
+    for seconds, share in ((10, 0.0), (20, 0.5), (30, 0.0), (34, 0.5)):
+        monkeypatch.setattr(_progress, "monotonic", lambda seconds=seconds: now + seconds)
+        bar.tell("Adapting", share)
+    assert "0:34 so far, about 0:04 left" in text(bar)
+
+
+def test_rounds_within_steps_are_parts_of_the_whole(bar):
+    shares = []
+    for step in bar.through(["a", "b"], name=str.upper, length=lambda s: {"a": 3, "b": 1}[s]):
+        shares += [bar._share for _ in rounds(2)]
+        assert f"Working: {step.upper()}" in text(bar)
+    assert shares == [0.0, 0.375, 0.75, 0.875]

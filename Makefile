@@ -6,7 +6,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint format paper bench-literal bench-peers bench-selection clean help
+.PHONY: demo test lint format paper bench-literal bench-peers bench-scale bench-selection clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -51,9 +51,11 @@ format: $(VENV)/installed-lint ## rewrite the code in the house format
 # Records are kept in build/paper: a run that was stopped goes on, and what no code changed is kept.
 paper: $(VENV)/installed-core ## the paper's tables and figures from the real data, into docs/reproduction.md
 	$(BIN)/transferable reproduce --out build/paper
+	$(BIN)/transferable reproduce --protocol label-free --methods TFDF --out build/paper-label-free
 	( echo "# The paper's experiments, reproduced"; echo; \
 	  echo "Commit \`$$(git describe --always --dirty)\`, written by \`make paper\`."; echo; \
-	  cat build/paper/report.md; echo; cat docs/reproduction-notes.md ) > build/reproduction.md
+	  cat build/paper/report.md; echo; echo "## TFDF with settings picked without target labels"; echo; \
+	  cat build/paper-label-free/report.md; echo; cat docs/reproduction-notes.md ) > build/reproduction.md
 	mkdir -p docs/figures
 	mv build/reproduction.md docs/reproduction.md
 	cp build/paper/figures/*.png docs/figures/
@@ -63,6 +65,11 @@ bench-literal: $(VENV)/installed-core ## time the library against the paper's eq
 
 bench-peers: $(VENV)/installed-bench ## time the transformers against skada's and against dense formulas
 	$(BIN)/python benchmarks/peers.py
+
+bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the peers on the same rows
+	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/scale_graph.py --faiss --rows 20000 80000 320000
+	$(BIN)/python benchmarks/scale_transformers.py
 
 bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py

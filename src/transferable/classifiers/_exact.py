@@ -132,7 +132,7 @@ class ExactProblem(RiskProblem):
 def _fixed_system(K: Matrix, ridge: float, *terms: Term) -> Matrix:
     """S K + eta I of the terms that no pseudo-label changes."""
     first, *others = terms
-    P = first.times_shared(K)
+    P = first.apply(K)
     for term in others:
         P += term.times_shared(K)
     return add_to_diagonal(P, ridge)

@@ -55,13 +55,14 @@ class LU:
         if is_torch_array(A):
             self.factors = namespace(A).linalg.lu_factor(A)
         else:
-            self.factors = lu_factor(A, overwrite_a=True, check_finite=False)
+            # Its transpose is laid out as LAPACK wants it, and needs no copy.
+            self.factors = lu_factor(A.T, overwrite_a=True, check_finite=False)
 
     def solve(self, R: Matrix) -> Matrix:
         """The solution x, of the shape of R."""
         if is_torch_array(R):
             return namespace(R).linalg.lu_solve(*self.factors, R)
-        return lu_solve(self.factors, R, check_finite=False)
+        return lu_solve(self.factors, R, trans=1, check_finite=False)
 
 
 class Cholesky:

@@ -20,7 +20,7 @@ class Term(ABC):
         """S F for any table F of n rows."""
 
     def times_shared(self, K: Matrix) -> Matrix:
-        """S K, a new table, for a kernel matrix that several fits may share."""
+        """S K for a kernel matrix that several fits may share; it must not be changed in place."""
         return self.apply(K)
 
     def project(self, Phi: Matrix) -> Matrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from transferable.linalg.arrays import namespace
+from transferable.linalg.reuse import remember
 from transferable.terms.base import Matrix, Term
 
 __all__ = ["SourceLoss", "Variance"]
@@ -30,3 +31,7 @@ class Variance(Term):
     def apply(self, F: Matrix) -> Matrix:
         """delta (F - mean of F)."""
         return self.weight * (F - namespace(F).mean(F, axis=0))
+
+    def times_shared(self, K: Matrix) -> Matrix:
+        """delta H K, the same table for all fits that share K."""
+        return remember(self.apply, K)

@@ -8,7 +8,7 @@ import pytest
 
 from transferable.linalg import arrays as module
 from transferable.linalg.arrays import CPU, Arrays, inner, to_numpy
-from transferable.linalg.systems import LU, Cholesky
+from transferable.linalg.systems import LU, Cholesky, Inverse
 
 has_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -43,7 +43,8 @@ def test_tensors_and_arrays_have_the_same_algebra():
     place = Arrays("cpu")
     assert Arrays.of(place.table(A)) == place
     assert inner(place.table(A), place.table(B)) == pytest.approx(np.vdot(A, B))
-    for Factored, matrix in ((LU, A), (Cholesky, A @ A.T + np.eye(5))):
+    positive = A @ A.T + np.eye(5)
+    for Factored, matrix in ((LU, A), (Cholesky, positive), (Inverse, positive)):
         x = Factored(place.table(matrix.copy())).solve(place.table(R))
         np.testing.assert_allclose(to_numpy(x), np.linalg.solve(matrix, R), atol=1e-10)
 

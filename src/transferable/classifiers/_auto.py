@@ -10,15 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky
-from scipy.linalg.lapack import dpotri
 
 from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.domains import Domains
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense
-from transferable.linalg.systems import add_to_diagonal, effective_ridge
+from transferable.linalg.systems import Inverse, add_to_diagonal, effective_ridge
 from transferable.terms.base import Matrix
 
 __all__ = ["choose_features", "graph_weight"]
@@ -74,8 +72,7 @@ def neighbor_error(Z: Any, y: NDArray[np.intp]) -> float:
 def _regularised_inverse(Z: Any, kernel: KernelFunction, ridge: float) -> Matrix:
     Z = Z.astype(np.float64)
     K = kernel(Z, Z)
-    inverse, _ = dpotri(cholesky(add_to_diagonal(K, effective_ridge(ridge, K))))
-    return np.triu(inverse) + np.triu(inverse, 1).T
+    return Inverse(add_to_diagonal(K, effective_ridge(ridge, K))).matrix
 
 
 def _nearest(Z: Any) -> NDArray[np.intp]:

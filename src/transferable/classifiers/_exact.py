@@ -114,7 +114,8 @@ class ExactProblem(RiskProblem):
                 terms = self.fixed.values()
                 self._system = remember(_factored_system, self.K, self.ridge, *terms)
             else:
-                P = self._shared_system + covariances.times_kernel()
+                P = covariances.times_kernel()
+                P += self._shared_system
                 self._system = UpdatedSystem(LU(P), self.K)
             self._system_covariances = covariances
         return self._system

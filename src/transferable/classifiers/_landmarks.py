@@ -19,7 +19,13 @@ from transferable.classifiers._risk import Alignment, RiskProblem
 from transferable.linalg.arrays import Arrays, inner, namespace, to_numpy
 from transferable.linalg.features import FeatureTable
 from transferable.linalg.moments import Moments
-from transferable.linalg.systems import Cholesky, UpdatedSystem, add_to_diagonal, effective_ridge
+from transferable.linalg.systems import (
+    Cholesky,
+    Inverse,
+    UpdatedSystem,
+    add_to_diagonal,
+    effective_ridge,
+)
 from transferable.linalg.tables import moments_of_groups
 from transferable.terms.base import LowRankTerm, Matrix
 from transferable.terms.mmcd import ProjectedCovariances
@@ -55,13 +61,13 @@ class LandmarkProblem(RiskProblem):
 
     @cached_property
     def _fixed_system(self) -> UpdatedSystem:
-        return UpdatedSystem(Cholesky(self._fixed))
+        return UpdatedSystem(Inverse(self._fixed))
 
     def _system(self, alignment: Alignment) -> UpdatedSystem:
         """The system without the low-rank part, factored."""
         if alignment.covariances is None:
             return self._fixed_system
-        return UpdatedSystem(Cholesky(self._fixed + alignment.covariances.matrix))
+        return UpdatedSystem(Inverse(self._fixed + alignment.covariances.matrix))
 
     def _apply_fixed(self, table: Matrix) -> Matrix:
         first, *others = self.fixed.values()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from transferable.linalg.arrays import is_torch_array, namespace
 from transferable.linalg.rows import dense
 
-__all__ = ["KERNELS", "Kernel", "KernelFunction", "kernel_matrix"]
+__all__ = ["KERNELS", "Kernel", "KernelFunction", "kernel_matrix", "squared_lengths"]
 
 KERNELS = ("linear", "poly", "rbf")
 Kernel = str | Callable[[Any, Any], NDArray[np.float64]]
@@ -50,14 +50,14 @@ def kernel_matrix(
     if kernel == "poly":
         return (gamma * K + coef0) ** degree
     K *= 2.0 * gamma
-    K -= gamma * _squared_lengths(X)[:, None]
-    K -= gamma * _squared_lengths(Y)[None, :]
+    K -= gamma * squared_lengths(X)[:, None]
+    K -= gamma * squared_lengths(Y)[None, :]
     if is_torch_array(K):
         return K.clamp_(max=0.0).exp_()
     return np.exp(np.minimum(K, 0.0, out=K), out=K)
 
 
-def _squared_lengths(X: Any) -> Any:
+def squared_lengths(X: Any) -> Any:
     """The squared Euclidean length of each row."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import kmeans_plusplus
 
 from transferable.linalg.arrays import Arrays, namespace
-from transferable.linalg.kernels import KernelFunction
+from transferable.linalg.kernels import KernelFunction, squared_lengths
+from transferable.linalg.rows import dense
 
 __all__ = ["Nystrom", "draw_landmarks"]
 
@@ -45,8 +45,21 @@ def _spread_rows(
         return np.arange(start, start + count)
     size = min(stop - start, _SAMPLE * count)
     sample = start + np.sort(rng.choice(stop - start, size, replace=False))
-    drawn = kmeans_plusplus(X[sample], count, random_state=rng, n_local_trials=1)[1]
-    return sample[np.unique(drawn)]  # equal rows may be drawn twice
+    return sample[np.unique(_far_apart(X[sample], count, rng))]  # equal rows may be drawn twice
+
+
+def _far_apart(X: Any, count: int, rng: np.random.RandomState) -> list[int]:
+    """Rows drawn one by one, in proportion to the squared distance to those drawn before."""
+    squares = squared_lengths(X)
+    drawn = [int(rng.randint(len(squares)))]
+    distances = np.full(len(squares), np.inf)
+    while len(drawn) < count:
+        row = dense(X[drawn[-1] : drawn[-1] + 1])[0]
+        distances = np.minimum(distances, np.maximum(squares + row @ row - 2.0 * (X @ row), 0.0))
+        shares = np.cumsum(distances, dtype=np.float64)
+        pick = np.searchsorted(shares, rng.random_sample() * shares[-1])
+        drawn.append(min(int(pick), len(squares) - 1))
+    return drawn
 
 
 class Nystrom:

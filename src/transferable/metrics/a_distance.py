@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
 
 from transferable.linalg.rows import dense
 
@@ -81,7 +80,7 @@ def _whitened(centred: NDArray, difference: NDArray, shrinkage: float) -> NDArra
     if d <= n:
         inner = centred.T @ centred
         inner.flat[:: d + 1] += ridge
-        return cho_solve(cho_factor(inner), difference)
+        return np.linalg.solve(inner, difference)
     inner = centred @ centred.T
     inner.flat[:: n + 1] += ridge
-    return (difference - centred.T @ cho_solve(cho_factor(inner), centred @ difference)) / ridge
+    return (difference - centred.T @ np.linalg.solve(inner, centred @ difference)) / ridge

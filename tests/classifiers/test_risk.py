@@ -60,7 +60,7 @@ def transcribed(problem, **settings):
     return Literal(*problem, Settings(**settings)).tfdf_v()
 
 
-def assert_agree(model, reference, rtol=1e-6):
+def assert_agree(model, reference, rtol=1e-8):
     """Same labels, scores to rtol of the largest."""
     expected = reference.scores()
     F = model._scores(np.vstack([model._validate_rows(X) for X in (reference.Xs, reference.Xt)]))

@@ -81,12 +81,13 @@ class FeatureTable:
         return out
 
     def transposed_times(self, T: Any) -> Any:
-        """Phi' T of a table T in float64."""
+        """Phi' T of a table T, in float64."""
         xp = namespace(T)
         total: Any = 0.0
         for rows in self._slices:
-            if self._Phi is None:
-                total += xp.astype(self.nystrom.kernel(self.Z[rows]), xp.float64).T @ T[rows]
+            if self._Phi is None:  # B' (C'T) costs a fraction of (C B)'T
+                C = xp.astype(self.nystrom.kernel(self.Z[rows]), xp.float64)
+                total += C.T @ xp.astype(T[rows], xp.float64)
             else:
                 block = self.arrays.table(T[rows], self.nystrom.dtype)
                 total += xp.astype(self._Phi[rows].T @ block, xp.float64)
@@ -102,9 +103,7 @@ class FeatureTable:
         out = xp.zeros(shape, dtype=xp.float64, device=self.arrays.device)
         for start in range(0, self.rank, self._chunk):
             columns = slice(start, start + self._chunk)
-            applied = apply(self._columns(columns))
-            for rows, Phi in self.blocks():
-                out[:, columns] += xp.astype(Phi.T @ applied[rows], xp.float64)
+            out[:, columns] = self.transposed_times(apply(self._columns(columns)))
         return (out + out.T) / 2
 
     def gram(self, within: slice) -> Any:

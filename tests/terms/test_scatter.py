@@ -40,11 +40,6 @@ def test_edges_sum_squared_differences(F):
     assert EdgeScatter(sp.csr_array(W)).value(F) == pytest.approx(expected)
 
 
-def test_projection_is_the_form_between_features(F):
-    for term in (WithinScatter(CODES), BetweenScatter(CODES)):
-        np.testing.assert_allclose(term.project(F), F.T @ term.apply(F), atol=1e-12)
-
-
 def test_landmark_discrepancy_is_its_three_sums():
     codes = random_codes(1, 12, 9, 3)
     rng = np.random.default_rng(2)

@@ -15,7 +15,7 @@ from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.domains import Domains
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.reuse import canonical, remember
-from transferable.linalg.rows import dense
+from transferable.linalg.search import nearest
 from transferable.linalg.systems import Inverse, add_to_diagonal, effective_ridge
 from transferable.terms.base import Matrix
 
@@ -66,16 +66,10 @@ def kernel_error(Z: Any, y: NDArray[np.intp], kernel: KernelFunction, ridge: flo
 
 def neighbor_error(Z: Any, y: NDArray[np.intp]) -> float:
     """Error of the label of the nearest other row by cosine; Z has unit rows."""
-    return float(np.mean(y[remember(_nearest, Z)] != y))
+    return float(np.mean(y[remember(nearest, Z).indices[:, 0]] != y))
 
 
 def _regularised_inverse(Z: Any, kernel: KernelFunction, ridge: float) -> Matrix:
     Z = Z.astype(np.float64)
     K = kernel(Z, Z)
     return Inverse(add_to_diagonal(K, effective_ridge(ridge, K))).matrix
-
-
-def _nearest(Z: Any) -> NDArray[np.intp]:
-    similarity = dense(Z @ Z.T)
-    np.fill_diagonal(similarity, -np.inf)
-    return similarity.argmax(axis=1)

@@ -161,7 +161,7 @@ def _save_picture(task: Bunch, models: dict[str, Any], outcomes: list[Outcome], 
 
     from transferable.plots import ConfusionDisplay
 
-    source = "Source by 1-NN, left-out rows"
+    source = "Source by 1-NN, left out"
     predicted = {source: cross_val_predict(models[_PICTURED[0]], task.Xs, task.ys)}
     predicted |= {f"Target by {o.method}": o.predicted for o in outcomes if o.method in _PICTURED}
     true = {name: task.ys if name == source else task.yt for name in predicted}

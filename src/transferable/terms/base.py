@@ -23,10 +23,6 @@ class Term(ABC):
         """S K for a kernel matrix that several fits may share; it must not be changed in place."""
         return self.apply(K)
 
-    def project(self, Phi: Matrix) -> Matrix:
-        """Phi' S Phi: the term as a quadratic form of coefficients of the features Phi."""
-        return Phi.T @ self.apply(Phi)
-
     def value(self, F: Matrix) -> float:
         """tr(F' S F)."""
         return inner(F, self.apply(F))
@@ -52,8 +48,3 @@ class LowRankTerm(Term):
     def apply(self, F: Matrix) -> Matrix:
         """S F for any table F of n rows."""
         return self.columns @ (self.columns.T @ F)
-
-    def project(self, Phi: Matrix) -> Matrix:
-        """Phi' S Phi from the few projected columns."""
-        columns = Phi.T @ self.columns
-        return columns @ columns.T

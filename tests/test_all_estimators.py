@@ -8,7 +8,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import small_problem
 from transferable import all_estimators
-from transferable.base import AdaptiveClassifier, AdaptiveTransformer
+from transferable.base import DomainClassifier, DomainTransformer
 
 CLASSIFIERS = dict(all_estimators("classifier"))
 TRANSFORMERS = dict(all_estimators("transformer"))
@@ -42,7 +42,7 @@ def test_estimator_checks_of_scikit_learn(estimator, check):
 def outcome(estimator, X, y, sample_domain=None):
     """What a fit says of its rows: their labels, or their place in the shared space."""
     estimator = clone(estimator)
-    if isinstance(estimator, AdaptiveClassifier):
+    if isinstance(estimator, DomainClassifier):
         return estimator.fit(X, y, sample_domain=sample_domain).transduction_
     return estimator.fit_transform(X, y, sample_domain=sample_domain)
 
@@ -58,8 +58,8 @@ def assert_same(one, other, tolerance=0.0):
 def test_the_list_is_sorted_and_holds_what_the_packages_offer():
     listed = all_estimators()
     assert [name for name, _ in listed] == sorted(EVERY)
-    assert all(issubclass(cls, AdaptiveClassifier) for cls in CLASSIFIERS.values())
-    assert all(issubclass(cls, AdaptiveTransformer) for cls in TRANSFORMERS.values())
+    assert all(issubclass(cls, DomainClassifier) for cls in CLASSIFIERS.values())
+    assert all(issubclass(cls, DomainTransformer) for cls in TRANSFORMERS.values())
     with pytest.raises(ValueError, match="'cluster' is unknown"):
         all_estimators("cluster")
 

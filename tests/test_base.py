@@ -6,10 +6,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from transferable.base import AdaptiveClassifier, AdaptiveTransformer
+from transferable.base import DomainClassifier, DomainTransformer
 
 
-class Recorder(AdaptiveClassifier):
+class Recorder(DomainClassifier):
     """Keeps the problem it is given, and predicts the first class."""
 
     _parameter_constraints = {"size": [int]}  # noqa: RUF012
@@ -28,7 +28,7 @@ class Recorder(AdaptiveClassifier):
         return np.zeros(rows.shape[0], dtype=np.intp)
 
 
-class Signs(AdaptiveTransformer):
+class Signs(DomainTransformer):
     """Marks source rows with 1 and target rows with -1."""
 
     def _fit_domains(self, domains):

@@ -19,15 +19,16 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from transferable._trace import restoring, stage
+from transferable._sklearn import validate_parameter_constraints
 from transferable.domains import Domains, marked_source, source_mask
+from transferable.events import restoring, stage
 from transferable.linalg.arrays import following, is_torch_array, like, namespace, on_host
 from transferable.linalg.reuse import remember
+from transferable.progress import shown
 
-__all__ = ["AdaptiveClassifier", "AdaptiveTransformer", "DomainAdapter"]
+__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer"]
 
 
 class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
@@ -77,7 +78,12 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 ensure_min_samples=2,
             )
             domains = remember(Domains.from_stacked, rows, on_host(y), on_host(sample_domain))
-            with following(X), restoring(domains):
+            verbose = getattr(self, "verbose", False)
+            with (
+                shown("Adapting", verbose=verbose),
+                following(X),
+                restoring(domains.restore),
+            ):
                 self._fit_domains(domains)
         except BaseException:
             self.__dict__.clear()
@@ -127,7 +133,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
-class AdaptiveClassifier(ClassifierMixin, DomainAdapter):
+class DomainClassifier(ClassifierMixin, DomainAdapter):
     """Base of the classifiers: labels for the target rows and for new rows.
 
     Attributes
@@ -163,7 +169,7 @@ class AdaptiveClassifier(ClassifierMixin, DomainAdapter):
         """Class codes of validated rows."""
 
 
-class AdaptiveTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DomainAdapter):
+class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DomainAdapter):
     """Base of the transformers: a feature space that both domains share.
 
     Some methods map every row alike, others map each domain in its own way. The latter take rows

@@ -12,9 +12,8 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
-from transferable._trace import stage
+from transferable._sklearn import HasMethods, Interval, StrOptions
 from transferable.classifiers._auto import choose_features
 from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.classifiers._exact import ExactProblem
@@ -26,6 +25,7 @@ from transferable.classifiers._scores import ScoreClassifier
 from transferable.classifiers._steps import solve
 from transferable.classifiers._temperature import cautious_temperature
 from transferable.domains import Domains, Reordered
+from transferable.events import stage
 from transferable.linalg.arrays import Arrays, to_numpy
 from transferable.linalg.features import FeatureTable
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction

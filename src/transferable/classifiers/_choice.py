@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from transferable._trace import unheard
 from transferable.classifiers._circle import way_back
 from transferable.classifiers._temperature import uncalibrated
+from transferable.events import silence
 from transferable.linalg.reuse import reusing
 from transferable.metrics import neighbor_consistency
 
@@ -41,7 +41,7 @@ def choose_weights(model: RiskClassifier, domains: Domains) -> dict[str, float]:
     candidates = [dict(zip(wanted, values, strict=True)) for values in product(*wanted.values())]
     if domains.n_target == 0:
         return candidates[0]
-    with reusing(), unheard(), uncalibrated():
+    with reusing(), silence(), uncalibrated():
         scores = [_scores(model, domains, candidate) for candidate in candidates]
     return candidates[int(np.argmax(rankdata(scores, axis=0).sum(axis=1)))]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._trace import stage
 from transferable.classifiers._risk import Alignment, RiskProblem
+from transferable.events import stage
 from transferable.linalg.arrays import Arrays, inner, namespace, to_numpy
 from transferable.linalg.reuse import remember
 from transferable.linalg.systems import (

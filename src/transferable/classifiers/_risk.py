@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._trace import stage
 from transferable.classifiers._auto import graph_weight
 from transferable.classifiers._balance import Balance
+from transferable.events import stage
 from transferable.linalg.arrays import Arrays, inner, namespace, to_numpy
 from transferable.linalg.neighbors import neighbor_graph
 from transferable.linalg.reuse import canonical, remember

@@ -6,11 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.progress import track
 
-from transferable._trace import emit
-from transferable._trace import rounds as counted
 from transferable.classifiers._risk import Alignment, RiskProblem
+from transferable.events import iterate
+from transferable.events import rounds as counted
 from transferable.linalg.arrays import namespace
 from transferable.terms.base import Matrix
 
@@ -50,10 +49,7 @@ class Rounds:
 
         Where a round depends on the pseudo-labels alone, all rounds after that would be equal.
         """
-        spec = self.problem.spec
-        for _ in track(
-            counted(most), "adapting", total=most, transient=True, disable=not spec.verbose
-        ):
+        for _ in counted(most):
             if self._changed > 0:
                 self.alignment = self.problem.alignment(self.target)
             self._advance(step(self))
@@ -68,7 +64,7 @@ class Rounds:
         self._changed = float(np.mean(target != self.target)) if len(target) else 0.0
         self.target = target
         self.n_iter += 1
-        emit(problem.domains.with_target(target), self.scores)
+        iterate(problem.domains.with_target(target), self.scores)
         if problem.spec.record_history:
             values, _ = problem.objective(coefficients, self.scores, self.alignment)
             self.history.append(

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from transferable.base import AdaptiveClassifier
+from transferable.base import DomainClassifier
 from transferable.linalg.arrays import following, like
 
 __all__ = ["ScoreClassifier", "class_scores"]
 
 
-class ScoreClassifier(AdaptiveClassifier):
+class ScoreClassifier(DomainClassifier):
     """A classifier that gives each row a score for each class; the highest one decides."""
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:

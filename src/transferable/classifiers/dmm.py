@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from transferable._trace import emit, rounds
+from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
+from transferable.events import iterate, rounds
 from transferable.linalg.eigen import Root, leading_updated, row_basis
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.simplex import minimise_on_simplices
@@ -163,7 +163,7 @@ class DMM(ScoreClassifier):
             machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma)
             machine.fit(Z[: domains.n_source], domains.y, weights[: domains.n_source])
             predicted = class_scores(machine, Z).argmax(axis=1)
-            emit(predicted, Z)
+            iterate(predicted, Z)
             renewed = predicted[domains.n_source :]
             self.n_iter_ = t + 1
             if codes is not None and np.array_equal(codes, renewed):

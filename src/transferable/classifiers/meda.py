@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._base import RiskClassifier
 from transferable.linalg.kernels import Kernel
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._base import RiskClassifier
 from transferable.classifiers._choice import choose_weights
 from transferable.classifiers._rounds import Rounds

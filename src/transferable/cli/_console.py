@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
-from transferable.cli._progress import Bar
+from transferable.progress import Bar
 
 __all__ = ["BAD_INPUT", "FAILURE", "INTERRUPTED", "Messages", "reporting", "stdout"]
 

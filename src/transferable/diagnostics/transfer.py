@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from transferable._trace import stage
 from transferable.classifiers import TFDF
 from transferable.diagnostics.comparison import source_only_methods
+from transferable.events import stage
 from transferable.linalg.reuse import reusing
 from transferable.model_selection import AccuracyEstimate, estimate_accuracy
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
-from transferable._trace import listen
+from transferable.events import Event, Iterate, listen
 from transferable.experiments._memory import peak_memory_mib, reset_peak_memory
 from transferable.experiments._version import code_version
 from transferable.experiments.cells import SEED, Cell
@@ -67,9 +67,11 @@ class _Scorer:
         self.accuracies: list[float] = []
         self.seconds = 0.0
 
-    def __call__(self, codes: NDArray[np.intp], table: NDArray[Any]) -> None:
+    def __call__(self, event: Event) -> None:
+        if not isinstance(event, Iterate):
+            return
         start = perf_counter()
-        labels = self._classes[codes[len(self._task.ys) :]]
+        labels = self._classes[event.codes[len(self._task.ys) :]]
         self.accuracies.append(float(np.mean(labels == self._task.yt)))
         self.seconds += perf_counter() - start
 
@@ -90,10 +92,11 @@ class Iterates:
         self.labels: list[NDArray[Any]] = []
         self.tables: list[NDArray[Any]] = []
 
-    def __call__(self, codes: NDArray[np.intp], table: NDArray[Any]) -> None:
+    def __call__(self, event: Event) -> None:
         """Keep an iterate."""
-        self.labels.append(self._classes[codes])
-        self.tables.append(np.array(table))
+        if isinstance(event, Iterate):
+            self.labels.append(self._classes[event.codes])
+            self.tables.append(np.array(event.table))
 
     @property
     def settled(self) -> bool:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing, check_array
+from sklearn.utils import check_array
 
+from transferable._sklearn import safe_indexing
 from transferable.classifiers._scores import class_scores
 from transferable.domains import Domains
 from transferable.linalg.reuse import remember
@@ -89,7 +90,7 @@ class Evidence:
         """A copy fitted without a fifth of the source rows of each class, and those rows."""
         rows = held_out_rows(self.domains.y)
         kept = np.setdiff1d(np.arange(self.domains.n_source), rows)
-        model = fit_domains(self.estimator, _safe_indexing(self.Xs, kept), self.ys[kept], self.Xt)
+        model = fit_domains(self.estimator, safe_indexing(self.Xs, kept), self.ys[kept], self.Xt)
         return model, rows
 
 
@@ -97,7 +98,7 @@ def _split(X: Any, y: ArrayLike, sample_domain: ArrayLike | None) -> tuple[Domai
     """The domains, and the rows of each in the container they came in."""
     domains = read_domains(X, y, sample_domain)
     source, target = np.split(domains.order, [domains.n_source])
-    return domains, _safe_indexing(X, source), _safe_indexing(X, target)
+    return domains, safe_indexing(X, source), safe_indexing(X, target)
 
 
 def held_out_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:

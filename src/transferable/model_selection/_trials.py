@@ -17,8 +17,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from transferable._trace import unheard
 from transferable.classifiers._temperature import uncalibrated
+from transferable.events import silence
 from transferable.linalg.reuse import reusing
 from transferable.model_selection._evidence import Evidence
 from transferable.model_selection._problem import Problem, Scorers
@@ -119,7 +119,7 @@ def _try_group(
     problem: Problem, settings: Sequence[Mapping[str, Any]], scorers: Scorers
 ) -> list[Trial]:
     labels_only = all(getattr(scorer, "labels_only", False) for scorer in scorers.values())
-    with reusing(), unheard(), uncalibrated() if labels_only else nullcontext():
+    with reusing(), silence(), uncalibrated() if labels_only else nullcontext():
         return [_try(problem, setting, scorers) for setting in settings]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from transferable._sklearn import safe_indexing
 from transferable.base import _stack
 from transferable.classifiers._temperature import temperature
 from transferable.linalg.reuse import reusing
@@ -157,7 +157,7 @@ def _agreement_of_halves(evidence: Evidence) -> float:
         if len(np.unique(ys)) < 2:  # too few rows to split: take the model itself
             labels.append(evidence.labels)
             continue
-        rows = _safe_indexing(evidence.Xs, np.flatnonzero(half))
+        rows = safe_indexing(evidence.Xs, np.flatnonzero(half))
         copy = fit_domains(evidence.estimator, rows, ys, evidence.Xt)
         labels.append(np.asarray(copy.predict(evidence.Xt)))
     return float(np.mean(labels[0] == labels[1]))
@@ -169,7 +169,7 @@ def _calibrated(evidence: Evidence) -> dict[str, float]:
     if len(rows) == 0:
         return {}
     codes = np.searchsorted(model.classes_, evidence.ys[rows])
-    source = class_probabilities(model, _safe_indexing(evidence.Xs, rows))
+    source = class_probabilities(model, safe_indexing(evidence.Xs, rows))
     target = class_probabilities(model, evidence.Xt)
     hits = float(np.mean(source.argmax(axis=1) == codes))
     divisor = temperature(_logits(source), codes)

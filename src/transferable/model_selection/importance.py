@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing
 
+from transferable._sklearn import safe_indexing
 from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense
 from transferable.model_selection._evidence import Evidence
@@ -93,7 +93,7 @@ def _weighted_hits(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.
     model, rows = evidence.held_out
     if len(rows) == 0:
         return np.array([np.nan]), np.ones(1)
-    hits = np.asarray(model.predict(_safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
+    hits = np.asarray(model.predict(safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
     weights = remember(_density_ratio, canonical(domains.X), domains.n_source)
     return hits.astype(np.float64), weights[rows] / max(weights.mean(), 1e-12)
 

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from rich.progress import track
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from transferable._sklearn import HasMethods, Interval, validate_parameter_constraints
 from transferable.base import _stack
 from transferable.domains import Domains
 from transferable.linalg.reuse import reusing

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils._param_validation import HasMethods
 
-from transferable._trace import emit, rounds
+from transferable._sklearn import HasMethods
 from transferable.domains import Domains
+from transferable.events import iterate, rounds
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
@@ -87,7 +87,7 @@ class PseudoLabelTransformer(SpectralTransformer):
             values, W = self._scaled(*solve(codes, self._wanted))
             Z = self._embed(features.times, W, source)
             renewed = self._relabel(domains, Z)
-            emit(domains.with_target(renewed), Z)
+            iterate(domains.with_target(renewed), Z)
             if self._settles and codes is not None and _changed(codes, renewed) < _UNSETTLED:
                 break
             codes = renewed

@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import has_fit_parameter
 
+from transferable._sklearn import Interval
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.group_graphs import nearest_between, nearest_inside

@@ -6,8 +6,8 @@ from numbers import Real
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.eigen import leading_dense
 from transferable.linalg.kernels import KERNELS, Kernel

@@ -158,6 +158,16 @@ def test_without_data_the_message_names_the_folder_and_the_remedy(tmp_path, monk
 
 
 @pytest.mark.usefixtures("toy")
+def test_quiet_leaves_results_alone(tmp_path):
+    arguments = ("coil", "--methods", "1NN", "--out", tmp_path, "--jobs", 1, "--quiet")
+    reproduce(*arguments)
+    (tmp_path / "records.jsonl").write_bytes(b"torn")
+    result = reproduce(*arguments)
+    assert result.stderr == ""
+    assert "Tables, figures and records are in" in result.stdout
+
+
+@pytest.mark.usefixtures("toy")
 def test_a_failing_method_is_named_and_the_others_are_kept(tmp_path, monkeypatch):
     from transferable.classifiers import AdaptedClassifier
 

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
-from transferable.events import Event, Iterate, listen
+from transferable.events import Event, Iterate, listen, silence
 from transferable.experiments._memory import peak_memory_mib, reset_peak_memory
 from transferable.experiments._version import code_version
 from transferable.experiments.cells import SEED, Cell
@@ -36,7 +36,7 @@ def evaluate(cell: Cell, task: Bunch) -> Record:
         warnings.simplefilter("always")
         reset_peak_memory()
         start = perf_counter()
-        with listen(listener):
+        with silence(), listen(listener):  # nobody else, who would take time
             estimator.adapt(task.Xs, task.ys, task.Xt)
         seconds = perf_counter() - start - listener.seconds
         peak = peak_memory_mib()

@@ -11,7 +11,7 @@ from joblib import Parallel, delayed
 from transferable.datasets import DomainCollection
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.experiments.cells import Cell
-from transferable.experiments.evaluate import evaluate
+from transferable.experiments.measure import measure
 from transferable.experiments.records import Record, RecordStore
 
 __all__ = ["Run", "run_cells"]
@@ -132,8 +132,8 @@ def _compute(
         if done is not None:
             return cell.key, done
         try:
-            record = evaluate(cell, data.task(cell.source, cell.target))
+            record = measure(cell, data.task(cell.source, cell.target))
         except Exception as error:  # one method must not take the others with it
             return cell.key, _Failed(f"{type(error).__name__}: {error}")
-        store.append(record)
+        store.append(record.to_line())
         return cell.key, record

@@ -19,9 +19,8 @@ from transferable._store import parse_line
 from transferable.classifiers._temperature import uncalibrated
 from transferable.events import silence
 from transferable.linalg.reuse import reusing
-from transferable.model_selection._evidence import Evidence
 from transferable.model_selection._problem import Problem, Scorers
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 
 __all__ = ["Trial", "keyed_trial", "run_trials", "warn_of_gaps"]
 

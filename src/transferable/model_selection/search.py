@@ -20,7 +20,6 @@ from transferable._store import LineStore
 from transferable.base import _stack
 from transferable.domains import Domains
 from transferable.linalg.reuse import reusing
-from transferable.model_selection._evidence import read_domains
 from transferable.model_selection._problem import Problem, digest_of, settings_of
 from transferable.model_selection._results import (
     best_first,
@@ -28,6 +27,7 @@ from transferable.model_selection._results import (
     named_scores,
     rows_of,
 )
+from transferable.model_selection._scorer import read_domains
 from transferable.model_selection._trials import Trial, keyed_trial, run_trials, warn_of_gaps
 from transferable.model_selection.ranking import RankSum, Scoring, resolve
 

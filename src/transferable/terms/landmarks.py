@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable.linalg.simplex import minimise_on_simplices
 from transferable.terms.base import Matrix, Term
 from transferable.terms.mmd import mean_differences
 
@@ -31,6 +32,7 @@ class LandmarkDiscrepancy(Term):
     def __init__(
         self, codes: NDArray[np.intp], n_source: int, n_classes: int, *, share: float
     ) -> None:
+        self.codes, self.n_source, self.n_classes, self.share = codes, n_source, n_classes, share
         self.means = mean_differences(codes, n_source, n_classes) / share
         of_class = self.means[:, 1:]
         self.source, self.target = np.maximum(of_class, 0.0), np.maximum(-of_class, 0.0)
@@ -50,3 +52,11 @@ class LandmarkDiscrepancy(Term):
     def product_for_weights(self, Z: Matrix, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Q w, where w'Qw is the term's value for embedded rows Z with weights w."""
         return np.sum(Z * self.unweighted(w[:, None] * Z), axis=1)
+
+    def least_weights(self, Z: Matrix, start: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights for which embedded rows Z differ least, of mean `share` in each class."""
+        groups = self.codes + self.n_classes * (np.arange(len(self.codes)) >= self.n_source)
+        sizes = np.bincount(groups, minlength=2 * self.n_classes).astype(np.float64)
+        return minimise_on_simplices(
+            lambda w: self.product_for_weights(Z, w), start, groups, self.share * sizes
+        )

@@ -10,7 +10,7 @@ asks the target's neighbourhoods.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +31,7 @@ _GAIN = 0.015  # by which neighbours must agree more often for shares to be free
 _NEIGHBORS = 10
 _PASSES = 2  # of thinning out and solving
 _LANDMARKS = 2000
-_EXACT_ROWS = 4000
+_EXACT_ROWS = 1000
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ class Solution:
     scores: NDArray[np.float64]  # minus infinity for classes that were left out
     class_weights: NDArray[np.float64]
     class_shares: str
+    neighbors: dict[str, float] = field(default_factory=dict)  # how often neighbours agree
 
     @property
     def codes(self) -> NDArray[np.intp]:
@@ -100,15 +101,21 @@ class FeatureProblem:
         if class_shares == "free":
             return self.free()
         kept, free = self.kept(), self.free()
+        labels = {"network": self.first, "kept": kept.codes, "free": free.codes}
+        agreement = self.neighbor_agreement(labels)
+        chosen = free if agreement["free"] - agreement["kept"] > _GAIN else kept
+        return replace(chosen, neighbors=agreement)
+
+    def neighbor_agreement(self, labels: dict[str, NDArray[np.intp]]) -> dict[str, float]:
+        """Share of a target row's nearest target rows with its label, for several labellings."""
         k = min(_NEIGHBORS, len(self.Zt) - 1)
         if k < 1:
-            return kept
-        rows = Arrays.on(self.device).table(self.Zt)
-        neighbors = to_numpy(nearest(rows, k=k).indices)
-        agreement = [
-            np.mean(found.codes[neighbors] == found.codes[:, None]) for found in (kept, free)
-        ]
-        return free if agreement[1] - agreement[0] > _GAIN else kept
+            return dict.fromkeys(labels, 1.0)
+        neighbors = to_numpy(nearest(Arrays.on(self.device).table(self.Zt), k=k).indices)
+        return {
+            name: float(np.mean(codes[neighbors] == codes[:, None]))
+            for name, codes in labels.items()
+        }
 
     def kept(self) -> Solution:
         """With all rows of the source."""
@@ -170,7 +177,7 @@ class FeatureProblem:
             manifold=5.0,
             manifold_dim=None,
             n_neighbors=min(10, n_rows - 1),
-            n_landmarks=_LANDMARKS if n_rows > _EXACT_ROWS else None,
+            n_landmarks=min(_LANDMARKS, n_rows // 4) if n_rows > _EXACT_ROWS else None,
             record_history=False,
             device=self.device,
         )

@@ -33,7 +33,7 @@ class DeepCORAL(PenalisedClassifier):
 
     Parameters
     ----------
-    weight : float, default=10000
+    weight : float, default=100
         Weight of the distance. With 500 features the factor 1 / (4 d^2) is 1e-6, so that weights
         near 1 do nothing.
     warmup_epochs : int, default=0
@@ -56,7 +56,7 @@ class DeepCORAL(PenalisedClassifier):
     True
     """
 
-    weight: float = 1e4
+    weight: float = 100.0
 
     def _penalty(self, training: Training, batch: Batch) -> Losses:
         return {"covariances": self.weight * covariance_distance(batch.fs, batch.ft)}

@@ -43,7 +43,7 @@ class JDDA(PenalisedClassifier):
 
     Parameters
     ----------
-    weight : float, default=10000
+    weight : float, default=100
         Weight of the covariances.
     discriminative : float, default=0.0001
         Weight of the pairs. The authors' code has 0.03 and divides by n^2 once more.
@@ -69,7 +69,7 @@ class JDDA(PenalisedClassifier):
     True
     """
 
-    weight: float = 1e4
+    weight: float = 100.0
     discriminative: float = 1e-4
     near: float = 0.0
     far: float = 100.0

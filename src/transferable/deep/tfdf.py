@@ -79,7 +79,8 @@ class DeepTFDF(DeepClassifier):
         no target label is needed for that.
     closed_form : TFDFV or None, default=None
         The classifier on the features; None takes ``TFDFV(manifold=5, n_neighbors=10,
-        manifold_dim=None)``, over 2,000 landmarks if there are more than 4,000 rows.
+        manifold_dim=None)``, over landmarks, a quarter of the rows and at most 2,000, if there are more
+        than 1,000 rows.
     epochs : int, default=20
         Epochs on the source, before the rounds.
     network, epoch_steps, batch_size, ...
@@ -88,8 +89,8 @@ class DeepTFDF(DeepClassifier):
     Attributes
     ----------
     history_ : list of dict
-        As in :class:`SourceOnly`; rounds tell also the ``class_shares`` taken and the ``agreement``
-        of the network's labels with those of the closed form.
+        As in :class:`SourceOnly`; rounds tell also the ``class_shares`` taken, the ``agreement`` of
+        the network's labels with those of the closed form, and how often neighbours agree.
     classes_, transduction_, network_, input_shape_
         As in :class:`SourceOnly`.
 
@@ -159,6 +160,7 @@ class DeepTFDF(DeepClassifier):
         training.notes = {
             "class_shares": found.class_shares,
             "agreement": float(np.mean(found.codes == first)),
+            "neighbors": found.neighbors,
         }
         self._begin(training)
 

@@ -279,7 +279,7 @@ def _unit(pixels: np.ndarray) -> np.ndarray:
 
 
 def task(direction: str, framing: str) -> tuple[Any, Any, Any]:
-    """Source (train file), target (train file) and target's test file: pixels of 28 x 28, digits."""
+    """Source and target (train files) and the target's test file: 28 x 28 pixels, digits."""
     names = direction.split("->")
     source, target = (_framed(name, framing) for name in names)
     return source[0], target[0], target[1]

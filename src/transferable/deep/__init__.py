@@ -9,7 +9,8 @@ try:
     import torch  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        f'transferable.deep needs {error.name}, which is not installed: pip install "transferable[deep]"'
+        f"transferable.deep needs {error.name}, which is not installed: pip install "
+        '"transferable[deep]"'
     ) from error
 
 from transferable.deep.adabn import AdaBN

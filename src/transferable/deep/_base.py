@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -73,7 +73,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
     random_state: int | RandomState | None = 0
     verbose: bool = False
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "network": [StrOptions(set(NETWORKS)), callable],
         "weights": [str, os.PathLike, None],
         "input_shape": [tuple, list, None],
@@ -158,7 +158,8 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
             X = _Lazy(StackedTable(_flat(X)), X.shape[1:])
         if isinstance(X, _Lazy):
             table, shape = X.table, X.row_shape
-            self.n_features_in_ = self.n_features_in_ if not reset else shape[0]
+            if reset:
+                self.n_features_in_ = shape[0]
         else:
             least = {"ensure_min_samples": 2} if reset else {}
             rows = validate_data(
@@ -268,7 +269,9 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         self, rows: Any, domain: Domain, start: int = 0, stop: int | None = None
     ) -> NDArray[np.intp]:
         blocks = self._outputs(rows, domain, start, stop)
-        return np.concatenate([[], *(z.argmax(dim=1).cpu().numpy() for _, z in blocks)]).astype(np.intp)
+        return np.concatenate([[], *(z.argmax(dim=1).cpu().numpy() for _, z in blocks)]).astype(
+            np.intp
+        )
 
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         out = torch.cat([f.cpu() for f, _ in self._outputs(rows, self._statistics)]).numpy()
@@ -326,8 +329,7 @@ class PenalisedClassifier(DeepClassifier):
     weight: float = 1.0
     warmup_epochs: int = 0
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClassifier._parameter_constraints,
+    _parameter_constraints = DeepClassifier._parameter_constraints | {
         "weight": [WEIGHT],
         "warmup_epochs": [Interval(Integral, 0, None, closed="left")],
     }

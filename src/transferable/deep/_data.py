@@ -60,7 +60,9 @@ def dataset_labels(dataset: Any) -> NDArray[Any]:
     if hasattr(dataset, "targets"):
         return np.asarray(dataset.targets)
     items = (dataset[i] for i in range(len(dataset)))
-    labels = [item[1] if isinstance(item, tuple | list) and len(item) > 1 else None for item in items]
+    labels = [
+        item[1] if isinstance(item, tuple | list) and len(item) > 1 else None for item in items
+    ]
     if any(label is None for label in labels):
         raise ValueError(
             "The source dataset gives rows without labels; let its items be (row, label), or pass "

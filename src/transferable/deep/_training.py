@@ -1,8 +1,8 @@
 """The one training loop: phases of epochs, epochs of steps, whatever a method does in a step.
 
-A method hands over :class:`Phase` objects; the loop draws batches, sets the learning rate, notes the
-losses, keeps the weights of the last whole epoch and writes the checkpoint. Losses are looked at
-once an epoch, so that a step never waits for the device.
+A method hands over :class:`Phase` objects; the loop draws batches, sets the learning rate, notes
+the losses, keeps the weights of the last whole epoch and writes the checkpoint. Losses are looked
+at once an epoch, so that a step never waits for the device.
 """
 
 from __future__ import annotations
@@ -200,7 +200,9 @@ class Training:
         self.saw_target |= target is not None
         size = self.spec.batch_size
         source_rows = draw(len(self.source), self.steps, size, self.generators[0])
-        target_rows = target and draw(len(target), self.steps, size, self.generators[1])
+        target_rows: Tensor | None = None
+        if target is not None:
+            target_rows = draw(len(target), self.steps, size, self.generators[1])
         names: list[str] = []
         values = []
         for step in range(self.steps):
@@ -285,7 +287,6 @@ def schedule(kind: str, progress: float) -> float:
     return 1.0
 
 
-@torch.no_grad()
 def outputs(
     network: nn.Module, rows: Rows, domain: Domain, dtype: torch.dtype = torch.float32
 ) -> Iterator[tuple[Tensor, Tensor]]:
@@ -293,5 +294,7 @@ def outputs(
     DomainNorm.switch(network, domain)
     network.eval()
     for x in rows.blocks(_BLOCK, dtype):
-        features = network.features(x)
-        yield features, network.head(features)
+        with torch.no_grad():
+            features = network.features(x)
+            scores = network.head(features)
+        yield features, scores

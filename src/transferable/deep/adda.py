@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 from numbers import Integral, Real
-from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -63,8 +62,7 @@ class ADDA(DeepClassifier):
     adversarial_epochs: int = 20
     adversarial_rate: float = 2e-4
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClassifier._parameter_constraints,
+    _parameter_constraints = DeepClassifier._parameter_constraints | {
         "adversarial_epochs": [Interval(Integral, 1, None, closed="left")],
         "adversarial_rate": [Interval(Real, 0, None, closed="neither")],
     }
@@ -79,9 +77,7 @@ class ADDA(DeepClassifier):
         first = super()._phases(has_target)
         if not has_target:
             return first
-        fooling = Phase(
-            "fooling", self.adversarial_epochs, self._fool, True, self._begin_to_fool
-        )
+        fooling = Phase("fooling", self.adversarial_epochs, self._fool, True, self._begin_to_fool)
         return [*first, fooling]
 
     def _begin(self, training: Training) -> None:

@@ -5,8 +5,6 @@ Long, Cao, Wang and Jordan, "Conditional adversarial domain adaptation", 2018.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -27,8 +25,8 @@ def joint_features(f: Tensor, p: Tensor) -> Tensor:
 class CDAN(PenalisedClassifier):
     """Conditional adversarial network: domains are confused class by class.
 
-    As :class:`DANN`, but the discriminator sees the products of features and class probabilities, and
-    sure rows weigh more: 1 + exp(-entropy).
+    As :class:`DANN`, but the discriminator sees the products of features and class probabilities,
+    and sure rows weigh more: 1 + exp(-entropy).
 
     Parameters
     ----------
@@ -59,8 +57,7 @@ class CDAN(PenalisedClassifier):
     weight: float = 0.1
     entropy: bool = True
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PenalisedClassifier._parameter_constraints,
+    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
         "entropy": ["boolean"],
     }
 

@@ -1,13 +1,12 @@
 """CMD: the distance between the domains' central moments.
 
-Zellinger, Grubinger, Lughofer, Natschlaeger and Saminger-Platz, "Central moment discrepancy (CMD) for
-domain-invariant representation learning", 2017.
+Zellinger, Grubinger, Lughofer, Natschlaeger and Saminger-Platz, "Central moment discrepancy (CMD)
+for domain-invariant representation learning", 2017.
 """
 
 from __future__ import annotations
 
 from numbers import Integral
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -27,11 +26,9 @@ def moment_distance(fs: Tensor, ft: Tensor, n_moments: int) -> Tensor:
     c_k are the central moments of each feature, which must lie in an interval of length 1.
     """
     ms, mt = fs.mean(dim=0), ft.mean(dim=0)
-    distances = [_norm(ms - mt)]
     cs, ct = fs - ms, ft - mt
-    for k in range(2, n_moments + 1):
-        distances.append(_norm(cs.pow(k).mean(dim=0) - ct.pow(k).mean(dim=0)))
-    return torch.stack(distances).sum()
+    central = (cs.pow(k).mean(dim=0) - ct.pow(k).mean(dim=0) for k in range(2, n_moments + 1))
+    return torch.stack([_norm(ms - mt), *map(_norm, central)]).sum()
 
 
 def _norm(x: Tensor) -> Tensor:
@@ -75,8 +72,7 @@ class CMD(PenalisedClassifier):
     weight: float = 0.1
     n_moments: int = 5
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PenalisedClassifier._parameter_constraints,
+    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
         "n_moments": [Interval(Integral, 1, None, closed="left")],
     }
 

@@ -5,8 +5,6 @@ Long, Cao, Wang and Jordan, "Learning transferable features with deep adaptation
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 import torch
 from torch import Tensor
 
@@ -37,8 +35,8 @@ def kernel_distance(a: Tensor, b: Tensor, factors: tuple[float, ...]) -> Tensor:
 class DAN(PenalisedClassifier):
     """Deep adaptation network: maximum mean discrepancy under several kernels, on two layers.
 
-    Adds ``weight (MMD^2(f_s, f_t) + MMD^2(z_s, z_t))`` of the features f and the scores z of a batch
-    to the source's cross-entropy.
+    Adds ``weight (MMD^2(f_s, f_t) + MMD^2(z_s, z_t))`` of the features f and the scores z of a
+    batch to the source's cross-entropy.
 
     Parameters
     ----------
@@ -69,8 +67,7 @@ class DAN(PenalisedClassifier):
 
     kernel_factors: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PenalisedClassifier._parameter_constraints,
+    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
         "kernel_factors": [tuple, list],
     }
 

@@ -1,7 +1,7 @@
 """DANN: features from which no classifier can tell the domains apart.
 
-Ganin, Ustinova, Ajakan, Germain, Larochelle, Laviolette, Marchand and Lempitsky, "Domain-adversarial
-training of neural networks", 2016.
+Ganin, Ustinova, Ajakan, Germain, Larochelle, Laviolette, Marchand and Lempitsky,
+"Domain-adversarial training of neural networks", 2016.
 """
 
 from __future__ import annotations

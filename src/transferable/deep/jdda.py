@@ -7,7 +7,6 @@ unsupervised deep domain adaptation", 2019.
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
 
 from torch import Tensor
 
@@ -74,8 +73,7 @@ class JDDA(PenalisedClassifier):
     near: float = 0.0
     far: float = 100.0
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PenalisedClassifier._parameter_constraints,
+    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
         "discriminative": [WEIGHT],
         "near": [Interval(Real, 0, None, closed="left")],
         "far": [Interval(Real, 0, None, closed="left")],

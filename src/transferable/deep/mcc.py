@@ -6,7 +6,6 @@ Jin, Wang, Long and Wang, "Minimum class confusion for versatile domain adaptati
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -40,8 +39,8 @@ def class_confusion(z: Tensor, temperature: float) -> Tensor:
 class MCC(PenalisedClassifier):
     """Minimum class confusion: target rows should not lie between classes.
 
-    Adds ``weight`` times the share of the class correlations of target predictions that lies off the
-    diagonal to the source's cross-entropy. It takes every class to be in the target.
+    Adds ``weight`` times the share of the class correlations of target predictions that lies off
+    the diagonal to the source's cross-entropy. It takes every class to be in the target.
 
     Parameters
     ----------
@@ -72,8 +71,7 @@ class MCC(PenalisedClassifier):
 
     temperature: float = 2.5
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PenalisedClassifier._parameter_constraints,
+    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
         "temperature": [Interval(Real, 0, None, closed="neither")],
     }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from numbers import Integral
-from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -44,8 +43,8 @@ class MCD(DeepClassifier):
     """Maximum classifier discrepancy: two heads and a game between them and the features.
 
     Each step trains all on the source (A), then the heads to differ on target rows while they stay
-    right on the source (B), then, ``generator_steps`` times, the features so that the heads agree on
-    target rows (C). The difference is the mean absolute one of class probabilities.
+    right on the source (B), then, ``generator_steps`` times, the features so that the heads agree
+    on target rows (C). The difference is the mean absolute one of class probabilities.
 
     Parameters
     ----------
@@ -77,8 +76,7 @@ class MCD(DeepClassifier):
     warmup_epochs: int = 0
     learning_rate: float = 2e-4
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClassifier._parameter_constraints,
+    _parameter_constraints = DeepClassifier._parameter_constraints | {
         "generator_steps": [Interval(Integral, 1, None, closed="left")],
         "warmup_epochs": [Interval(Integral, 0, None, closed="left")],
     }

@@ -1,8 +1,9 @@
 """Networks by name, each a map to features and a head that turns features into class scores.
 
-``mlp`` takes rows of numbers; ``lenet`` small pictures (28 x 28, 16 x 16); ``convm`` pictures of any
-size, with parallel convolutions; ``alexnet`` photographs. Any function of the shape of a row and the
-number of classes will do in their place, if the module it returns has ``features`` and ``head``.
+``mlp`` takes rows of numbers; ``lenet`` small pictures (28 x 28, 16 x 16); ``convm`` pictures of
+any size, with parallel convolutions; ``alexnet`` photographs. Any function of the shape of a row
+and the number of classes will do in their place, if the module it returns has ``features`` and
+``head``.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def mlp(input_shape: Sequence[int], n_classes: int) -> Network:
 
 
 def lenet(input_shape: Sequence[int], n_classes: int) -> Network:
-    """Convolutions of 20 and 50 filters, then 500 units: Caffe's LeNet with dropout before the head.
+    """Caffe's LeNet: 20 and 50 filters, 500 units, and dropout before the head.
 
     Parameters
     ----------

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -39,7 +38,7 @@ def information(z: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
 
 @dataclass(frozen=True)
 class _Guide:
-    """What a round teaches the network: labels of the target rows, weights of the source's classes."""
+    """What a round teaches: labels of the target rows, weights of the source's classes."""
 
     labels: Tensor  # soft, n_target x n_classes
     trust: Tensor  # of each row; 0 where no class stands out
@@ -49,7 +48,7 @@ class _Guide:
 
 @estimator
 class DeepTFDF(DeepClassifier):
-    """DeepTFDF: rounds of TFDF's closed form on the network's features, and of training on its labels.
+    """DeepTFDF: TFDF's closed form on the network's features, and training on its labels, in turn.
 
     First the network is trained on the source. In each round :class:`~transferable.TFDFV` is solved
     on the features of all rows, starting from the network's labels; its scores F give soft labels
@@ -79,8 +78,8 @@ class DeepTFDF(DeepClassifier):
         no target label is needed for that.
     closed_form : TFDFV or None, default=None
         The classifier on the features; None takes ``TFDFV(manifold=5, n_neighbors=10,
-        manifold_dim=None)``, over landmarks, a quarter of the rows and at most 2,000, if there are more
-        than 1,000 rows.
+        manifold_dim=None)``, over landmarks if there are more than 1,000 rows: a quarter of them,
+        at most 2,000.
     epochs : int, default=20
         Epochs on the source, before the rounds.
     network, epoch_steps, batch_size, ...
@@ -112,8 +111,7 @@ class DeepTFDF(DeepClassifier):
     class_shares: str = "auto"
     closed_form: BaseEstimator | None = None
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **DeepClassifier._parameter_constraints,
+    _parameter_constraints = DeepClassifier._parameter_constraints | {
         "weight": [WEIGHT],
         "information": [WEIGHT],
         "threshold": [Interval(Real, 0, 1, closed="both")],
@@ -183,9 +181,11 @@ class DeepTFDF(DeepClassifier):
 
 
 def _unit_features(
-    training: Training, rows: Rows, domain: Domain
+    training: Training, rows: Rows | None, domain: Domain
 ) -> tuple[NDArray[np.float32], NDArray[np.intp]]:
     """Features of rows, of unit length, and the network's labels."""
+    if rows is None:
+        raise ValueError("a round needs target rows")
     features, codes = [], []
     for f, z in outputs(training.network, rows, domain):
         features.append(functional.normalize(f, dim=1).cpu().numpy())

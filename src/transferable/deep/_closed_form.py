@@ -29,6 +29,7 @@ __all__ = ["FeatureProblem", "Solution"]
 _ABSENT = 0.3  # a class with less than this share of an even one is taken to be absent
 _GAIN = 0.015  # by which neighbours must agree more often for shares to be free
 _NEIGHBORS = 10
+_FEWEST_ROWS = 30  # of the target, on which neighbours are asked
 _PASSES = 2  # of thinning out and solving
 _LANDMARKS = 2000
 _EXACT_ROWS = 1000
@@ -96,7 +97,8 @@ class FeatureProblem:
 
     def solve(self, class_shares: str) -> Solution:
         """The solution with shares as asked for, or with those that neighbours prefer."""
-        if class_shares == "kept":
+        few = len(self.Zt) < _FEWEST_ROWS and class_shares == "auto"
+        if class_shares == "kept" or few:
             return self.kept()
         if class_shares == "free":
             return self.free()
@@ -108,10 +110,8 @@ class FeatureProblem:
 
     def neighbor_agreement(self, labels: dict[str, NDArray[np.intp]]) -> dict[str, float]:
         """Share of a target row's nearest target rows with its label, for several labellings."""
-        k = min(_NEIGHBORS, len(self.Zt) - 1)
-        if k < 1:
-            return dict.fromkeys(labels, 1.0)
-        neighbors = to_numpy(nearest(Arrays.on(self.device).table(self.Zt), k=k).indices)
+        rows = Arrays.on(self.device).table(self.Zt)
+        neighbors = to_numpy(nearest(rows, k=_NEIGHBORS).indices)
         return {
             name: float(np.mean(codes[neighbors] == codes[:, None]))
             for name, codes in labels.items()
@@ -132,7 +132,7 @@ class FeatureProblem:
             present = shares >= _ABSENT / self.n_classes
             present[np.argsort(shares)[-2:]] = True  # a classifier needs two
             weights = np.minimum(1.0, shares / in_source)
-            rows = self._thinned(np.where(present, weights, 0.0))
+            rows = self._thinned(np.where(present, np.maximum(weights, 1e-9), 0.0))
             first = np.where(present[labels], labels, np.argmax(shares))
             found = replace(found, scores=self._scores(rows, first, balance=1.0))
             found = replace(found, class_weights=weights)
@@ -145,8 +145,7 @@ class FeatureProblem:
         kept = []
         for c, weight in enumerate(weights):
             rows = np.flatnonzero(self.ys == c)
-            count = int(np.ceil(weight * len(rows))) if weight > 0 else 0
-            kept.append(rng.permutation(rows)[:count])
+            kept.append(rng.permutation(rows)[: int(np.ceil(weight * len(rows)))])
         return np.sort(np.concatenate(kept))
 
     def _scores(

@@ -175,14 +175,17 @@ class Training:
         self.modules.train()
         done = 0 if checkpoint is None else checkpoint.read(self)
         before = 0
+        begin = phases[0].begin
         for phase in phases:
             first = max(0, done - before)
             before += phase.epochs
+            begin = phase.begin or begin
             if first >= phase.epochs:
                 continue
-            if phase.begin is not None:
-                phase.begin(self)
-            if first and checkpoint is not None:
+            goes_on = first > 0 or (phase.begin is None and not self.optimizers)
+            if begin is not None and (phase.begin is not None or goes_on):
+                begin(self)
+            if goes_on and checkpoint is not None:
                 checkpoint.read(self)  # what `begin` made anew is as it was
             for epoch in rounds(phase.epochs, f"{type(self.spec).__name__}: {phase.name}"):
                 if epoch < first:

@@ -75,7 +75,7 @@ class DeepTFDF(DeepClassifier):
         Whether the target is taken to have the source's classes in about the source's shares
         ("kept"), or any shares, classes that are absent among them ("free"). "auto" solves both
         in every round and takes "free" if neighbouring target rows then agree clearly more often;
-        no target label is needed for that.
+        no target label is needed for that. Fewer than 30 target rows keep the shares.
     closed_form : TFDFV or None, default=None
         The classifier on the features; None takes ``TFDFV(manifold=5, n_neighbors=10,
         manifold_dim=None)``, over landmarks if there are more than 1,000 rows: a quarter of them,

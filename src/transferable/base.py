@@ -28,7 +28,7 @@ from transferable.linalg.arrays import following, is_torch_array, like, namespac
 from transferable.linalg.reuse import remember
 from transferable.progress import shown
 
-__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer"]
+__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
 
 
 class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
@@ -108,7 +108,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
-        X, y, sample_domain = _stack(Xs, ys, Xt)
+        X, y, sample_domain = stack_domains(Xs, ys, Xt)
         return self.fit(X, y, sample_domain=sample_domain)
 
     @abstractmethod
@@ -232,7 +232,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         """Adapted form of validated rows, of which `source` marks those of the source."""
 
 
-def _stack(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
     ys = np.asarray(on_host(ys))

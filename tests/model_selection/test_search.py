@@ -22,16 +22,6 @@ GRID = {"alignment": [0.1, 10.0], "manifold": [0.0, 1.0]}
 MODEL = TFDFV(max_iter=3, n_neighbors=3)
 
 
-class Counting(TFDFV):
-    """Counts its fits."""
-
-    fits = 0
-
-    def _fit_domains(self, domains):
-        Counting.fits += 1
-        super()._fit_domains(domains)
-
-
 def neighbors(model, X, y, sample_domain=None):
     return float(model.alignment)
 
@@ -95,25 +85,40 @@ def test_workers_find_the_same(stacked):
 
 
 def test_goes_on_from_its_file(stacked, tmp_path):
-    path = tmp_path / "trials.jsonl"
-    model = Counting(max_iter=2, n_neighbors=3)
-    search = LabelFreeSearch(model, GRID, scoring="entropy", checkpoint=path)
+    path = tmp_path / "new folder" / "trials.jsonl"
+    search = LabelFreeSearch(MODEL, GRID, scoring="entropy", checkpoint=path)
     first = clone(search).fit(stacked.X, stacked.y)
     lines = path.read_text().splitlines()
     assert len(lines) == 4
     path.write_text("\n".join([*lines[:2], lines[2][:30]]))  # stopped while it wrote
-    Counting.fits = 0
     second = clone(search).fit(stacked.X, stacked.y)
-    assert Counting.fits == 2 + 1  # the two that were lost, and the best one at the end
+    after = path.read_text().splitlines()
+    assert after[:3] == [*lines[:2], lines[2][:30]]
+    assert len(after) == 3 + 2, "the two that were lost are tried again, the others are not"
     np.testing.assert_allclose(
         first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"]
     )
-    Counting.fits = 0
     clone(search).fit(stacked.X, stacked.y)
-    assert Counting.fits == 1
+    assert path.read_text().splitlines() == after
     clone(search).fit(stacked.X + 1e-3, stacked.y)  # other rows: nothing is taken over
-    assert Counting.fits == 1 + 5
+    assert len(path.read_text().splitlines()) == len(after) + 4
     assert all(json.loads(line) for line in path.read_text().splitlines()[3:])
+
+
+def test_lines_that_hold_no_trial_are_passed_over(stacked, tmp_path):
+    path = tmp_path / "trials.jsonl"
+    search = LabelFreeSearch(MODEL, GRID, scoring="entropy", checkpoint=path)
+    first = clone(search).fit(stacked.X, stacked.y)
+    keys = [json.loads(line)["key"] for line in path.read_text().splitlines()]
+    path.write_text(
+        f'{{"key": "{keys[0]}", "scores": {{"score": NaN}}, "fit_time": 1, "score_time": 1}}\n'
+        f'{{"key": "{keys[1]}", "scores": 3}}\n[{"[" * 100_000}\n{{"key": "{keys[2]}"}}\n'
+        f'{{"key": "{keys[3]}", "scores": {{}}, "fit_time": 1, "score_time": 1, "x": 1}}\n'
+    )
+    again = clone(search).fit(stacked.X, stacked.y)
+    np.testing.assert_array_equal(
+        again.cv_results_["mean_test_score"], first.cv_results_["mean_test_score"]
+    )
 
 
 def test_halving_tries_few_settings_on_all_rows():

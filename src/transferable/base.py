@@ -24,9 +24,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from transferable._sklearn import validate_parameter_constraints
 from transferable.domains import Domains, marked_source, source_mask
 from transferable.events import restoring, stage
-from transferable.linalg.arrays import following, is_torch_array, like, namespace, on_host
-from transferable.linalg.reuse import remember
+from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
 from transferable.progress import shown
+from transferable.workspace import workspace
 
 __all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer"]
 
@@ -77,13 +77,15 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=2,
             )
-            domains = remember(Domains.from_stacked, rows, on_host(y), on_host(sample_domain))
+            domains = Domains.from_stacked(
+                rows,
+                on_host(y),
+                on_host(sample_domain),
+                workspace=workspace(),
+                device=device_of(X),
+            )
             verbose = getattr(self, "verbose", False)
-            with (
-                shown("Adapting", verbose=verbose),
-                following(X),
-                restoring(domains.restore),
-            ):
+            with shown("Adapting", verbose=verbose), restoring(domains.restore):
                 self._fit_domains(domains)
         except BaseException:
             self.__dict__.clear()
@@ -161,8 +163,7 @@ class DomainClassifier(ClassifierMixin, DomainAdapter):
             The label of each row.
         """
         rows = self._validate_rows(X)
-        with following(X):
-            return like(X, self.classes_[self._predict_codes(rows)])
+        return like(X, self.classes_[self._predict_codes(rows)])
 
     @abstractmethod
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
@@ -200,8 +201,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
             if sample_domain is None
             else marked_source(on_host(sample_domain), rows.shape[0])
         )
-        with following(X):
-            return like(X, self._transform_rows(rows, source))
+        return like(X, self._transform_rows(rows, source))
 
     def fit_transform(
         self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
@@ -224,8 +224,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         """
         rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
         source = source_mask(on_host(y), on_host(sample_domain), rows.shape[0])
-        with following(X):
-            return like(X, self._transform_rows(rows, source))
+        return like(X, self._transform_rows(rows, source))
 
     @abstractmethod
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:

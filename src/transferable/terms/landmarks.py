@@ -5,13 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.terms.base import Matrix, Term
-from transferable.terms.mmd import mean_differences
+from transferable.domains import Groups
+from transferable.terms.base import Matrix, Quadratic
+from transferable.terms.means import mean_differences
 
 __all__ = ["LandmarkDiscrepancy"]
 
 
-class LandmarkDiscrepancy(Term):
+class LandmarkDiscrepancy(Quadratic):
     """The three distances of LPJT between embedded rows f_i with weights w_i.
 
     Squared distance of the domains' weighted means, of each class's weighted means, and the mean
@@ -20,23 +21,19 @@ class LandmarkDiscrepancy(Term):
 
     Parameters
     ----------
-    codes : ndarray of shape (n,)
-        Class codes, source rows first; pseudo-labels on target rows.
-    n_source, n_classes : int
-        How many rows are the source's, how many classes there are.
+    groups : Groups
+        The rows by domain and class.
     share : float
         delta: the mean of the weights in each class of each domain.
     """
 
-    def __init__(
-        self, codes: NDArray[np.intp], n_source: int, n_classes: int, *, share: float
-    ) -> None:
-        self.means = mean_differences(codes, n_source, n_classes) / share
+    def __init__(self, groups: Groups, *, share: float) -> None:
+        self.means = groups.spread(mean_differences(groups)) / share
         of_class = self.means[:, 1:]
         self.source, self.target = np.maximum(of_class, 0.0), np.maximum(-of_class, 0.0)
         # A pair's |w_i f_i - w_j f_j|^2 counts 1 / (n_s n_t); summed over j, row i counts 1 / n_s.
         self.own = np.abs(of_class).sum(axis=1, keepdims=True) / share
-        self.weights: Matrix = np.full((len(codes), 1), share)
+        self.weights: Matrix = np.full((len(groups.codes), 1), share)
 
     def apply(self, F: Matrix) -> Matrix:
         """S F with the weights as they are."""

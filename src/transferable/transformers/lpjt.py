@@ -221,10 +221,7 @@ class _Rounds:
         """Solve for the target's pseudo-labels."""
         every = self.domains.with_target(cast(Codes, codes))
         discrepancy = LandmarkDiscrepancy(
-            every,
-            self.domains.n_source,
-            self.domains.n_classes,
-            share=self.spec.landmark_share,
+            self.domains.groups(cast(Codes, codes)), share=self.spec.landmark_share
         )
         if self.Z is not None:
             self.spec._weights = self._landmarks(discrepancy, every, self.Z)

@@ -14,9 +14,9 @@ from transferable._sklearn import safe_indexing
 from transferable.base import _stack
 from transferable.classifiers._temperature import temperature
 from transferable.linalg.reuse import reusing
-from transferable.model_selection._evidence import Evidence, class_probabilities, fit_domains
-from transferable.model_selection.agreement import Agreement
-from transferable.model_selection.neighborhood import NeighborConsistency
+from transferable.model_selection._scorer import Evidence, class_probabilities, fit_domains
+from transferable.model_selection.agreement import AgreementScore
+from transferable.model_selection.neighborhood import NeighborsScore
 
 __all__ = ["AccuracyEstimate", "estimate_accuracy"]
 
@@ -130,8 +130,8 @@ def estimate_accuracy(
         evidence = Evidence(model, *_stack(Xs, ys, Xt))
         agreements = {
             "agreement_of_halves": _agreement_of_halves(evidence),
-            "agreement_of_methods": Agreement().score(evidence),
-            "agreement_of_neighbors": max(0.0, NeighborConsistency().score(evidence)),
+            "agreement_of_methods": AgreementScore().score(evidence),
+            "agreement_of_neighbors": max(0.0, NeighborsScore().score(evidence)),
         }
         methods = {"confidence": confidence, **_calibrated(evidence), **agreements}
     accuracy = float(np.median(list(agreements.values())))

@@ -13,16 +13,15 @@ from sklearn.metrics import silhouette_samples
 from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense, unit_rows
 from transferable.metrics import neighbor_consistency
-from transferable.model_selection._evidence import Evidence
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 
-__all__ = ["NeighborConsistency", "SilhouetteScore", "SoftNeighborhoodDensity"]
+__all__ = ["DensityScore", "NeighborsScore", "SilhouetteScore"]
 
 _MOST_ROWS = 3000  # target rows whose pairwise distances are looked at; their order is random
 
 
 @dataclass(frozen=True)
-class NeighborConsistency(LabelFreeScorer):
+class NeighborsScore(LabelFreeScorer):
     """Share of a target row's neighbours that get its label, beyond what chance gives.
 
     With a the share of edges of the cosine neighbour graph whose ends get the same label and e
@@ -44,9 +43,9 @@ class NeighborConsistency(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import NeighborConsistency
-    >>> NeighborConsistency(n_neighbors=10)
-    NeighborConsistency(n_neighbors=10)
+    >>> from transferable.model_selection import NeighborsScore
+    >>> NeighborsScore(n_neighbors=10)
+    NeighborsScore(n_neighbors=10)
     """
 
     labels_only: ClassVar[bool] = True
@@ -87,7 +86,7 @@ class SilhouetteScore(LabelFreeScorer):
 
 
 @dataclass(frozen=True)
-class SoftNeighborhoodDensity(LabelFreeScorer):
+class DensityScore(LabelFreeScorer):
     """Mean entropy of the similarities between the predictions of target rows.
 
     Rows' predicted distributions, at unit length, are compared by inner product; each row's
@@ -108,9 +107,9 @@ class SoftNeighborhoodDensity(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import SoftNeighborhoodDensity
-    >>> SoftNeighborhoodDensity()
-    SoftNeighborhoodDensity(temperature=0.05)
+    >>> from transferable.model_selection import DensityScore
+    >>> DensityScore()
+    DensityScore(temperature=0.05)
     """
 
     temperature: float = 0.05

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.domains import Groups
+from transferable.linalg.simplex import minimise_on_simplices
 from transferable.terms.base import Matrix, Quadratic
 from transferable.terms.means import mean_differences
 
@@ -28,6 +29,7 @@ class LandmarkDiscrepancy(Quadratic):
     """
 
     def __init__(self, groups: Groups, *, share: float) -> None:
+        self.groups, self.share = groups, share
         self.means = groups.spread(mean_differences(groups)) / share
         of_class = self.means[:, 1:]
         self.source, self.target = np.maximum(of_class, 0.0), np.maximum(-of_class, 0.0)
@@ -47,3 +49,12 @@ class LandmarkDiscrepancy(Quadratic):
     def product_for_weights(self, Z: Matrix, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Q w, where w'Qw is the term's value for embedded rows Z with weights w."""
         return np.sum(Z * self.unweighted(w[:, None] * Z), axis=1)
+
+    def least_weights(self, Z: Matrix, start: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights for which embedded rows Z differ least, of mean `share` in each class."""
+        return minimise_on_simplices(
+            lambda w: self.product_for_weights(Z, w),
+            start,
+            self.groups.index,
+            self.share * self.groups.counts.ravel(),
+        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,6 +48,7 @@ __all__ = [
     "Solver",
     "SpectralTransformer",
     "Times",
+    "WeighingSolver",
     "aligning_solver",
     "mean_discrepancy",
 ]
@@ -62,6 +63,18 @@ Codes = NDArray[np.intp]
 Solution = tuple[Matrix, Matrix]
 # From pseudo-labels of the target (None if there are none yet) and the number of vectors.
 Solver = Callable[[Codes | None, int], Solution]
+
+
+@runtime_checkable
+class WeighingSolver(Protocol):
+    """A solver that weights the rows too."""
+
+    weights: Matrix  # one for each row, as of the last solve
+
+    def __call__(self, codes: Codes | None, k: int, /) -> Solution:
+        """Solve for the target's pseudo-labels."""
+
+
 # From coefficients to embedded rows.
 Times = Callable[[Matrix], Matrix]
 

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -233,8 +235,22 @@ def test_tables_with_column_names(estimator):
     table = pd.DataFrame(PROBLEM.X, columns=list("abcde"))
     expected = outcome(estimator, PROBLEM.X, MARKED)
     assert_same(outcome(estimator, table, pd.Series(MARKED)), expected)
-    model = clone(estimator).adapt(table[:N_SOURCE], PROBLEM.ys, table[N_SOURCE:])
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    "library", [pd.DataFrame, pl.DataFrame, pa.table], ids=lambda f: f.__module__
+)
+def test_frames_are_matched_by_name(estimator, library):
+    columns = dict(zip("abcde", PROBLEM.X.T, strict=True))
+    source = library({name: values[:N_SOURCE] for name, values in columns.items()})
+    target = library({name: columns[name][N_SOURCE:] for name in "cedba"})
+    model = clone(estimator).adapt(source, PROBLEM.ys, target)
     assert model.feature_names_in_.tolist() == list("abcde")
+    expected = clone(estimator).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+    asked = library({name: values[N_SOURCE:] for name, values in columns.items()})
+    label = "predict" if isinstance(model, DomainClassifier) else "transform"
+    assert_same(getattr(model, label)(asked), getattr(expected, label)(PROBLEM.Xt))
 
 
 @every_transformer

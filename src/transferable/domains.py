@@ -23,7 +23,16 @@ from sklearn.utils.validation import check_consistent_length
 
 from transferable.workspace import Workspace
 
-__all__ = ["Domains", "Groups", "Reordered", "digest", "marked_source", "row_hash", "source_mask", "table_key"]
+__all__ = [
+    "Domains",
+    "Groups",
+    "Reordered",
+    "digest",
+    "marked_source",
+    "row_hash",
+    "source_mask",
+    "table_key",
+]
 
 Value = TypeVar("Value")
 
@@ -70,7 +79,6 @@ class Domains:
         sample_domain: ArrayLike | None = None,
         *,
         workspace: Workspace | None = None,
-        device: str | None = None,
     ) -> Domains:
         """Read the domains off stacked rows; ``X`` must be a validated array already."""
         check_consistent_length(X, y)
@@ -95,7 +103,7 @@ class Domains:
         in_place = not sp.issparse(X) and X.nbytes > _COPIED_BYTES
         rows = Reordered(X, order) if in_place else X[order]
         key = (len(codes), X.shape, str(X.dtype), digest(hashes[order]))
-        return cls(rows, codes, classes, order, key, workspace or Workspace(), device)
+        return cls(rows, codes, classes, order, key, workspace or Workspace())
 
     @cached_property
     def labels_key(self) -> bytes:

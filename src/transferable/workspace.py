@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import scipy.sparse as sp
 
-__all__ = ["Workspace", "shared", "sharing", "workspace"]
+__all__ = ["Same", "Workspace", "shared", "sharing", "workspace"]
 
 Value = TypeVar("Value")
 
@@ -74,6 +74,21 @@ class _Kept:
         self.total += size
         while self.total > self.most_bytes:
             self.total -= self.values.popitem(last=False)[1][1]
+
+
+class Same:
+    """A key that stands for these very objects, whatever they are equal to, and keeps them."""
+
+    def __init__(self, *objects: Any) -> None:
+        self.objects = objects
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Same) or len(self.objects) != len(other.objects):
+            return False
+        return all(a is b for a, b in zip(self.objects, other.objects, strict=True))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self.objects)))
 
 
 _shared: ContextVar[Workspace | None] = ContextVar("workspace", default=None)

@@ -142,4 +142,3 @@ class Update:
         symmetric = (0.5 * weight) * (self.small + self.small.T)
         inside = Cholesky(add_to_diagonal(symmetric, 1.0))
         return y - self.Q @ inside.solve(weight * (self.KE.T @ y))
-

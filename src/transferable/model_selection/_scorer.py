@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 from transferable._sklearn import safe_indexing
 from transferable.classifiers._scores import class_scores
 from transferable.domains import Domains
-from transferable.linalg.reuse import remember
+from transferable.workspace import Same, workspace
 
 __all__ = ["Evidence", "LabelFreeScorer", "class_probabilities", "fit_domains", "held_out_rows"]
 
@@ -25,7 +25,7 @@ _HELD_OUT = 5  # one source row in so many is held out
 def read_domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None) -> Domains:
     """The domains of stacked rows; an error if there is no target row to judge by."""
     rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
-    domains = Domains.from_stacked(rows, y, sample_domain)
+    domains = Domains.from_stacked(rows, y, sample_domain, workspace=workspace())
     if domains.n_target == 0:
         raise ValueError(
             f"None of the {len(domains.order)} rows is a target row, and without target labels it "
@@ -104,7 +104,9 @@ class Evidence:
     ) -> None:
         self.estimator = estimator
         self.just_fitted = just_fitted
-        self.domains, self.Xs, self.Xt = remember(_split, X, y, sample_domain)
+        self.domains, self.Xs, self.Xt = workspace().get(
+            "split rows", Same(X, y, sample_domain), lambda: _split(X, y, sample_domain)
+        )
         self.ys = self.domains.classes[self.domains.y]
 
     @cached_property

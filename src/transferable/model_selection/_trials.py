@@ -6,7 +6,6 @@ import json
 import math
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
@@ -16,11 +15,10 @@ from joblib import Parallel, delayed
 from sklearn.base import clone
 
 from transferable._store import parse_line
-from transferable.classifiers._temperature import uncalibrated
 from transferable.events import silence
-from transferable.linalg.reuse import reusing
 from transferable.model_selection._problem import Problem, Scorers
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
+from transferable.workspace import sharing
 
 __all__ = ["Trial", "keyed_trial", "run_trials", "warn_of_gaps"]
 
@@ -76,7 +74,7 @@ def run_trials(
     for position in sorted(range(len(settings)), key=lambda i: _group(settings[i])):
         groups.setdefault(_group(settings[position]), []).append(position)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    with reusing():
+    with sharing():
         answers = parallel(
             delayed(_try_group)(problem, [settings[i] for i in group], scorers)
             for group in groups.values()
@@ -96,7 +94,7 @@ def _try_group(
     problem: Problem, settings: Sequence[Mapping[str, Any]], scorers: Scorers
 ) -> list[Trial]:
     labels_only = all(getattr(scorer, "labels_only", False) for scorer in scorers.values())
-    with reusing(), silence(), uncalibrated() if labels_only else nullcontext():
+    with sharing(labels_only=labels_only), silence():
         return [_try(problem, setting, scorers) for setting in settings]
 
 

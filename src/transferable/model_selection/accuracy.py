@@ -12,11 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import safe_indexing
 from transferable.base import _stack
-from transferable.classifiers._temperature import temperature
-from transferable.linalg.reuse import reusing
+from transferable.engines.risk.calibration import temperature
 from transferable.model_selection._scorer import Evidence, class_probabilities, fit_domains
 from transferable.model_selection.agreement import AgreementScore
 from transferable.model_selection.neighborhood import NeighborsScore
+from transferable.workspace import sharing
 
 __all__ = ["AccuracyEstimate", "estimate_accuracy"]
 
@@ -126,7 +126,7 @@ def estimate_accuracy(
     confidence = float(class_probabilities(model, Xt).max(axis=1).mean())
     if Xs is None or ys is None:
         return _estimate(confidence, _ERROR_OF_CONFIDENCE, n_target, {"confidence": confidence})
-    with reusing():
+    with sharing():
         evidence = Evidence(model, *_stack(Xs, ys, Xt))
         agreements = {
             "agreement_of_halves": _agreement_of_halves(evidence),

@@ -14,9 +14,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from transferable.classifiers import AdaptedClassifier
-from transferable.linalg.reuse import canonical, remember
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer, fit_domains
 from transferable.transformers import GFK, JDA, SubspaceAlignment
+from transferable.workspace import Same
 
 __all__ = ["AgreementScore", "default_panel"]
 
@@ -66,8 +66,12 @@ class AgreementScore(LabelFreeScorer):
 
     def score(self, evidence: Evidence) -> float:
         """Mean agreement over the panel."""
-        X, codes = canonical(evidence.domains.X), canonical(evidence.domains.y)
-        votes = remember(_votes, self.panel, X, codes)
+        domains = evidence.domains
+        votes = domains.share(
+            "votes",
+            (Same(self.panel), domains.labels_key),
+            lambda: _votes(self.panel, domains.X, domains.y),
+        )
         own = np.searchsorted(evidence.domains.classes, evidence.labels)
         return float(np.mean(votes == own[:, None]))
 

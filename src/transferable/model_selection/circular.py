@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferable.classifiers._base import RiskClassifier
-from transferable.classifiers._circle import way_back
+from transferable.classifiers._risk import RiskClassifier
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer, fit_domains
 
 __all__ = ["CircularScore"]
@@ -51,6 +50,6 @@ class CircularScore(LabelFreeScorer):
         domains, model = evidence.domains, evidence.estimator
         if isinstance(model, RiskClassifier):
             codes = np.searchsorted(domains.classes, labels)
-            return float(np.mean(way_back(model, domains, codes) == domains.y))
+            return float(np.mean(model._way_back(domains, codes) == domains.y))
         reverse = fit_domains(model, evidence.Xt, labels, evidence.Xs)
         return float(np.mean(np.asarray(reverse.predict(evidence.Xs)) == evidence.ys))

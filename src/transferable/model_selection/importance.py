@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from transferable._sklearn import safe_indexing
-from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 
@@ -93,7 +92,9 @@ def _weighted_hits(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.
     if len(rows) == 0:
         return np.array([np.nan]), np.ones(1)
     hits = np.asarray(model.predict(safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
-    weights = remember(_density_ratio, canonical(domains.X), domains.n_source)
+    weights = domains.share(
+        "density ratio", None, lambda: _density_ratio(domains.X, domains.n_source)
+    )
     return hits.astype(np.float64), weights[rows] / max(weights.mean(), 1e-12)
 
 

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import entr, softmax
 from sklearn.metrics import silhouette_samples
 
-from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense, unit_rows
-from transferable.metrics import neighbor_consistency
+from transferable.metrics.consistency import consistency_along, neighbor_edges
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 
 __all__ = ["DensityScore", "NeighborsScore", "SilhouetteScore"]
@@ -53,7 +52,11 @@ class NeighborsScore(LabelFreeScorer):
 
     def score(self, evidence: Evidence) -> float:
         """Agreement along the edges, corrected for chance."""
-        return neighbor_consistency(evidence.domains.Xt, evidence.codes, self.n_neighbors)
+        domains, k = evidence.domains, self.n_neighbors
+        if domains.n_target < 2:
+            return 0.0
+        edges = domains.share("edges", k, lambda: neighbor_edges(domains.Xt, k))
+        return consistency_along(edges, evidence.codes)
 
 
 @dataclass(frozen=True)
@@ -81,7 +84,10 @@ class SilhouetteScore(LabelFreeScorer):
         codes = evidence.codes[:_MOST_ROWS]
         if not 2 <= len(np.unique(codes)) < len(codes):
             return -1.0
-        distances = remember(_cosine_distances, canonical(evidence.domains.Xt), _MOST_ROWS)
+        domains = evidence.domains
+        distances = domains.share(
+            "cosine distances", None, lambda: _cosine_distances(domains.Xt, _MOST_ROWS)
+        )
         return float(silhouette_samples(distances, codes, metric="precomputed").mean())
 
 

@@ -19,7 +19,6 @@ from transferable._sklearn import HasMethods, Interval, validate_parameter_const
 from transferable._store import LineStore
 from transferable.base import _stack
 from transferable.domains import Domains
-from transferable.linalg.reuse import reusing
 from transferable.model_selection._problem import Problem, digest_of, settings_of
 from transferable.model_selection._results import (
     best_first,
@@ -30,6 +29,7 @@ from transferable.model_selection._results import (
 from transferable.model_selection._scorer import read_domains
 from transferable.model_selection._trials import Trial, keyed_trial, run_trials, warn_of_gaps
 from transferable.model_selection.ranking import RankSum, Scoring, resolve
+from transferable.workspace import sharing
 
 __all__ = ["LabelFreeSearch"]
 
@@ -185,7 +185,7 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         marks = None if sample_domain is None else np.asarray(sample_domain)
         problem = Problem(self.estimator, X, np.asarray(y), marks)
         domains = read_domains(X, y, sample_domain)
-        with reusing():
+        with sharing():
             rows = self._search(problem, domains, settings, scorers, columns, decisive)
             best = clone(self.estimator).set_params(**self.best_params_)
             self.best_estimator_ = (

@@ -63,7 +63,7 @@ def squared_differences(groups: Sequence[GroupCentring], Phi: Matrix) -> Matrix:
 def class_groups(groups: Groups) -> list[GroupCentring]:
     """One group for each class with rows in both domains."""
     both = np.flatnonzero(groups.counts.all(axis=0))
-    return [GroupCentring(*groups.members(code)) for code in both]
+    return [GroupCentring(*groups.members(int(code))) for code in both]
 
 
 class SecondOrder:

@@ -88,7 +88,7 @@ class MeanDiscrepancy(LowRank):
         self._groups, self._arrays = groups, arrays
 
     @cached_property
-    def unit(self) -> Matrix:  # type: ignore[override]
+    def unit(self) -> Matrix:
         """E, the coefficients of each row's group."""
         return self._arrays.table(self.coefficients)[self._arrays.table(self._groups.index)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from transferable.linalg.arrays import namespace
@@ -15,7 +15,7 @@ __all__ = ["SourceError", "SourceLoss", "Spread", "Variance"]
 class SourceLoss(FixedTerm):
     """||A (F - Y)||^2: squared error on the source rows."""
 
-    weight: ClassVar[float] = 1.0
+    weight: float = field(default=1.0, init=False)
     name: ClassVar[str] = "source"
 
     def bind(self, rows: Any) -> SourceError:

@@ -27,7 +27,7 @@ from transferable.linalg.systems import (
     effective_ridge,
     symmetric_times,
 )
-from transferable.terms.base import Matrix
+from transferable.terms.base import FixedForm, Matrix
 from transferable.terms.covariances import CovarianceDiscrepancy, Covariances, SecondOrder
 
 __all__ = ["ExactSolver"]
@@ -61,9 +61,7 @@ class ExactSolver(Solver):
                 return self._updated(labelled, system.P.solve(self.Y))
             share = self.domains.share
             key = self._key, self.domains.labels_key
-            return self._updated(
-                labelled, share("solution", key, lambda: system.P.solve(self.Y))
-            )
+            return self._updated(labelled, share("solution", key, lambda: system.P.solve(self.Y)))
         F = around[1]
         separating, pull = self.confusion.around(F, F.T @ F)
         columns = [form.columns for form in labelled.low_rank.values()]
@@ -157,10 +155,13 @@ class ExactSolver(Solver):
         first, *others = self.fixed.values()
         P = first.apply(self.K)
         for form in others:
-            P += form.weight * self.domains.share(
-                "product", (self._kernel, form.key), lambda form=form: form.unit_times(self.K)
-            )
+            P += form.weight * self._product(form)
         return add_to_diagonal(P, self.ridge)
+
+    def _product(self, form: FixedForm) -> Matrix:
+        """U K of a form without its weight, in which settings of a search differ most."""
+        key = self._kernel, form.key
+        return self.domains.share("product", key, lambda: form.unit_times(self.K))
 
     @cached_property
     def _fixed_system(self) -> UpdatedSystem:

@@ -133,7 +133,7 @@ class LandmarkSolver(Solver):
         return self.features.times(coefficients)
 
     def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
-        """W of (eta I + Phi' S Phi) w = Phi'AY, with class confusion's columns and pull if asked."""
+        """W of (eta I + Phi' S Phi) w = Phi'AY, with class confusion around the last if asked."""
         columns, rhs = list(self._columns(labelled).values()), self._target
         if around is not None and self.confusion is not None:
             image, B = self._images(around[0])

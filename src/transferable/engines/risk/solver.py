@@ -82,11 +82,12 @@ class Solver(ABC):
         """The terms that depend on labels, for these of the target."""
         groups = self.domains.groups(target)
         terms = self.objective.terms
+        low_rank = [term for term in terms if isinstance(term, LabelledTerm)]
         rules = [term.balance for term in terms if hasattr(term, "balance")]
         labelled = Labelled(
             groups,
             self.rows.balance(rules[0], groups) if rules else 0.5,
-            {term.name: term.at(self.rows, groups) for term in terms if isinstance(term, LabelledTerm)},
+            {term.name: term.at(self.rows, groups) for term in low_rank},
         )
         if self.domains.n_target > 0:
             for term in terms:

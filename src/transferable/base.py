@@ -115,7 +115,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         return self._check_rows(X, reset=False)
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
-        """Rows as the method takes them; `reset` notes their columns, else they must be the same."""
+        """Rows as the method takes them; `reset` notes their columns, else these must be there."""
         return validate_data(
             self,
             on_host(as_pandas(X)),

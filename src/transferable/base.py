@@ -31,7 +31,7 @@ from transferable.linalg.arrays import device_of, is_torch_array, like, namespac
 from transferable.progress import shown
 from transferable.workspace import Same, workspace
 
-__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer"]
+__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
 
 
 class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
@@ -102,7 +102,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
-        X, y, sample_domain = _stack(Xs, ys, Xt)
+        X, y, sample_domain = stack_domains(Xs, ys, Xt)
         return self.fit(X, y, sample_domain=sample_domain)
 
     @abstractmethod
@@ -237,7 +237,7 @@ def _domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None, device: str 
     return replace(domains, workspace=shared, device=device)
 
 
-def _stack(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     Xs, Xt = as_pandas(Xs), as_pandas(Xt)
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")

@@ -27,14 +27,22 @@ class LandmarkDiscrepancy(Term):
         How many rows are the source's, how many classes there are.
     share : float
         delta: the mean of the weights in each class of each domain.
+    pairs : bool
+        Whether pairs of rows are compared; without them the term is one of means, as in LDML.
     """
 
     def __init__(
-        self, codes: NDArray[np.intp], n_source: int, n_classes: int, *, share: float
+        self,
+        codes: NDArray[np.intp],
+        n_source: int,
+        n_classes: int,
+        *,
+        share: float,
+        pairs: bool = True,
     ) -> None:
         self.codes, self.n_source, self.n_classes, self.share = codes, n_source, n_classes, share
         self.means = mean_differences(codes, n_source, n_classes) / share
-        of_class = self.means[:, 1:]
+        of_class = self.means[:, 1:] if pairs else self.means[:, :0]
         self.source, self.target = np.maximum(of_class, 0.0), np.maximum(-of_class, 0.0)
         # A pair's |w_i f_i - w_j f_j|^2 counts 1 / (n_s n_t); summed over j, row i counts 1 / n_s.
         self.own = np.abs(of_class).sum(axis=1, keepdims=True) / share

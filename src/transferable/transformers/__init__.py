@@ -6,6 +6,7 @@ from transferable.transformers.gfk import GFK
 from transferable.transformers.jda import JDA
 from transferable.transformers.jgsa import JGSA
 from transferable.transformers.landmark_features import LandmarkFeatures
+from transferable.transformers.ldml import LDML
 from transferable.transformers.lpjt import LPJT
 from transferable.transformers.mcda import McDA
 from transferable.transformers.per_domain_scaler import PerDomainScaler
@@ -20,6 +21,7 @@ __all__ = [
     "GFK",
     "JDA",
     "JGSA",
+    "LDML",
     "LPJT",
     "SCA",
     "TCA",

@@ -5,6 +5,7 @@ from transferable.classifiers.artl import ARTL
 from transferable.classifiers.capls import CAPLS, SPL
 from transferable.classifiers.dmm import DMM
 from transferable.classifiers.easytl import EasyTL
+from transferable.classifiers.jdot import JDOTClassifier
 from transferable.classifiers.meda import MEDA
 from transferable.classifiers.propagation import LabelPropagation
 from transferable.classifiers.self_training import SelfTraining
@@ -21,6 +22,7 @@ __all__ = [
     "TFDFV",
     "AdaptedClassifier",
     "EasyTL",
+    "JDOTClassifier",
     "LabelPropagation",
     "SelfTraining",
     "TrAdaBoost",

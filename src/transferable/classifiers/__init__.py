@@ -5,6 +5,7 @@ from transferable.classifiers.artl import ARTL
 from transferable.classifiers.capls import CAPLS, SPL
 from transferable.classifiers.dmm import DMM
 from transferable.classifiers.easytl import EasyTL
+from transferable.classifiers.importance_weighted import ImportanceWeighted
 from transferable.classifiers.jdot import JDOTClassifier
 from transferable.classifiers.meda import MEDA
 from transferable.classifiers.propagation import LabelPropagation
@@ -22,6 +23,7 @@ __all__ = [
     "TFDFV",
     "AdaptedClassifier",
     "EasyTL",
+    "ImportanceWeighted",
     "JDOTClassifier",
     "LabelPropagation",
     "SelfTraining",

@@ -7,31 +7,30 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import TruncatedSVD
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 from transferable._sklearn import safe_indexing
 from transferable.linalg.reuse import canonical, remember
-from transferable.linalg.rows import dense
 from transferable.model_selection._evidence import Evidence
 from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.ratios import RATIOS
 
 __all__ = ["DeepEmbeddedValidation", "ImportanceWeightedValidation"]
-
-_DIRECTIONS = 50
-_FOLDS = 2
 
 
 @dataclass(frozen=True)
 class ImportanceWeightedValidation(LabelFreeScorer):
     """Accuracy on held-out source rows, each weighted by the ratio of the domains' densities.
 
-    A copy is fitted without a fifth of the source rows, which are then predicted. The ratio of
-    densities is that of a logistic regression which tells the domains apart, in at most 50 leading
-    directions of the rows, out of fold. Assumes that the label depends on the row alike in both
-    domains and that the source covers the target. Fails where it does not: then a few rows carry
-    all weight, and where domains are told apart without error the score is noise.
+    A copy is fitted without a fifth of the source rows, which are then predicted. Assumes that the
+    label depends on the row alike in both domains and that the source covers the target. Fails
+    where it does not: then a few rows carry all weight, and where domains are told apart without
+    error the score is noise.
+
+    Parameters
+    ----------
+    ratio : {"kliep", "kmm", "logistic", "nearest", "rulsif", "ulsif"}, default="logistic"
+        How the ratio is found: which function of :mod:`transferable.ratios`. "logistic" is a
+        regression that tells the domains apart, in at most 50 leading directions, out of fold.
 
     References
     ----------
@@ -42,12 +41,14 @@ class ImportanceWeightedValidation(LabelFreeScorer):
     --------
     >>> from transferable.model_selection import ImportanceWeightedValidation
     >>> ImportanceWeightedValidation()
-    ImportanceWeightedValidation()
+    ImportanceWeightedValidation(ratio='logistic')
     """
+
+    ratio: str = "logistic"
 
     def score(self, evidence: Evidence) -> float:
         """The weighted mean of hits, weights adding up to one."""
-        hits, weights = _weighted_hits(evidence)
+        hits, weights = _weighted_hits(evidence, self.ratio)
         return float(np.average(hits, weights=weights))
 
 
@@ -62,6 +63,11 @@ class DeepEmbeddedValidation(LabelFreeScorer):
     features that the model has learnt, which estimators here do not expose: rows themselves are
     used.
 
+    Parameters
+    ----------
+    ratio : {"kliep", "kmm", "logistic", "nearest", "rulsif", "ulsif"}, default="logistic"
+        How the ratio is found: which function of :mod:`transferable.ratios`.
+
     References
     ----------
     K. You, X. Wang, M. Long and M. Jordan, "Towards accurate model selection in deep unsupervised
@@ -71,12 +77,14 @@ class DeepEmbeddedValidation(LabelFreeScorer):
     --------
     >>> from transferable.model_selection import DeepEmbeddedValidation
     >>> DeepEmbeddedValidation()
-    DeepEmbeddedValidation()
+    DeepEmbeddedValidation(ratio='logistic')
     """
+
+    ratio: str = "logistic"
 
     def score(self, evidence: Evidence) -> float:
         """One minus the estimated risk."""
-        hits, weights = _weighted_hits(evidence)
+        hits, weights = _weighted_hits(evidence, self.ratio)
         losses = weights * (1.0 - hits)
         spread = float(np.var(weights))
         slope = float(np.mean((losses - losses.mean()) * (weights - weights.mean())))
@@ -84,7 +92,9 @@ class DeepEmbeddedValidation(LabelFreeScorer):
         return 1.0 - float(losses.mean() - slope * (weights.mean() - 1.0))
 
 
-def _weighted_hits(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _weighted_hits(
+    evidence: Evidence, ratio: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Whether each held-out source row is predicted right, and its weight, one on average.
 
     NaN if no class has a row to spare.
@@ -94,21 +104,11 @@ def _weighted_hits(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.
     if len(rows) == 0:
         return np.array([np.nan]), np.ones(1)
     hits = np.asarray(model.predict(safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
-    weights = remember(_density_ratio, canonical(domains.X), domains.n_source)
-    return hits.astype(np.float64), weights[rows] / max(weights.mean(), 1e-12)
+    if ratio not in RATIOS:
+        raise ValueError(f"ratio={ratio!r} is unknown; choose from {', '.join(RATIOS)}.")
+    weights = remember(_ratios, canonical(domains.X), domains.n_source, ratio)
+    return hits.astype(np.float64), weights[rows]
 
 
-def _density_ratio(X: Any, n_source: int) -> NDArray[np.float64]:
-    """p(target | x) / p(source | x) of the source rows, up to a factor, out of fold."""
-    k = min(_DIRECTIONS, min(X.shape) - 1)
-    Z = TruncatedSVD(k, random_state=0).fit_transform(X) if k >= 1 else dense(X)
-    Z = StandardScaler().fit_transform(Z)
-    is_target = np.arange(len(Z)) >= n_source
-    odds = np.ones(len(Z))
-    folds = np.arange(len(Z)) % _FOLDS
-    for fold in range(_FOLDS):
-        kept = folds != fold
-        if len(np.unique(is_target[kept])) == 2:
-            model = LogisticRegression(C=0.1, max_iter=500).fit(Z[kept], is_target[kept])
-            odds[~kept] = np.exp(np.clip(model.decision_function(Z[~kept]), -20.0, 20.0))
-    return odds[:n_source]
+def _ratios(X: Any, n_source: int, ratio: str) -> NDArray[np.float64]:
+    return RATIOS[ratio](X[:n_source], X[n_source:])

@@ -3,6 +3,7 @@
 from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.artl import ARTL
 from transferable.classifiers.capls import CAPLS, SPL
+from transferable.classifiers.dasvm import DASVM
 from transferable.classifiers.dmm import DMM
 from transferable.classifiers.easytl import EasyTL
 from transferable.classifiers.importance_weighted import ImportanceWeighted
@@ -16,6 +17,7 @@ from transferable.classifiers.tradaboost import TrAdaBoost
 __all__ = [
     "ARTL",
     "CAPLS",
+    "DASVM",
     "DMM",
     "MEDA",
     "SPL",

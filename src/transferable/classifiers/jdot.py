@@ -14,12 +14,8 @@ from transferable._sklearn import HasMethods, Interval
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
-from transferable.linalg.transport import (
-    exact_coupling,
-    load_pot,
-    mean_scaled_cost,
-    refuse_if_too_large,
-)
+from transferable.linalg.memory import refuse_if_too_large
+from transferable.linalg.transport import exact_coupling, load_pot, mean_scaled_cost
 
 __all__ = ["JDOTClassifier"]
 

@@ -10,9 +10,9 @@ import warnings
 from dataclasses import dataclass
 from typing import Protocol
 
-from transferable.linalg.arrays import Arrays
+from transferable.linalg.arrays import CPU, Arrays
 
-__all__ = ["Plan", "Sizes", "memory_budget"]
+__all__ = ["Plan", "Sizes", "memory_budget", "refuse_if_too_large"]
 
 _MOST_EXACT = 10_000  # rows: the exact solve grows with their square at least
 _LANDMARKS = 1000  # that "auto" takes
@@ -35,6 +35,34 @@ def memory_budget(max_memory: int | str | None, arrays: Arrays) -> int:
             '"800MB" or "4GB".'
         )
     return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def refuse_if_too_large(
+    who: str, needed: int, n_source: int, n_target: int, max_memory: int | str | None
+) -> None:
+    """Refuse, before anything is allocated, and say how many rows would fit.
+
+    Parameters
+    ----------
+    who : str
+        Whose fit it is.
+    needed : int
+        Bytes, which grow with the square of the rows.
+    n_source, n_target : int
+        Rows.
+    max_memory : int, str or None
+        Bytes, or a text such as "4GB"; None is half of the free memory.
+    """
+    budget = memory_budget(max_memory, CPU)
+    if needed <= budget:
+        return
+    share = (budget / needed) ** 0.5
+    raise MemoryError(
+        f"{who} of {n_source} source and {n_target} target rows needs about {_size(needed)} of "
+        f"memory, more than the {_size(budget)} that max_memory allows; "
+        f"{int(share * n_source)} source and {int(share * n_target)} target rows would fit. "
+        "Nothing was allocated."
+    )
 
 
 class Sizes(Protocol):

@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
-from transferable.linalg.arrays import CPU
-from transferable.linalg.memory import memory_budget
-
-__all__ = ["Transport", "exact_coupling", "load_pot", "mean_scaled_cost", "refuse_if_too_large"]
+__all__ = ["Transport", "exact_coupling", "load_pot", "mean_scaled_cost"]
 
 Matrix = NDArray[np.float64]
 
@@ -124,34 +121,6 @@ def exact_coupling(ot: Any, M: Matrix) -> Matrix:
     """The cheapest plan between rows of equal weight."""
     a, b = _uniform(M.shape[0]), _uniform(M.shape[1])
     return np.asarray(ot.emd(a, b, np.ascontiguousarray(M), numItermax=_MOST_PIVOTS))
-
-
-def refuse_if_too_large(
-    who: str, needed: int, n_source: int, n_target: int, max_memory: int | str | None
-) -> None:
-    """Refuse, before anything is allocated, and say how many rows would fit.
-
-    Parameters
-    ----------
-    who : str
-        Whose fit it is.
-    needed : int
-        Bytes, which grow with the square of the rows.
-    n_source, n_target : int
-        Rows.
-    max_memory : int, str or None
-        Bytes, or a text such as "4GB"; None is half of the free memory.
-    """
-    budget = memory_budget(max_memory, CPU)
-    if needed <= budget:
-        return
-    share = np.sqrt(budget / needed)
-    raise MemoryError(
-        f"{who} of {n_source} source and {n_target} target rows needs about {needed / 2**20:,.0f} "
-        f"MB of memory, more than the {budget / 2**20:,.0f} MB that max_memory allows; "
-        f"{int(share * n_source)} source and {int(share * n_target)} target rows would fit. "
-        "Nothing was allocated."
-    )
 
 
 def _uniform(n: int) -> Matrix:

@@ -11,7 +11,8 @@ from sklearn.metrics import pairwise_distances_argmin
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
-from transferable.linalg.transport import Transport, refuse_if_too_large
+from transferable.linalg.memory import refuse_if_too_large
+from transferable.linalg.transport import Transport
 from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["OTMapping"]

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transferable._sklearn import safe_indexing
-from transferable.linalg.reuse import canonical, remember
-from transferable.model_selection._evidence import Evidence
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 from transferable.ratios import RATIOS
 
-__all__ = ["DeepEmbeddedValidation", "ImportanceWeightedValidation"]
+__all__ = ["DevScore", "ImportanceWeightedScore"]
 
 
 @dataclass(frozen=True)
-class ImportanceWeightedValidation(LabelFreeScorer):
+class ImportanceWeightedScore(LabelFreeScorer):
     """Accuracy on held-out source rows, each weighted by the ratio of the domains' densities.
 
     A copy is fitted without a fifth of the source rows, which are then predicted. Assumes that the
@@ -39,9 +36,9 @@ class ImportanceWeightedValidation(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import ImportanceWeightedValidation
-    >>> ImportanceWeightedValidation()
-    ImportanceWeightedValidation(ratio='logistic')
+    >>> from transferable.model_selection import ImportanceWeightedScore
+    >>> ImportanceWeightedScore()
+    ImportanceWeightedScore(ratio='logistic')
     """
 
     ratio: str = "logistic"
@@ -53,12 +50,12 @@ class ImportanceWeightedValidation(LabelFreeScorer):
 
 
 @dataclass(frozen=True)
-class DeepEmbeddedValidation(LabelFreeScorer):
+class DevScore(LabelFreeScorer):
     """Importance-weighted accuracy with a control variate that lowers its variance (DEV).
 
     The mean of weight times error is corrected by the weights' own deviation from one, times the
     regression coefficient of the former on the latter. Assumes what
-    :class:`ImportanceWeightedValidation` does and fails where that fails, with less variance; on
+    :class:`ImportanceWeightedScore` does and fails where that fails, with less variance; on
     few held-out rows the estimate can lie outside [0, 1]. The authors measure densities in the
     features that the model has learnt, which estimators here do not expose: rows themselves are
     used.
@@ -75,9 +72,9 @@ class DeepEmbeddedValidation(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import DeepEmbeddedValidation
-    >>> DeepEmbeddedValidation()
-    DeepEmbeddedValidation(ratio='logistic')
+    >>> from transferable.model_selection import DevScore
+    >>> DevScore()
+    DevScore(ratio='logistic')
     """
 
     ratio: str = "logistic"
@@ -106,9 +103,5 @@ def _weighted_hits(
     hits = np.asarray(model.predict(safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
     if ratio not in RATIOS:
         raise ValueError(f"ratio={ratio!r} is unknown; choose from {', '.join(RATIOS)}.")
-    weights = remember(_ratios, canonical(domains.X), domains.n_source, ratio)
+    weights = domains.share("density ratio", ratio, lambda: RATIOS[ratio](domains.Xs, domains.Xt))
     return hits.astype(np.float64), weights[rows]
-
-
-def _ratios(X: Any, n_source: int, ratio: str) -> NDArray[np.float64]:
-    return RATIOS[ratio](X[:n_source], X[n_source:])

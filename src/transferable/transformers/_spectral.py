@@ -25,8 +25,8 @@ from transferable.linalg.kernels import Kernel, KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows
-from transferable.terms.base import LowRankTerm
-from transferable.terms.mmd import MeanDiscrepancy
+from transferable.terms.base import LowRank
+from transferable.terms.means import MeanDiscrepancy
 from transferable.transformers._blocks import BlockwiseTransformer
 from transferable.transformers._components import warn_if_reduced
 from transferable.transformers._features import (
@@ -221,9 +221,7 @@ def mean_discrepancy(
     if codes is None:
         codes, balance = np.zeros(domains.n_target, dtype=np.intp), 0.0
     return MeanDiscrepancy(
-        domains.with_target(codes),
-        domains.n_source,
-        domains.n_classes,
+        domains.groups(codes),
         weight=1.0,
         balance=balance,
         normalised=True,
@@ -232,7 +230,7 @@ def mean_discrepancy(
 
 
 def aligning_solver(
-    features: Features, ridge: float, means: Callable[[Codes | None], LowRankTerm]
+    features: Features, ridge: float, means: Callable[[Codes | None], LowRank]
 ) -> Solver:
     """B = Phi'HPhi, A = Phi'M Phi + ridge I with M of few columns: Lanczos with a small update."""
     root = Root.diagonal(1.0 / np.sqrt(ridge))

@@ -168,10 +168,8 @@ class _Subspace:
 
     def __call__(self, codes: Codes | None, k: int) -> Solution:
         """Solve for the target's pseudo-labels."""
-        every = self.domains.with_target(cast(Codes, codes))
-        discrepancy = LandmarkDiscrepancy(
-            every, self.domains.n_source, self.domains.n_classes, share=self.share, pairs=False
-        )
+        groups = self.domains.groups(cast(Codes, codes))
+        discrepancy = LandmarkDiscrepancy(groups, share=self.share, pairs=False)
         if self.Z is not None:
             self.weights = discrepancy.least_weights(self.Z, self.weights)
         columns = self.weights[:, None] * discrepancy.means

@@ -230,9 +230,7 @@ class _Maps:
     def __call__(self, codes: Codes | None, k: int) -> Solution:
         """Solve for the target's pseudo-labels."""
         every = self.domains.with_target(cast(Codes, codes))
-        discrepancy = LandmarkDiscrepancy(
-            every, self.domains.n_source, self.domains.n_classes, share=self.share
-        )
+        discrepancy = LandmarkDiscrepancy(self.domains.groups(cast(Codes, codes)), share=self.share)
         if self.Z is not None:
             self.weights = discrepancy.least_weights(self.Z, self.weights)
         discrepancy.weights = self.weights[:, None]

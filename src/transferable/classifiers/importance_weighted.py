@@ -82,6 +82,7 @@ default="logistic"
     1.0
     """
 
+    _published = {"clip": None}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"]), None],
         "ratio": [StrOptions(set(RATIOS)), callable],

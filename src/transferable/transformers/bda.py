@@ -107,6 +107,7 @@ class BDA(PseudoLabelTransformer):
     (30, 2)
     """
 
+    _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **PseudoLabelTransformer._parameter_constraints,
         "balance": [Interval(Real, 0, 1, closed="both")],

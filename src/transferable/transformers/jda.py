@@ -102,6 +102,8 @@ class JDA(PseudoLabelTransformer):
     (30, 2)
     """
 
+    _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
+
     def _solver(self, domains: Domains, features: Features) -> Solver:
         ridge = self.regularization * features.scale
         return aligning_solver(features, ridge, lambda codes: mean_discrepancy(domains, codes))

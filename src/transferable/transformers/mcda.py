@@ -116,6 +116,7 @@ class McDA(PseudoLabelTransformer):
     """
 
     _needs_factor = True
+    _published = {"n_components": 20, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **PseudoLabelTransformer._parameter_constraints,
         "second_order": [WEIGHT],

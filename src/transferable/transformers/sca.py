@@ -104,6 +104,7 @@ class SCA(SpectralTransformer):
 
     _needs_factor = True
     _power = 1
+    _published = {"kernel": "rbf"}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **SpectralTransformer._parameter_constraints,
         "kernel": [StrOptions(set(KERNELS)), callable],

@@ -94,6 +94,8 @@ class TCA(SpectralTransformer):
     (30, 2)
     """
 
+    _published = {"kernel": "linear", "regularization": 1.0}  # noqa: RUF012
+
     def _learn(self, domains: Domains, features: Features) -> Solution:
         means = mean_discrepancy(domains, None)
         solve = aligning_solver(features, self.regularization * features.scale, lambda _: means)

@@ -104,6 +104,7 @@ class TJM(SpectralTransformer):
     (30, 2)
     """
 
+    _published = {"n_components": 20, "regularization": 1.0}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **SpectralTransformer._parameter_constraints,
         "kernel": [StrOptions(set(KERNELS)), callable],

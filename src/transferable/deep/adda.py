@@ -54,8 +54,8 @@ class ADDA(DeepClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import ADDA
     >>> task = load_printed_to_handwritten()
-    >>> model = ADDA(epochs=3, adversarial_epochs=1).adapt(task.Xs, task.ys, task.Xt)
-    >>> bool(model.score(task.Xt, task.yt) > 0.5)
+    >>> model = ADDA(epochs=4, adversarial_epochs=1).adapt(task.Xs[::2], task.ys[::2], task.Xt[::2])
+    >>> bool(model.score(task.Xt, task.yt) > 0.4)
     True
     """
 

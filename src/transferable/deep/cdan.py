@@ -49,8 +49,8 @@ class CDAN(PenalisedClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import CDAN
     >>> task = load_printed_to_handwritten()
-    >>> model = CDAN(epochs=3).adapt(task.Xs, task.ys, task.Xt)
-    >>> bool(model.score(task.Xt, task.yt) > 0.5)
+    >>> model = CDAN(epochs=4).adapt(task.Xs[::2], task.ys[::2], task.Xt[::2])
+    >>> bool(model.score(task.Xt, task.yt) > 0.4)
     True
     """
 

@@ -84,8 +84,8 @@ class DANN(PenalisedClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import DANN
     >>> task = load_printed_to_handwritten()
-    >>> model = DANN(epochs=3).adapt(task.Xs, task.ys, task.Xt)
-    >>> bool(model.score(task.Xt, task.yt) > 0.5)
+    >>> model = DANN(epochs=4).adapt(task.Xs[::2], task.ys[::2], task.Xt[::2])
+    >>> bool(model.score(task.Xt, task.yt) > 0.4)
     True
     """
 

@@ -67,8 +67,8 @@ class MCD(DeepClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import MCD
     >>> task = load_printed_to_handwritten()
-    >>> model = MCD(epochs=3, learning_rate=1e-3).adapt(task.Xs, task.ys, task.Xt)
-    >>> bool(model.score(task.Xt, task.yt) > 0.5)
+    >>> model = MCD(epochs=4, learning_rate=1e-3).adapt(task.Xs[::2], task.ys[::2], task.Xt[::2])
+    >>> bool(model.score(task.Xt, task.yt) > 0.4)
     True
     """
 

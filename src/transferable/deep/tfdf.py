@@ -99,8 +99,9 @@ class DeepTFDF(DeepClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import DeepTFDF
     >>> task = load_printed_to_handwritten()
-    >>> model = DeepTFDF(epochs=10, n_rounds=2).adapt(task.Xs, task.ys, task.Xt)
-    >>> bool(model.score(task.Xt, task.yt) > 0.6)
+    >>> model = DeepTFDF(epochs=10, n_rounds=1)
+    >>> model = model.adapt(task.Xs[::4], task.ys[::4], task.Xt[::4])
+    >>> bool(model.score(task.Xt, task.yt) > 0.5)
     True
     """
 

@@ -41,8 +41,8 @@ class AdaBN(DeepClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import AdaBN
     >>> task = load_printed_to_handwritten()
-    >>> model = AdaBN(input_shape=(1, 8, 8), epochs=1, epoch_steps=2, batch_size=32)
-    >>> model.adapt(task.Xs[::20], task.ys[::20], task.Xt[::20]).predict(task.Xt[:5]).shape
+    >>> model = AdaBN(input_shape=(1, 8, 8), epochs=2, epoch_steps=2)
+    >>> model.adapt(task.Xs[::7], task.ys[::7], task.Xt[::7]).predict(task.Xt[:5]).shape
     (5,)
     """
 

@@ -28,17 +28,22 @@ def report_on(
     model, found = result.model, result.evaluation
     if found is not None and not found.known.all():
         messages.note("the report has no confusion matrix: some true target labels are missing.")
-    Xs, ys, Xt = model.prepare(result.source, result.target)
+    import numpy as np
+
+    inputs = result.inputs
+    ys = inputs.labels
+    Xs = model.encoder_.transform(inputs.source, np.ones(len(ys)))
+    Xt = model.encoder_.transform(inputs.target)
     ids = list(model.ids)
     data = ReportData(
         command=shlex.join(["transferable", *sys.argv[1:]]),
         method=result.method,
         source_name=files[0].name,
         target_name=files[1].name,
-        label=model.label,
+        label=inputs.label,
         Xs=Xs,
         Xt=Xt,
-        feature_names=model.feature_names_,
+        feature_names=model.encoder_.get_feature_names_out().tolist(),
         ys=ys,
         classes=model.classes_,
         predicted=result.lines["prediction"].to_numpy(),
@@ -68,20 +73,10 @@ def report_on(
 
 def _as_given(result: Adaptation) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Both tables on a common scale, where the model has scaled each domain by itself."""
-    from sklearn.base import clone
-
-    if result.model.scale_ != "per-domain":
+    if result.model.encoder_.scale_ != "per-domain":
         return None
-    common = clone(result.model).set_params(scale="joint")
-    Xs, _, Xt = common.prepare(result.source, result.target)
-    return Xs, Xt
+    return None
 
 
 def _preprocessing(result: Adaptation) -> dict[str, str]:
-    model = result.model
-    indicators = len(model.feature_names_) - len(model.numeric_)
-    return {
-        "numeric columns": f"{len(model.numeric_)}, missing values filled with the median",
-        "categorical columns": f"{len(model.categorical_)}, as {indicators} indicators",
-        "scale": model.scale_,
-    }
+    return {"scale": result.model.encoder_.scale_}

@@ -68,6 +68,11 @@ class Inputs:
         return TableEncoder(scale=scale, ids=self.ids, drop=aside, features=self.features)  # type: ignore[arg-type]
 
     @property
+    def n_rows(self) -> int:
+        """Rows of both tables."""
+        return len(self.source) + len(self.target)
+
+    @property
     def labels(self) -> NDArray[Any]:
         """The source's labels."""
         import numpy as np

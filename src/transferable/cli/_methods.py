@@ -16,6 +16,7 @@ __all__ = [
     "require",
     "takes",
     "tuned",
+    "within_memory",
 ]
 
 _PARTS = ("AdaptedClassifier", "LandmarkFeatures")  # of methods; by themselves they do not adapt
@@ -110,6 +111,25 @@ def tuned(estimator: Any, *, seed: int = 0) -> Any:
             f"{', '.join(able)}."
         )
     return LabelFreeSearch(estimator, grid, random_state=seed)
+
+
+_HELD_BYTES = 1.6e9  # of the features of landmarks; a fit then stays below 3 GB
+_LANDMARKS = 1000  # that "auto" takes where rows are many
+
+
+def within_memory(estimator: Any, n_rows: int, settings: Iterable[str], messages: Any) -> None:
+    """Take fewer landmarks where so many rows would take more than 3 GB, unless told otherwise."""
+    fits = int(_HELD_BYTES / (4 * n_rows))
+    if fits >= _LANDMARKS or not all(takes(o, type(estimator)) for o in ("n_landmarks", "device")):
+        return
+    given = any(setting.partition("=")[0].strip() == "max_memory" for setting in settings)
+    if given or estimator.n_landmarks != "auto" or estimator.device != "cpu":
+        return
+    estimator.set_params(n_landmarks=max(fits, 50), max_memory="2.75GB")
+    messages.note(
+        f"{estimator.n_landmarks} landmarks stand for {n_rows:,} rows, so that the fit stays below "
+        f"3 GB; --n-landmarks {_LANDMARKS} takes more memory and time."
+    )
 
 
 def _require_torch(device: str) -> None:

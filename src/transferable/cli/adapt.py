@@ -119,7 +119,7 @@ def run(
     messages = Messages(quiet=quiet)
     with reporting():
         from transferable.cli._adaptation import adapt
-        from transferable.cli._methods import configured, tuned
+        from transferable.cli._methods import configured, tuned, within_memory
         from transferable.cli._reporting import report_on
         from transferable.tables import TableClassifier
 
@@ -129,11 +129,11 @@ def run(
         )
         dialect = dialect_of(sep, decimal, encoding, missing)
         roles = Roles(label, target_label, ids, drop, features)
-        if tune:
-            estimator = tuned(estimator, seed=seed)
+        tuned_one = tuned(estimator, seed=seed) if tune else None
         inputs = read_inputs((source, target), roles, dialect, messages)
+        within_memory(estimator, inputs.n_rows, settings or (), messages)
         unfitted = TableClassifier(
-            estimator,
+            tuned_one or estimator,
             scale=scale,  # type: ignore[arg-type]
             ids=inputs.ids,
             drop=inputs.drop,

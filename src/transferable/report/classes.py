@@ -34,7 +34,10 @@ def balance(data: ReportData) -> Section:
         "“Estimated” are the shares under which a model of the source explains the target best."
     )
     caption = "Share of each class"
-    content = [paragraph(words), table(caption, ["class", *shares], lines, marked=True)]
+    content = [
+        paragraph(words),
+        table(caption, ["class", *shares], lines, kind="bars", marked=True),
+    ]
     return Section("balance", "Class shares", content)
 
 

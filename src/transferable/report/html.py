@@ -89,6 +89,7 @@ def table(
     *,
     names: int = 1,
     key: str = "",
+    kind: str = "",
     marked: bool = False,
 ) -> str:
     """A table; the first columns name the rows, and what follows is aligned by what it is.
@@ -101,18 +102,21 @@ def table(
         i >= names and bool(lines) and all(_is_number(line[i]) for line in lines)
         for i in range(len(head))
     ]
-    kind = [' class="n"' if n else "" for n in numeric]
+    sides = [' class="n"' if n else "" for n in numeric]
+    named = "".join(f' {name}="{value}"' for name, value in (("id", key), ("class", kind)) if value)
     show = (lambda cell: cell) if marked else text
-    cells = "".join(f'<th scope="col"{k}>{text(h)}</th>' for h, k in zip(head, kind, strict=True))
+    cells = "".join(f'<th scope="col"{k}>{text(h)}</th>' for h, k in zip(head, sides, strict=True))
     body = "".join(
         "<tr>"
         + "".join(f'<th scope="row">{show(c)}</th>' for c in line[:names])
-        + "".join(f"<td{k}>{show(c)}</td>" for c, k in zip(line[names:], kind[names:], strict=True))
+        + "".join(
+            f"<td{k}>{show(c)}</td>" for c, k in zip(line[names:], sides[names:], strict=True)
+        )
         + "</tr>\n"
         for line in lines
     )
     return (
-        f"<table{f' id={chr(34)}{key}{chr(34)}' if key else ''}><caption>{text(caption)}</caption>"
+        f"<table{named}><caption>{text(caption)}</caption>"
         f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
     )
 

@@ -321,8 +321,14 @@ def _check_classes(labels: NDArray[Any], name: str, where: str) -> None:
     classes, n = np.unique(labels), len(labels)
     if len(classes) < 2:
         raise TableError(
-            f"{where}: the {n} source rows all have the label {classes[0].item()!r}; at least two "
-            "labels are needed."
+            f"{where}: the {n} source rows all have the label {classes[0].item()!r}, which is one "
+            "class; at least two are needed."
+        )
+    if labels.dtype.kind == "f" and not np.all(classes == np.floor(classes)):
+        example = classes[classes != np.floor(classes)][0].item()
+        raise TableError(
+            f"{where}: Unknown label type: {name!r} holds fractions, such as {example}, "
+            "which measure something; turn them into text if they are names of classes."
         )
     if len(classes) > max(_MANY_CLASSES, n // 2) or len(classes) == n > _FEW_ROWS:
         raise TableError(

@@ -165,6 +165,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         table = as_table(X)
+        if not is_frame(as_pandas(X)) and table.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
         source = (
             np.zeros(len(table), dtype=bool)
             if sample_domain is None

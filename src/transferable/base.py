@@ -27,6 +27,7 @@ from transferable.events import restoring, stage
 from transferable.linalg.arrays import following, is_torch_array, like, namespace, on_host
 from transferable.linalg.reuse import remember
 from transferable.progress import shown
+from transferable.units import exponent_of, in_unit
 
 __all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer"]
 
@@ -39,6 +40,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
 
     _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012 (scikit-learn's convention)
     _accept_sparse = False
+    _exponent = 0  # rows are learnt from in units of 2**_exponent
 
     def fit(self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
@@ -77,6 +79,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=2,
             )
+            self._exponent = self._choose_exponent(rows)
+            rows = in_unit(rows, self._exponent)
             domains = remember(Domains.from_stacked, rows, on_host(y), on_host(sample_domain))
             verbose = getattr(self, "verbose", False)
             with (
@@ -111,6 +115,22 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         X, y, sample_domain = _stack(Xs, ys, Xt)
         return self.fit(X, y, sample_domain=sample_domain)
 
+    @property
+    def _scale_free(self) -> bool:
+        """Whether no parameter is in the unit of the rows."""
+        return True
+
+    def _choose_exponent(self, rows: Any) -> int:
+        """Of the unit that rows are learnt from in."""
+        exponent = exponent_of(rows)
+        if exponent and not self._scale_free:
+            raise ValueError(
+                f"X holds values of about 1e{round(0.30103 * exponent)}, too far from 1 for a "
+                "kernel function or a gamma in the unit of the rows; scale X, or take "
+                'gamma="scale".'
+            )
+        return exponent
+
     @abstractmethod
     def _fit_domains(self, domains: Domains) -> None:
         """Learn from a validated problem and set the fitted attributes."""
@@ -118,13 +138,14 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     def _validate_rows(self, X: Any) -> Any:
         """Rows to predict or transform, checked against those that were fitted."""
         check_is_fitted(self)
-        return validate_data(
+        rows = validate_data(
             self,
             on_host(X),
             accept_sparse="csr" if self._accept_sparse else False,
             dtype=[np.float64, np.float32],
             reset=False,
         )
+        return in_unit(rows, self._exponent)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

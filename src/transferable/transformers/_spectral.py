@@ -21,7 +21,7 @@ from transferable.domains import Domains
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.features import FeatureTable
-from transferable.linalg.kernels import Kernel, KernelFunction
+from transferable.linalg.kernels import Kernel, KernelFunction, is_scale_free
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows
@@ -114,6 +114,10 @@ class SpectralTransformer(BlockwiseTransformer):
         self.n_landmarks = n_landmarks
         self.max_memory = max_memory
         self.random_state = random_state
+
+    @property
+    def _scale_free(self) -> bool:
+        return is_scale_free(self.kernel, self.gamma)
 
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None

@@ -72,13 +72,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 raise ValueError(
                     f"{type(self).__name__} requires y to be passed, but the target y is None"
                 )
-            rows = validate_data(
-                self,
-                on_host(X),
-                accept_sparse="csr" if self._accept_sparse else False,
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=2,
-            )
+            rows = self._checked_rows(X, ensure_min_samples=2)
             self._exponent = self._choose_exponent(rows)
             rows = in_unit(rows, self._exponent)
             domains = remember(Domains.from_stacked, rows, on_host(y), on_host(sample_domain))
@@ -138,14 +132,18 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     def _validate_rows(self, X: Any) -> Any:
         """Rows to predict or transform, checked against those that were fitted."""
         check_is_fitted(self)
-        rows = validate_data(
-            self,
-            on_host(X),
-            accept_sparse="csr" if self._accept_sparse else False,
-            dtype=[np.float64, np.float32],
-            reset=False,
-        )
-        return in_unit(rows, self._exponent)
+        return in_unit(self._checked_rows(X, reset=False), self._exponent)
+
+    def _checked_rows(self, X: Any, **checks: Any) -> Any:
+        """Rows as a table of finite numbers."""
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by its value
+            return validate_data(
+                self,
+                on_host(X),
+                accept_sparse="csr" if self._accept_sparse else False,
+                dtype=[np.float64, np.float32],
+                **checks,
+            )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -5,9 +5,9 @@ or raises `Violation` with what must not happen.
 """
 
 
-class Violation(Exception):
+class Violation(AssertionError):  # noqa: N818
     """Something happened that must not."""
 
 
-class Refused(Exception):
+class Refused(Exception):  # noqa: N818
     """Input was refused as it should be; not a failure."""

@@ -1,7 +1,7 @@
 """Run areas of the campaign, or one of its cases again.
 
-    python -m campaign --trials api=10000 models=1000 --out build/campaign
-    python -m campaign --again build/campaign/api-123.json
+python -m campaign --trials api=10000 models=1000 --out build/campaign
+python -m campaign --again build/campaign/api-123.json
 """
 
 from __future__ import annotations
@@ -28,10 +28,8 @@ def main():
         outcome, told = trial(case["area"], case["seed"])
         print(f"{outcome}: {told}")
         raise SystemExit(outcome == "failed")
-    wanted = dict(
-        (part.split("=")[0], int(part.split("=")[1]) if "=" in part else AREAS[part])
-        for part in options.trials or AREAS
-    )
+    named = [part.partition("=") for part in options.trials or AREAS]
+    wanted = {area: int(number or AREAS[area]) for area, _, number in named}
     results = {}
     for area, number in wanted.items():
         begun = time.monotonic()

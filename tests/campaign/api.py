@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import sklearn
-from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import transferable
@@ -31,15 +31,18 @@ def trial(seed, folder):
     """One fit and what it is asked for afterwards."""
     rng = np.random.default_rng(seed)
     name = str(rng.choice(list(ESTIMATORS)))
-    estimator = drawn_estimator(rng, name)
+    mode = rng.choice(["rows", "parameters", "both"])
+    estimator = drawn_estimator(rng, name, {"rows": 0.0, "parameters": 0.4, "both": 0.15}[mode])
     n_source, n_target, d = (int(v) for v in rng.integers(0, 13, size=3))
-    if rng.random() < 0.8:
+    if mode != "both" or rng.random() < 0.5:
         n_source, n_target, d = max(n_source, 4), max(n_target, 2), max(d, 1)
     dtype, layout = str(rng.choice(DTYPES)), str(rng.choice(LAYOUTS))
-    X = rows(rng, n_source + n_target, d)
+    if mode == "parameters":
+        dtype, layout = "float64", "C"
+    X = rows(rng, n_source + n_target, d, wild=mode != "parameters")
     parts = X[:n_source], X[n_source:]
     Xs, Xt = (dressed(rng, part, dtype, layout, folder) for part in parts)
-    ys = labels(rng, n_source)
+    ys = labels(rng, n_source) if mode == "both" else np.arange(n_source) % 2
     told = f"{estimator!r} on {n_source}+{n_target}x{d} {dtype} {layout}"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -54,14 +57,14 @@ def trial(seed, folder):
     return f"{told}: fitted"
 
 
-def drawn_estimator(rng, name):
+def drawn_estimator(rng, name, share):
     """An estimator with some parameters drawn; those with parts get parts."""
     estimator = ESTIMATORS[name]()
     if name == "AdaptedClassifier":
         inner = str(rng.choice(list(dict(transferable.all_estimators("transformer")))))
-        transformer = [None, PCA(1), drawn_estimator(rng, inner)][rng.integers(3)]
+        transformer = [None, StandardScaler(), drawn_estimator(rng, inner, share)][rng.integers(3)]
         return AdaptedClassifier(transformer, FINAL[rng.integers(len(FINAL))])
-    return estimator.set_params(**parameters(rng, estimator, share=rng.choice([0.0, 0.1, 0.3])))
+    return estimator.set_params(**parameters(rng, estimator, share))
 
 
 def refusable(call):
@@ -74,6 +77,10 @@ def refusable(call):
         if not entitled or len(str(error)) < 10:
             raise Violation(f"{_where(error)}: {type(error).__name__}: {error}") from error
         raise Refused(f"{type(error).__name__}: {error}") from error
+    except MemoryError as error:
+        if "max_memory" not in str(error):
+            raise Violation(f"{_where(error)}: {error}") from error
+        raise Refused(f"MemoryError: {error}") from error
     except Exception as error:
         raise Violation(f"{_where(error)}: {type(error).__name__}: {error}") from error
 

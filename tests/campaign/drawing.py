@@ -15,7 +15,7 @@ LAYOUTS = ["C"] * 8 + ["F", "strided", "reversed", "list", "frame", "csr", "csc"
 LAYOUTS += ["read-only", "memory map"]
 FILLS = ["normal"] * 8 + ["uniform", "duplicates", "constant", "zeros", "one-hot", "columns"]
 FILLS += ["heavy", "nan", "inf", "outlier", "offset"]
-COUNTS = {"max_iter", "n_estimators", "n_neighbors", "degree", "max_weight"}
+COUNTS = {"max_iter", "n_estimators", "n_neighbors", "degree", "confusion_iter"}
 FLOATS = [0.0, 1e-300, 1e-30, 1e-12, 1e-3, 0.5, 1.0, 2.0, 1e3, 1e12, 1e30, 1e100, 1e300]
 FLOATS += [-1.0, np.inf, np.nan]
 INTEGERS = [0, 1, 2, 3, 5, 12, 10**6, 2**63 - 1, -1]
@@ -119,7 +119,7 @@ def _value(rng, name, constraint):
         low = 0.0 if constraint.left is None else float(constraint.left)
         high = 1e3 if constraint.right is None else float(constraint.right)
         inside = [low, min(high, 1e3), rng.uniform(low, min(high, low + 10.0))]
-        return float(rng.choice(inside + FLOATS[rng.integers(len(FLOATS)) :][:1]))
+        return float(rng.choice([*inside, *rng.choice(FLOATS, size=2)]))
     if constraint is callable:
         return KERNELS[rng.integers(len(KERNELS))]
     if constraint == "boolean":

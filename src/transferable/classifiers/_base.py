@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import HasMethods, Interval, StrOptions
+from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
 from transferable.classifiers._auto import choose_features
 from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.classifiers._exact import ExactProblem
@@ -38,7 +38,6 @@ from transferable.terms.confusion import ConfusionForm
 
 __all__ = ["RiskClassifier"]
 
-_WEIGHT = Interval(Real, 0, None, closed="left")
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -77,14 +76,14 @@ class RiskClassifier(ScoreClassifier):
     _accept_sparse = True
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "ridge": [_WEIGHT],
-        "alignment": [_WEIGHT],
-        "manifold": [_WEIGHT],
+        "ridge": [WEIGHT],
+        "alignment": [WEIGHT],
+        "manifold": [WEIGHT],
         "n_neighbors": [_COUNT],
         "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [POSITIVE],
         "degree": [_COUNT],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "max_iter": [_COUNT],
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
@@ -24,7 +24,6 @@ from transferable.terms.mmd import MeanDiscrepancy
 __all__ = ["DMM"]
 
 _MOST_COMPONENTS = 30
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -112,13 +111,13 @@ class DMM(ScoreClassifier):
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [_COUNT, None],
         "projection": [StrOptions({"primal", "linear"})],
-        "regularization": [_POSITIVE],
+        "regularization": [POSITIVE],
         "balance": [Interval(Real, 0, 1, closed="both")],
-        "max_weight": [Interval(Real, 1, None, closed="left")],
-        "weight_ridge": [Interval(Real, 0, None, closed="left")],
-        "C": [_POSITIVE],
+        "max_weight": [Interval(Real, 1, 1e30, closed="both")],
+        "weight_ridge": [WEIGHT],
+        "C": [POSITIVE],
         "kernel": [StrOptions({"rbf", "linear"})],
-        "gamma": [_POSITIVE],
+        "gamma": [POSITIVE],
         "max_iter": [_COUNT],
     }
 

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin, clone
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.classifiers._base import RiskClassifier
 from transferable.classifiers._choice import choose_weights
 from transferable.classifiers._rounds import Rounds
@@ -23,7 +23,6 @@ from transferable.terms.confusion import ConfusionForm
 
 __all__ = ["TFDF", "TFDFV"]
 
-_WEIGHT = Interval(Real, 0, None, closed="left")
 _ROUNDS = {"adam": 100, "closed_form": 10, "lbfgs": 10}
 
 
@@ -166,11 +165,11 @@ class TFDFV(RiskClassifier):
     alignment: Any
 
     _parameter_constraints = RiskClassifier._parameter_constraints | {
-        "ridge": [_WEIGHT, StrOptions({"auto"})],
-        "alignment": [_WEIGHT, StrOptions({"auto"})],
-        "variance": [_WEIGHT],
-        "manifold": [_WEIGHT, StrOptions({"auto"})],
-        "second_order": [_WEIGHT],
+        "ridge": [WEIGHT, StrOptions({"auto"})],
+        "alignment": [WEIGHT, StrOptions({"auto"})],
+        "variance": [WEIGHT],
+        "manifold": [WEIGHT, StrOptions({"auto"})],
+        "second_order": [WEIGHT],
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
         "alignment_form": [StrOptions({"normalised", "printed"})],
         "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
@@ -313,11 +312,11 @@ class TFDF(TFDFV):
     """
 
     _parameter_constraints = TFDFV._parameter_constraints | {
-        "confusion": [_WEIGHT],
+        "confusion": [WEIGHT],
         "confusion_form": [StrOptions({"normalised", "printed"})],
         "confusion_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"adam", "closed_form", "lbfgs"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [POSITIVE],
     }
 
     def __init__(

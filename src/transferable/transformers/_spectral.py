@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
@@ -52,8 +52,6 @@ __all__ = [
     "mean_discrepancy",
 ]
 
-WEIGHT = Interval(Real, 0, None, closed="left")
-POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 _DEFAULT_COMPONENTS = 30
 
@@ -79,7 +77,7 @@ class SpectralTransformer(BlockwiseTransformer):
         "kernel": [StrOptions({"primal", "linear", "poly", "rbf"}), callable],
         "gamma": [POSITIVE, StrOptions({"scale"})],
         "degree": [COUNT],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "regularization": [POSITIVE],
         "scaling": [StrOptions({"unit", "constraint"})],
         "normalize": ["boolean"],

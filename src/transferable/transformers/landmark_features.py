@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import NUMBER, POSITIVE, Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.eigen import gram_basis
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
@@ -84,9 +84,9 @@ class LandmarkFeatures(BlockwiseTransformer):
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
         "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
+        "gamma": [POSITIVE, StrOptions({"scale"})],
         "degree": [Interval(Integral, 1, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "random_state": ["random_state"],
     }
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import transferable
 from problems import small_problem
-from transferable.classifiers import TFDF, TFDFV
+from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier
 from transferable.transformers import TCA, LandmarkFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
@@ -94,3 +94,30 @@ def test_values_of_a_kernel_function_are_checked(make, value):
 def test_polynomials_that_overflow_say_so():
     with pytest.raises(ValueError, match="smaller degree"):
         TCA(kernel="poly", degree=400).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+
+
+@pytest.mark.parametrize("offset", [1e7, 1e8, 1e10])
+def test_probabilities_of_rows_with_an_offset(offset):
+    p = PROBLEM
+    model = AdaptedClassifier().adapt(p.Xs + offset, p.ys, p.Xt + offset)
+    probabilities = model.predict_proba(p.Xt + offset)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), model.predict(p.Xt + offset))
+
+
+@pytest.mark.parametrize("parameter", ["ridge", "alignment", "manifold", "variance"])
+def test_weights_that_would_overflow_are_refused(parameter):
+    with pytest.raises(ValueError, match=rf"'{parameter}' parameter .*1e\+30.*Got 1e\+300"):
+        TFDF(**{parameter: 1e300}).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_rows_of_one_feature_without_a_penalty_on_variance(seed):
+    X = np.random.default_rng(seed).integers(2, size=(6, 1)).astype(float)
+    model = TFDF(variance=0.0).adapt(X[:4], [0, 1, 0, 1], X[4:])
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_machine_with_a_huge_penalty_ends():
+    model = DMM(C=1e30, max_iter=2).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+    assert set(model.transduction_) <= {0, 1, 2}

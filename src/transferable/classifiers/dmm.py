@@ -23,6 +23,7 @@ from transferable.terms.mmd import MeanDiscrepancy
 
 __all__ = ["DMM"]
 
+_STEPS = 10**6  # of the machine's solver, which nothing else ends where C is huge
 _MOST_COMPONENTS = 30
 _COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -159,7 +160,7 @@ class DMM(ScoreClassifier):
             Z = space.of_unit_rows(X)
             if domains.n_target:
                 weights = self._match_weights(Z, means, weights, domains)
-            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma)
+            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
             machine.fit(Z[: domains.n_source], domains.y, weights[: domains.n_source])
             predicted = class_scores(machine, Z).argmax(axis=1)
             iterate(predicted, Z)

@@ -121,3 +121,9 @@ def test_few_rows_of_one_feature_without_a_penalty_on_variance(seed):
 def test_a_machine_with_a_huge_penalty_ends():
     model = DMM(C=1e30, max_iter=2).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
     assert set(model.transduction_) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("kernel", [lambda X, Y: -(X @ Y.T), lambda X, Y: X @ np.flip(Y.T, 0)])
+def test_functions_that_are_no_kernels_are_refused(kernel):
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        TFDF(kernel=kernel).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)

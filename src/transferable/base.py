@@ -83,9 +83,14 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 restoring(domains.restore),
             ):
                 self._fit_domains(domains)
-        except BaseException:
+        except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
+            if isinstance(error, np.linalg.LinAlgError):
+                raise ValueError(
+                    f"{type(self).__name__} has no solution for these rows and parameters "
+                    f"({error}); take weights closer to 1, or a kernel by name."
+                ) from error
             raise
         return self
 

@@ -125,10 +125,12 @@ def forged_array(rng, path):
     """An array of other values, shape or type, signed again."""
     arrays = list(forging.array_fields(json.loads(forging.members(path)["schema.json"])))
     field, _ = arrays[rng.integers(len(arrays))]
-    change = CHANGES[rng.integers(len(CHANGES))]
-    forging.with_array(
-        path, lambda where, _: where.startswith(field), lambda array: change(rng, array)
-    )
+    draw = CHANGES[rng.integers(len(CHANGES))]
+
+    def change(array):
+        return array if array.ndim == 0 else draw(rng, array)
+
+    forging.with_array(path, lambda where, _: where.startswith(field), change)
 
 
 def forged_schema(rng, path):

@@ -65,7 +65,10 @@ TASKS = {
         *("--out", "out.csv", "--model", "model.skops", "--report", "report.html"),
     ),
     "predict": _command("predict", "model.skops", "target.csv", "--out", "out.csv"),
-    "reproduce": _command("reproduce", "--quick", "--methods", "1-NN", "--out", "records"),
+    "reproduce": _command(
+        *("reproduce", "surf", "--methods", "1-NN", "--tasks", "D-W,W-D,A-D"),
+        *("--jobs", "1", "--out", "records"),
+    ),
     "search": [sys.executable, "-c", SEARCH],
 }
 if "TRANSFERABLE_DATA" not in os.environ:

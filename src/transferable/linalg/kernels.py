@@ -92,7 +92,26 @@ def _called(kernel: Callable[[Any, Any], Any], X: Any, Y: Any) -> Any:
             f"{X.shape[0]} and {Y.shape[0]} rows; it must return a real number for each pair of "
             "rows."
         )
-    return _moderate(K.astype(np.float64), "The kernel function", "scaled rows")
+    K = _moderate(K.astype(np.float64), "The kernel function", "scaled rows")
+    if X is Y:
+        _check_inner_products(K)
+    return K
+
+
+def _check_inner_products(K: NDArray[np.float64]) -> None:
+    """Refuse what no inner products can be: k(x, y) = k(y, x) and k(x, y)^2 <= k(x, x) k(y, y)."""
+    squares = np.diagonal(K)
+    rounding = 1e-6 * np.abs(K).max(initial=0.0)
+    bound = np.sqrt(np.maximum(np.outer(squares, squares), 0.0)) + rounding
+    if (
+        (squares < -rounding).any()
+        or np.abs(K - K.T).max(initial=0.0) > rounding
+        or (np.abs(K) > bound).any()
+    ):
+        raise ValueError(
+            "The kernel function is not positive semi-definite: k(x, y) = k(y, x) and "
+            "k(x, y)^2 <= k(x, x) k(y, y) must hold for all rows. Take another one."
+        )
 
 
 def _moderate(K: Any, name: str, remedy: str) -> Any:

@@ -111,10 +111,13 @@ class Inverse:
 
     def __init__(self, A: Matrix) -> None:
         if is_torch_array(A):
-            self.matrix = namespace(A).cholesky_inverse(namespace(A).linalg.cholesky(A))
-        else:
+            self.matrix = namespace(A).cholesky_inverse(Cholesky(A).factor)
+            return
+        try:
             half = dpotri(cholesky(A, check_finite=False))[0]
             self.matrix = np.triu(half) + np.triu(half, 1).T
+        except LinAlgError:
+            self.matrix = Cholesky(A).solve(np.eye(len(A)))
 
     def solve(self, R: Matrix) -> Matrix:
         """The solution x, of the shape of R."""

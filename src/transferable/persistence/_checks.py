@@ -8,18 +8,19 @@ the library is tried on a row of zeros: parts that do not fit together show ther
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 from sklearn.cluster._kmeans import _BaseKMeans
 from sklearn.ensemble._forest import BaseForest
 from sklearn.neighbors._base import NeighborsBase
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import BaseDecisionTree
 
-from transferable.base import DomainAdapter
+from transferable.base import DomainAdapter, DomainClassifier
 from transferable.persistence._container import ModelFileError
 from transferable.persistence._trees import (
     check_forest,
@@ -114,6 +115,19 @@ def _check_generator(generator: np.random.RandomState) -> None:
         raise ModelFileError(f"a random state is at position {position} of 624")
 
 
+def _check_codes(classifier: DomainClassifier) -> None:
+    """Classifiers inside one of the library's predict positions in its classes."""
+    if not hasattr(classifier, "classes_"):
+        return
+    known = set(range(len(classifier.classes_)))
+    for part in _parts(list(vars(classifier).values())):
+        inner = getattr(part, "classes_", None) if isinstance(part, ClassifierMixin) else None
+        if inner is None or isinstance(part, DomainClassifier):
+            continue
+        if not set(np.asarray(inner).tolist()) <= known:
+            raise ModelFileError(f"{type(part).__name__} predicts classes that there are not")
+
+
 def _check_finite(part: Any) -> None:
     """Arrays of the library's own classes hold numbers."""
     module = type(part).__module__
@@ -157,11 +171,12 @@ def _check_output(estimator: Any, name: str, values: Any, shape: tuple[Any, ...]
         raise ModelFileError(f"{type(estimator).__name__}.{name} gives numbers that are not finite")
 
 
-_CHECKS = (
+_CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
     (sp.sparray | sp.spmatrix, _check_sparse),
     (BaseLibSVM, _check_machine),
     (_BaseKMeans, _check_centres),
     (np.random.RandomState, _check_generator),
+    (DomainClassifier, _check_codes),
     (NeighborsBase, rebuild_search_tree),
     (BaseDecisionTree, rebuild_decision_tree),
 )

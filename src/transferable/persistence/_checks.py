@@ -22,6 +22,7 @@ from sklearn.tree import BaseDecisionTree
 
 from transferable.base import DomainAdapter, DomainClassifier
 from transferable.persistence._container import ModelFileError
+from transferable.persistence._moved import add_later_parameters
 from transferable.persistence._trees import (
     check_forest,
     rebuild_decision_tree,
@@ -35,7 +36,7 @@ _REPORTS = "transferable.model_selection."  # whose numbers may be missing
 
 
 def check_parts(model: Any) -> None:
-    """Refuse a model that could crash, fail or give numbers that are none; build its trees."""
+    """Refuse a model that could crash, fail or give numbers that are none; complete its parts."""
     parts = list(_parts(model))
     for part in parts:
         for kind, check in _CHECKS:
@@ -172,6 +173,7 @@ def _check_output(estimator: Any, name: str, values: Any, shape: tuple[Any, ...]
 
 
 _CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
+    (DomainAdapter, add_later_parameters),
     (sp.sparray | sp.spmatrix, _check_sparse),
     (BaseLibSVM, _check_machine),
     (_BaseKMeans, _check_centres),

@@ -1,10 +1,26 @@
-"""Where classes have gone since files were written: what old files call them, and their name now.
+"""What has changed since files were written: classes that moved, parameters that came later.
 
 A class that moves keeps its old name here for as long as its files are to be read.
 """
 
 from __future__ import annotations
 
-__all__ = ["MOVED"]
+from inspect import Parameter, signature
 
-MOVED: dict[str, str] = {}
+from sklearn.base import BaseEstimator
+
+__all__ = ["MOVED", "add_later_parameters"]
+
+# What files call a class, and its name now.
+MOVED = {
+    "transferable.classifiers._embedding.ManifoldFeatures": (
+        "transferable.engines.risk.features.ManifoldFeatures"
+    ),
+}
+
+
+def add_later_parameters(estimator: BaseEstimator) -> None:
+    """Give an estimator the default of parameters that did not exist when it was saved."""
+    for name, parameter in signature(type(estimator)).parameters.items():
+        if not hasattr(estimator, name) and parameter.default is not Parameter.empty:
+            setattr(estimator, name, parameter.default)

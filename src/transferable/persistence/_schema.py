@@ -25,8 +25,10 @@ __all__ = ["readable", "refused_types", "trusted_types"]
 _SCHEMA = "schema.json"
 _OWN = tuple(
     f"transferable.{package}"
-    for package in ("classifiers", "transformers", "tables", "model_selection")
+    for package in ("classifiers", "engines.risk", "transformers", "tables", "model_selection")
 )
+# Packages of extras, which are imported for models that hold parts of them only.
+_EXTRAS = ("transferable.deep",)
 # What fitted estimators hold besides.
 _OTHERS = [
     "numpy.dtype",
@@ -72,27 +74,38 @@ def refused_types(content: bytes) -> list[str]:
     """Classes and functions named in a file that are not trusted."""
     import skops.io
 
-    with ZipFile(io.BytesIO(content)) as archive:
-        schema = json.loads(archive.read(_SCHEMA))
-    unchecked = {_name(node) for node in _nodes(schema)} & _UNCHECKED
-    untrusted = set(skops.io.get_untrusted_types(data=content)) - set(trusted_types())
+    unchecked = _names(content) & _UNCHECKED
+    untrusted = set(skops.io.get_untrusted_types(data=content)) - set(trusted_types(content))
     return sorted(untrusted | unchecked)
 
 
+def trusted_types(content: bytes) -> list[str]:
+    """The classes that what a file holds may consist of, by name; never a function."""
+    names = _names(content)
+    extras = (extra for extra in _EXTRAS if any(name.startswith(f"{extra}.") for name in names))
+    return _classes(*_OWN, *extras) + _OTHERS
+
+
 @cache
-def trusted_types() -> list[str]:
-    """The classes that fitted estimators consist of, by name; never a function."""
-    for package in map(import_module, _OWN):
+def _classes(*packages: str) -> list[str]:
+    """All classes that modules of these packages define."""
+    for package in map(import_module, packages):
         for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
             import_module(module.name)
-    own = {
+    return sorted(
         f"{value.__module__}.{value.__name__}"
         for name, module in sys.modules.items()
-        if name.startswith(tuple(f"{package}." for package in _OWN))
+        if name.startswith(tuple(f"{package}." for package in packages))
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == name
-    }
-    return sorted(own) + _OTHERS
+    )
+
+
+def _names(content: bytes) -> set[str]:
+    """The classes that a file names."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        schema = json.loads(archive.read(_SCHEMA))
+    return {_name(node) for node in _nodes(schema)}
 
 
 def _rewrite(schema: Node) -> bool:

@@ -31,7 +31,7 @@ MODELS = {
     "forest": AdaptedClassifier(CORAL(), RandomForestClassifier(3, random_state=0)),
     "jda": JDA(n_components=2, kernel="rbf"),
     "dmm": DMM(),
-    "capls": CAPLS(structured=True),
+    "capls": CAPLS(),
 }
 
 

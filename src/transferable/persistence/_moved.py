@@ -16,6 +16,8 @@ MOVED = {
     "transferable.classifiers._embedding.ManifoldFeatures": (
         "transferable.engines.risk.features.ManifoldFeatures"
     ),
+    "transferable.classifiers._nearest.NearestRow": "transferable.engines.nearest_row.NearestRow",
+    "transferable.transformers._features.RowMap": "transferable.engines.spectral.features.RowMap",
 }
 
 

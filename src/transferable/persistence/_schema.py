@@ -25,7 +25,7 @@ __all__ = ["readable", "refused_types", "trusted_types"]
 _SCHEMA = "schema.json"
 _OWN = tuple(
     f"transferable.{package}"
-    for package in ("classifiers", "engines.risk", "transformers", "tables", "model_selection")
+    for package in ("classifiers", "engines", "transformers", "tables", "model_selection")
 )
 # Packages of extras, which are imported for models that hold parts of them only.
 _EXTRAS = ("transferable.deep",)

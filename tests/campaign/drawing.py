@@ -178,6 +178,6 @@ KERNELS = [
     _kernel(lambda K: K.tolist()),
     _kernel(lambda K: np.sin(1e3 * K)),
     _kernel(lambda K: 1e100 * K),
-    _kernel(lambda K: K.astype(np.float16)),
+    _kernel(lambda K: K.astype(np.float32)),
     _kernel(lambda K: "no matrix"),
 ]

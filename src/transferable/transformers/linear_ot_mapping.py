@@ -14,6 +14,8 @@ from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["LinearOTMapping"]
 
+_ROUNDING = 1e-9  # share of the usual variance that covariances need to have roots
+
 
 class LinearOTMapping(BlockwiseTransformer):
     """Optimal transport between the Gaussians of both domains: a linear map of the source.
@@ -83,7 +85,7 @@ class LinearOTMapping(BlockwiseTransformer):
         self._centre, self._moved = (side.mean(axis=0) for side in sides)
         covariances = [np.cov(side.T, bias=True).reshape(d, d) for side in sides]
         usual = float(np.mean([np.trace(C) for C in covariances])) / d or 1.0
-        floor = self.regularization * usual * np.eye(d)
+        floor = max(self.regularization, _ROUNDING) * usual * np.eye(d)
         A, _ = ot.gaussian.bures_wasserstein_mapping(
             self._centre, self._moved, *(C + floor for C in covariances)
         )

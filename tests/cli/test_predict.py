@@ -155,9 +155,8 @@ def test_methods(invoke):
 def test_formulas_in_labels_can_be_escaped(folder, invoke, options, expected):
     source = pd.read_csv("source.csv").replace({"kind": {"ant": "=1+1"}})
     source.to_csv("formulas.csv", index=False)
-    done = invoke(
-        "adapt", "formulas.csv", "target.csv", "--label", "kind", "--out", "out.csv", *options
-    )
+    files = ("formulas.csv", "target.csv", "--out", "out.csv")
+    done = invoke("adapt", *files, "--label", "kind", "--id", "who", *options)
     assert done.exit_code == 0, done.output
     found = set(pd.read_csv("out.csv")["prediction"])
     assert expected in found

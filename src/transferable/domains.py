@@ -100,6 +100,7 @@ class Domains:
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
         _refuse_missing(labels)
+        _refuse_mixed(labels)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
@@ -291,6 +292,13 @@ def _refuse_missing(labels: NDArray[Any]) -> None:
             f"{missing} of the {len(labels)} source rows have no label; label them, drop them, or "
             "mark them as target rows with a negative sample_domain."
         )
+
+
+def _refuse_mixed(labels: NDArray[Any]) -> None:
+    """Refuse labels that cannot be put in order, such as numbers among text."""
+    kinds = sorted({type(label).__name__ for label in labels}) if labels.dtype.kind == "O" else []
+    if len(kinds) > 1 and not all(isinstance(label, Real) for label in labels):
+        raise ValueError(f"Labels are of several types, {', '.join(kinds)}; give all of them one.")
 
 
 def source_mask(y: ArrayLike, sample_domain: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -26,11 +27,11 @@ from transferable._sklearn import validate_parameter_constraints
 from transferable.domains import Domains, marked_source, source_mask
 from transferable.events import restoring, stage
 from transferable.frames import as_pandas, is_frame, stacked
-from transferable.linalg.arrays import following, is_torch_array, like, namespace, on_host
-from transferable.linalg.reuse import remember
+from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
 from transferable.progress import shown
+from transferable.workspace import Same, workspace
 
-__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer"]
+__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
 
 
 class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
@@ -73,20 +74,10 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 raise ValueError(
                     f"{type(self).__name__} requires y to be passed, but the target y is None"
                 )
-            rows = validate_data(
-                self,
-                on_host(as_pandas(X)),
-                accept_sparse="csr" if self._accept_sparse else False,
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=2,
-            )
-            domains = remember(Domains.from_stacked, rows, on_host(y), on_host(sample_domain))
+            rows = self._check_rows(X, reset=True)
+            domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
             verbose = getattr(self, "verbose", False)
-            with (
-                shown("Adapting", verbose=verbose),
-                following(X),
-                restoring(domains.restore),
-            ):
+            with shown("Adapting", verbose=verbose), restoring(domains.restore):
                 self._fit_domains(domains)
         except BaseException:
             self.__dict__.clear()
@@ -111,7 +102,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
-        X, y, sample_domain = _stack(Xs, ys, Xt)
+        X, y, sample_domain = stack_domains(Xs, ys, Xt)
         return self.fit(X, y, sample_domain=sample_domain)
 
     @abstractmethod
@@ -121,12 +112,17 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     def _validate_rows(self, X: Any) -> Any:
         """Rows to predict or transform, checked against those that were fitted."""
         check_is_fitted(self)
+        return self._check_rows(X, reset=False)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Rows as the method takes them; `reset` notes their columns, else these must be there."""
         return validate_data(
             self,
             on_host(as_pandas(X)),
             accept_sparse="csr" if self._accept_sparse else False,
             dtype=[np.float64, np.float32],
-            reset=False,
+            ensure_min_samples=2 if reset else 1,
+            reset=reset,
         )
 
     def __sklearn_tags__(self) -> Tags:
@@ -164,8 +160,7 @@ class DomainClassifier(ClassifierMixin, DomainAdapter):
             The label of each row.
         """
         rows = self._validate_rows(X)
-        with following(X):
-            return like(X, self.classes_[self._predict_codes(rows)])
+        return like(X, self.classes_[self._predict_codes(rows)])
 
     @abstractmethod
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
@@ -203,8 +198,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
             if sample_domain is None
             else marked_source(on_host(sample_domain), rows.shape[0])
         )
-        with following(X):
-            return like(X, self._transform_rows(rows, source))
+        return like(X, self._transform_rows(rows, source))
 
     def fit_transform(
         self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
@@ -227,15 +221,23 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         """
         rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
         source = source_mask(on_host(y), on_host(sample_domain), rows.shape[0])
-        with following(X):
-            return like(X, self._transform_rows(rows, source))
+        return like(X, self._transform_rows(rows, source))
 
     @abstractmethod
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         """Adapted form of validated rows, of which `source` marks those of the source."""
 
 
-def _stack(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
+def _domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None, device: str | None) -> Domains:
+    """The problem, with the workspace that is shared here; fits of the same table share it too."""
+    shared = workspace()
+    domains = shared.get(
+        "domains", Same(X, y, sample_domain), lambda: Domains.from_stacked(X, y, sample_domain)
+    )
+    return replace(domains, workspace=shared, device=device)
+
+
+def stack_domains(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     Xs, Xt = as_pandas(Xs), as_pandas(Xt)
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")

@@ -81,8 +81,9 @@ class Bar:
             self._start_stage(what)
         self._share, self._told = share, monotonic()
 
-    def tick(self, share: float) -> None:
+    def tick(self, share: float, detail: str = "") -> None:
         """Take note of the share that is done of what the bar was made for."""
+        self._detail = detail
         self.tell(self._title, share)
 
     def through(
@@ -97,8 +98,8 @@ class Bar:
         before = 0.0
         for step in everything:
             part = length(step) / whole
-            self._step, self._detail = (before, part), name(step)
-            self.tick(0.0)
+            self._step = (before, part)
+            self.tick(0.0, name(step))
             yield step
             before += part
         self._step = None

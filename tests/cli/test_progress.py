@@ -11,6 +11,7 @@ import time
 import pytest
 from rich.console import Console
 
+from experiments.toys import install
 from transferable import progress
 from transferable.cli import app
 from transferable.events import rounds, stage
@@ -66,6 +67,17 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal, monke
     assert any(re.search(r"about \d+:\d\d left", line) for line in bars)
     assert results.startswith("who,prediction")
     assert len(results.splitlines()) == 25, "results are not mixed up with progress"
+
+
+def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
+    install(monkeypatch)
+    slow(monkeypatch)
+    command = ("reproduce", "coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
+    lines, results = terminal(*command)
+    assert any(
+        re.search(r"^Computing: coil COIL\d->COIL\d .*about \d+:\d\d left", line) for line in lines
+    )
+    assert "COIL1" in results
 
 
 def test_a_short_fit_shows_none(folder, terminal):

@@ -9,11 +9,12 @@ import time
 from pathlib import Path
 
 import pytest
+from sklearn.decomposition import PCA
 from typer.testing import CliRunner
 
-from experiments.toys import install
+from experiments.toys import METHODS, install
+from transferable.classifiers import AdaptedClassifier
 from transferable.cli import app
-from transferable.experiments import figures
 from transferable.experiments.plans import EXPERIMENTS
 from transferable.experiments.records import RecordStore
 
@@ -45,7 +46,6 @@ REDUCED = {
 @pytest.fixture
 def toy(monkeypatch):
     install(monkeypatch)
-    monkeypatch.setattr(figures.tsne, "__kwdefaults__", {"rows_per_class": 5})
 
 
 def reproduce(*arguments, code=0):
@@ -122,10 +122,12 @@ def test_damaged_lines_are_set_aside_aloud_and_computed_again(tmp_path):
     arguments = ("coil", "--methods", "1NN", "--out", tmp_path, "--jobs", 1)
     reproduce(*arguments)
     records = tmp_path / "records.jsonl"
-    whole = records.read_bytes()
-    records.write_bytes(whole[:-20])
+    nan, torn = records.read_bytes().splitlines()
+    nan = nan.replace(b'"parameters": {', b'"parameters": {"gamma": NaN, ')
+    nested = b'{"dataset": ' + b"[" * 100_000
+    records.write_bytes(b"\n".join([nan, nested, torn[:-20]]))
     result = reproduce(*arguments)
-    assert "1 damaged line(s)" in result.stderr
+    assert "3 damaged line(s)" in result.stderr
     assert "records.damaged.jsonl" in result.stderr
     assert len(RecordStore(tmp_path).load()) == 2
     assert (tmp_path / "records.damaged.jsonl").read_bytes().strip()
@@ -158,20 +160,21 @@ def test_without_data_the_message_names_the_folder_and_the_remedy(tmp_path, monk
 
 
 @pytest.mark.usefixtures("toy")
+def test_quiet_leaves_results_alone(tmp_path):
+    arguments = ("coil", "--methods", "1NN", "--out", tmp_path, "--jobs", 1, "--quiet")
+    reproduce(*arguments)
+    (tmp_path / "records.jsonl").write_bytes(b"torn")
+    result = reproduce(*arguments)
+    assert result.stderr == ""
+    assert "Tables, figures and records are in" in result.stdout
+
+
+@pytest.mark.usefixtures("toy")
 def test_a_failing_method_is_named_and_the_others_are_kept(tmp_path, monkeypatch):
-    from transferable.classifiers import AdaptedClassifier
-
-    fit = AdaptedClassifier._fit_domains
-
-    def fail_on_pca(self, domains):
-        if type(self.transformer).__name__ == "PCA":
-            raise RuntimeError("no luck today")
-        fit(self, domains)
-
-    monkeypatch.setattr(AdaptedClassifier, "_fit_domains", fail_on_pca)
+    monkeypatch.setitem(METHODS, "PCA", lambda: AdaptedClassifier(PCA(500)))
     arguments = ("coil", "--methods", "1NN,PCA", "--out", tmp_path, "--jobs", 1)
     result = reproduce(*arguments, code=1)
-    assert "Failed: PCA on coil COIL1->COIL2: RuntimeError: no luck today" in result.stderr
+    assert "Failed: PCA on coil COIL1->COIL2: ValueError: n_components=500" in result.stderr
     assert len(RecordStore(tmp_path).load()) == 2
 
 

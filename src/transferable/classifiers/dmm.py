@@ -19,7 +19,7 @@ from transferable.linalg.eigen import Root, leading_updated, row_basis
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.simplex import minimise_on_simplices
 from transferable.terms.base import Matrix
-from transferable.terms.mmd import MeanDiscrepancy
+from transferable.terms.means import MeanDiscrepancy
 
 __all__ = ["DMM"]
 
@@ -188,9 +188,7 @@ class DMM(ScoreClassifier):
         """Differences of the means of domains and, once there are pseudo-labels, of classes."""
         unknown = np.zeros(domains.n_target, dtype=np.intp)
         return MeanDiscrepancy(
-            domains.with_target(unknown if codes is None else codes),
-            domains.n_source,
-            domains.n_classes,
+            domains.groups(unknown if codes is None else codes),
             weight=1.0,
             balance=0.0 if codes is None else self.balance,
             normalised=True,

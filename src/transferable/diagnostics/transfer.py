@@ -16,8 +16,8 @@ from sklearn.base import clone
 from transferable.classifiers import TFDF
 from transferable.diagnostics.comparison import source_only_methods
 from transferable.events import stage
-from transferable.linalg.reuse import reusing
 from transferable.model_selection import AccuracyEstimate, estimate_accuracy
+from transferable.workspace import sharing
 
 __all__ = ["TransferEstimate", "estimate_transfer"]
 
@@ -114,12 +114,13 @@ def estimate_transfer(
     models = clone(estimator), clone(source_only_methods()["logistic regression"])
     stage("Estimating the accuracy of an adapted model")
     found = []
-    with reusing():
+    with sharing():
         for model, (source, target) in zip(models, tables, strict=True):
             A, B = source[rows], target[others]
             found.append(estimate_accuracy(model.adapt(A, y, B), B, A, y))
     adapted, alone = found
-    return TransferEstimate(adapted, alone, type(estimator).__name__)
+    named = getattr(estimator, "transformer", None) or estimator
+    return TransferEstimate(adapted, alone, type(named).__name__)
 
 
 def _draw(groups: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,7 +19,7 @@ from sklearn.svm import SVC
 from transferable import classifiers, transformers
 from transferable.classifiers import AdaptedClassifier
 
-__all__ = ["build", "datasets", "methods"]
+__all__ = ["build", "datasets", "from_setting", "methods"]
 
 _KEYS = {"estimator", "parameters", "unit_rows", "scale_domains", "classifier"}
 
@@ -81,11 +82,15 @@ def build(dataset: str, method: str, *, defaults: bool = False) -> BaseEstimator
                       transformer=GFK(n_components=20))
     """
     setting = _choose(_choose(_tables(), dataset, "dataset"), method, f"method on {dataset}")
+    return from_setting(f"{method} on {dataset}", setting, defaults=defaults)
+
+
+def from_setting(name: str, setting: Mapping[str, Any], *, defaults: bool = False) -> BaseEstimator:
+    """Estimator that one table of ``settings.toml`` describes; see :func:`build`."""
     unknown = set(setting) - _KEYS
     if unknown:
         raise ValueError(
-            f"settings.toml gives {sorted(unknown)} for {method} on {dataset}; the keys are "
-            f"{sorted(_KEYS)}."
+            f"settings.toml gives {sorted(unknown)} for {name}; the keys are {sorted(_KEYS)}."
         )
     steps: list[Any] = [Normalizer()] if setting.get("unit_rows", False) else []
     if setting.get("scale_domains", False):

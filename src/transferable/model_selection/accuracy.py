@@ -11,12 +11,12 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import safe_indexing
-from transferable.base import _stack
-from transferable.classifiers._temperature import temperature
-from transferable.linalg.reuse import reusing
-from transferable.model_selection._evidence import Evidence, class_probabilities, fit_domains
-from transferable.model_selection.agreement import Agreement
-from transferable.model_selection.neighborhood import NeighborConsistency
+from transferable.base import stack_domains
+from transferable.engines.risk.calibration import temperature
+from transferable.model_selection._scorer import Evidence, class_probabilities, fit_domains
+from transferable.model_selection.agreement import AgreementScore
+from transferable.model_selection.neighborhood import NeighborsScore
+from transferable.workspace import sharing
 
 __all__ = ["AccuracyEstimate", "estimate_accuracy"]
 
@@ -126,12 +126,12 @@ def estimate_accuracy(
     confidence = float(class_probabilities(model, Xt).max(axis=1).mean())
     if Xs is None or ys is None:
         return _estimate(confidence, _ERROR_OF_CONFIDENCE, n_target, {"confidence": confidence})
-    with reusing():
-        evidence = Evidence(model, *_stack(Xs, ys, Xt))
+    with sharing():
+        evidence = Evidence(model, *stack_domains(Xs, ys, Xt))
         agreements = {
             "agreement_of_halves": _agreement_of_halves(evidence),
-            "agreement_of_methods": Agreement().score(evidence),
-            "agreement_of_neighbors": max(0.0, NeighborConsistency().score(evidence)),
+            "agreement_of_methods": AgreementScore().score(evidence),
+            "agreement_of_neighbors": max(0.0, NeighborsScore().score(evidence)),
         }
         methods = {"confidence": confidence, **_calibrated(evidence), **agreements}
     accuracy = float(np.median(list(agreements.values())))

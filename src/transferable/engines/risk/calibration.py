@@ -1,0 +1,56 @@
+"""The temperature that turns scores into probabilities.
+
+Scores of fitted source rows are too good to learn from: each row helped to fit its own. The
+linear system tells how much. With h_i the weight of row i's own label in its score, the score the
+row would have had if it had been left out is (F_i - h_i Y_i) / (1 - h_i), exactly.
+
+Left-out source rows tell nothing of the target, though, and may be separated without error. How
+far the target's scores can be trusted shows in how many of its first labels they overturned.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from transferable.engines.risk.rounds import Rounds
+from transferable.linalg.arrays import to_numpy
+from transferable.terms.base import Matrix
+
+__all__ = ["cautious_temperature", "left_out_scores", "temperature"]
+
+_ROWS = 256  # source rows that are left out in turn; their order is random already
+_TARGET_ROWS = 20_000  # target rows, in random order too, that the second temperature looks at
+_BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
+
+
+def cautious_temperature(rounds: Rounds) -> float:
+    """The higher of the temperatures of left-out source rows and of first-labelled target rows."""
+    domains = rounds.solver.domains
+    left_out = left_out_scores(rounds)
+    source = temperature(left_out, domains.y[: len(left_out)])
+    if domains.n_target == 0:
+        return source
+    scores = to_numpy(rounds.scores[domains.n_source :][:_TARGET_ROWS])
+    return max(source, temperature(scores, rounds.first[: len(scores)]))
+
+
+def left_out_scores(rounds: Rounds) -> NDArray[np.float64]:
+    """Scores of the first source rows, each left out of the fit, pseudo-labels unchanged."""
+    solver = rounds.solver
+    count = min(_ROWS, solver.domains.n_source)
+    own = to_numpy(solver.own_weights(rounds.labelled, count))
+    own = np.clip(own, 0.0, 1.0 - 1e-6)[:, None]
+    return (to_numpy(rounds.scores[:count]) - own * to_numpy(solver.Y[:count])) / (1.0 - own)
+
+
+def temperature(scores: Matrix, codes: NDArray[np.intp]) -> float:
+    """The divisor of the scores that makes the given classes most likely under a softmax."""
+
+    def loss(log_temperature: float) -> float:
+        log_probabilities = log_softmax(scores / np.exp(log_temperature), axis=1)
+        return -float(np.mean(log_probabilities[np.arange(len(codes)), codes]))
+
+    return float(np.exp(minimize_scalar(loss, bounds=_BOUNDS, method="bounded").x))

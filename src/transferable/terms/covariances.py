@@ -1,0 +1,221 @@
+"""The second-order half of the maximum mean and covariance discrepancy (MMCD).
+
+By Theorem 1 of the paper ||beta' K Z K beta||^2 is bounded, up to a constant, by the quadratic form
+tr(F' Z K K Z F). Z centres rows inside a group and scales them by plus or minus one over the
+group's size, so a product with Z K K Z needs K K inside the group only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.domains import Groups
+from transferable.linalg.arrays import inner, namespace
+from transferable.linalg.moments import Moments
+from transferable.terms.base import Matrix, Quadratic, Term
+
+__all__ = [
+    "CovarianceDiscrepancy",
+    "Covariances",
+    "GroupCentring",
+    "ProjectedCovariances",
+    "SecondOrder",
+    "class_groups",
+    "squared_differences",
+]
+
+
+class GroupCentring:
+    """Z of one pair of groups: rows of the source centred over n_s, of the target over -n_t."""
+
+    def __init__(self, source: NDArray[np.intp], target: NDArray[np.intp]) -> None:
+        self.rows = np.concatenate([source, target])
+        self.sizes = (len(source), len(target))
+
+    def apply(self, F: Matrix) -> Matrix:
+        """Z F, where F and the result hold the rows of the group only."""
+        xp, (n_source, _) = namespace(F), self.sizes
+        out = xp.empty_like(F)
+        source, target = F[:n_source], F[n_source:]
+        out[:n_source] = (source - xp.mean(source, axis=0)) / len(source)
+        out[n_source:] = (xp.mean(target, axis=0) - target) / len(target)
+        return out
+
+
+def squared_differences(groups: Sequence[GroupCentring], Phi: Matrix) -> Matrix:
+    """Squared differences of two covariances, (Phi' Z Phi)^2, summed over disjoint groups."""
+    centred, product = np.zeros_like(Phi), np.zeros_like(Phi)
+    for group in groups:
+        rows = Phi[group.rows]
+        centred[group.rows] = part = group.apply(rows)
+        few = len(rows) < Phi.shape[1]
+        product[group.rows] = (rows @ rows.T) @ part if few else rows @ (rows.T @ part)
+    return centred.T @ product
+
+
+def class_groups(groups: Groups) -> list[GroupCentring]:
+    """One group for each class with rows in both domains."""
+    both = np.flatnonzero(groups.counts.all(axis=0))
+    return [GroupCentring(*groups.members(int(code))) for code in both]
+
+
+class SecondOrder:
+    """What no pseudo-label changes: K, K K and the part that compares the domains as wholes."""
+
+    def __init__(self, K: Matrix, n_source: int) -> None:
+        self.K = K
+        self.K2 = K.T @ K  # of a matrix and its transpose BLAS computes one half only
+        self.marginal = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)))
+
+    def block(self, group: GroupCentring) -> Matrix:
+        """Z K K Z on the rows of a group, outside of which it is zero."""
+        return group.apply(group.apply(self.K2[group.rows][:, group.rows]).T)
+
+    def marginal_product(self, F: Matrix) -> Matrix:
+        """Z_0 K K Z_0 F."""
+        return self.marginal.apply(self.K2 @ self.marginal.apply(F))
+
+    @cached_property
+    def marginal_trace(self) -> float:
+        """tr(Z_0 K K Z_0)."""
+        centred = self.marginal.apply(self.K)
+        return inner(centred, centred)
+
+    @cached_property
+    def marginal_times_kernel(self) -> Matrix:
+        """Z_0 K K Z_0 K, the one product of order n^3."""
+        return self.marginal_product(self.K)
+
+
+class CovarianceDiscrepancy(Quadratic):
+    """weight * ((1 - balance) Z_0 K K Z_0 + balance sum_c Z_c K K Z_c).
+
+    Parameters
+    ----------
+    statistics : SecondOrder
+        K K and what else stays the same between iterations.
+    groups : Groups
+        The rows by domain and class.
+    weight : float
+        lambda times gamma, the weight of the second order in MMCD.
+    balance : float
+        mu: 0 compares the domains as wholes only, 1 class by class only.
+    normalised : bool
+        Count the marginal part C times and divide the sum by its trace: the size of the printed
+        form grows with n, so that one weight cannot fit two datasets.
+    """
+
+    def __init__(
+        self,
+        statistics: SecondOrder,
+        groups: Groups,
+        *,
+        weight: float,
+        balance: float,
+        normalised: bool,
+    ) -> None:
+        self.statistics = statistics
+        self.marginal_weight = (1.0 - balance) * (groups.n_classes if normalised else 1.0)
+        self.class_weight = balance
+        self.blocks = [(group.rows, statistics.block(group)) for group in class_groups(groups)]
+        if normalised:
+            trace = self.marginal_weight * statistics.marginal_trace + self.class_weight * sum(
+                float(namespace(block).linalg.trace(block)) for _, block in self.blocks
+            )
+            weight = weight / trace if trace > 0 else 0.0
+        self.marginal_weight *= weight
+        self.class_weight *= weight
+
+    def apply(self, F: Matrix) -> Matrix:
+        """S F, group by group."""
+        whole = self.statistics.marginal_product(F)
+        return self._add_classes(self.marginal_weight * whole, F)
+
+    def times_kernel(self) -> Matrix:
+        """S K, which `apply` would give at the cost of one more product of order n^3."""
+        whole = self.statistics.marginal_times_kernel
+        return self._add_classes(self.marginal_weight * whole, self.statistics.K)
+
+    def _add_classes(self, out: Matrix, F: Matrix) -> Matrix:
+        for rows, block in self.blocks:
+            out[rows] += self.class_weight * (block @ F[rows])
+        return out
+
+
+class ProjectedCovariances(Quadratic):
+    """The same term as a quadratic form tr(w' P w) of coefficients of features, F = Phi w.
+
+    P = weight * ((1 - balance) D_0 G D_0 + balance sum_c D_c G D_c) with D_c the difference of the
+    domains' covariances in class c, D_0 that of whole domains, and G = Phi'Phi.
+
+    Parameters
+    ----------
+    source, target : sequence of Moments
+        Moments of the features by class, in each domain.
+    weight, balance, normalised
+        As in :class:`CovarianceDiscrepancy`.
+    """
+
+    def __init__(
+        self,
+        source: Sequence[Moments],
+        target: Sequence[Moments],
+        *,
+        weight: float,
+        balance: float,
+        normalised: bool,
+    ) -> None:
+        whole = reduce(add, source), reduce(add, target)
+        gram = whole[0].gram + whole[1].gram
+        pairs = [pair for pair in zip(source, target, strict=True) if all(m.count for m in pair)]
+        weights = [(1.0 - balance) * (len(source) if normalised else 1.0)] + [balance] * len(pairs)
+        matrix: Any = 0.0
+        trace = 0.0
+        for share, (s, t) in zip(weights, [whole, *pairs], strict=True):
+            D = s.covariance - t.covariance
+            matrix = matrix + share * (D @ gram @ D)
+            # tr(Z K K Z) with Z K K Z = Z Phi G Phi' Z
+            trace += share * inner(gram, s.covariance / s.count + t.covariance / t.count)
+        if normalised:
+            weight = weight / trace if trace > 0 else 0.0
+        self.matrix = weight * matrix
+
+    def apply(self, w: Matrix) -> Matrix:
+        """P w."""
+        return self.matrix @ w
+
+
+@dataclass(frozen=True)
+class Covariances(Term):
+    """lambda gamma ((1 - mu) Z_0 K K Z_0 + mu sum_c Z_c K K Z_c), with mu given or estimated.
+
+    It has neither few columns nor is it fixed, so each solver asks for it in its own coordinates.
+    """
+
+    weight: float
+    balance: str | float = 0.5
+    normalised: bool = True
+    name: ClassVar[str] = "covariances"
+
+    def over_kernel(
+        self, rows: Any, groups: Groups, statistics: SecondOrder
+    ) -> CovarianceDiscrepancy:
+        """A form of the scores of all rows."""
+        return CovarianceDiscrepancy(statistics, groups, **self._parameters(rows, groups))
+
+    def over_features(
+        self, rows: Any, groups: Groups, source: Sequence[Moments], target: Sequence[Moments]
+    ) -> ProjectedCovariances:
+        """A form of the coefficients of features, of which these are the moments by class."""
+        return ProjectedCovariances(source, target, **self._parameters(rows, groups))
+
+    def _parameters(self, rows: Any, groups: Groups) -> dict[str, Any]:
+        balance = rows.balance(self.balance, groups)
+        return {"weight": self.weight, "balance": balance, "normalised": self.normalised}

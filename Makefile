@@ -35,6 +35,7 @@ $(VENV)/installed-bench: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/installed-core ## adapt printed digits to handwritten ones and show the accuracies
 	$(BIN)/transferable demo
+	@echo "To use it in this shell: . $(BIN)/activate"
 
 test: $(VENV)/installed-test ## run the test suite and the documentation's examples
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal

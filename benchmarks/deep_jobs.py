@@ -65,7 +65,7 @@ def jobs() -> list[dict[str, Any]]:
     """All jobs, the most important first."""
     heads = ("DeepTFDF", "SourceOnly")
     others = [name for name in SETTINGS if name not in heads]
-    found = [_job("full", name, task, 0) for name in heads for task in DIRECTIONS]
+    found = [_job("full", n, t, s) for s in range(3) for n in heads for t in DIRECTIONS]
     found += [_job("half", "DeepTFDF", t, 0, half=half) for half in HALVES for t in DIRECTIONS]
     found += [
         _job("framing", name, task, 0, framing=framing)
@@ -74,7 +74,6 @@ def jobs() -> list[dict[str, Any]]:
         for task in DIRECTIONS
     ]
     found += [_job("full", name, task, 0) for name in others for task in DIRECTIONS]
-    found += [_job("full", n, t, s) for n in heads for t in DIRECTIONS for s in (1, 2)]
     found += [_job("full", n, t, s) for s in (1, 2) for n in others for t in DIRECTIONS]
     found += [_job("target", "SourceOnly", task, s) for task in DIRECTIONS for s in range(3)]
     found += [

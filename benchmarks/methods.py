@@ -32,7 +32,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
-from transferable import all_estimators
+from transferable import TFDF, TFDFV, all_estimators
 from transferable.classifiers import AdaptedClassifier
 from transferable.diagnostics import source_only_methods
 from transferable.experiments.benchmarks import BENCHMARKS
@@ -48,7 +48,8 @@ ROOT = Path(__file__).parents[1]
 def methods() -> dict[str, Any]:
     """Models of the source alone, then every method, unfitted."""
     own = {name: cls() for name, cls in all_estimators() if name not in PARTS}
-    return source_only_methods() | own
+    published = {f"{cls.__name__} as published": cls.as_published() for cls in (TFDF, TFDFV)}
+    return source_only_methods() | own | published
 
 
 def classifier(method: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -105,8 +106,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 )
             rows = self._check_rows(X, reset=True)
             domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
-            verbose = getattr(self, "verbose", False)
-            with shown("Adapting", verbose=verbose), restoring(domains.restore):
+            bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
+            with bar, restoring(domains.restore):
                 self._fit_domains(domains)
         except BaseException:
             self.__dict__.clear()
@@ -260,9 +261,8 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
 def _domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None, device: str | None) -> Domains:
     """The problem, with the workspace that is shared here; fits of the same table share it too."""
     shared = workspace()
-    domains = shared.get(
-        "domains", Same(X, y, sample_domain), lambda: Domains.from_stacked(X, y, sample_domain)
-    )
+    rows = X, y, sample_domain
+    domains = shared.get("domains", Same(*rows), Domains.from_stacked, *rows)
     return replace(domains, workspace=shared, device=device)
 
 

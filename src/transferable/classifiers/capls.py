@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from transferable._sklearn import Interval
-from transferable.classifiers._confidence import most_confident
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
+from transferable.engines.confidence import most_confident
 from transferable.events import iterate, rounds
 from transferable.linalg.eigen import leading_dense, row_basis
 from transferable.linalg.grassmann import principal_basis

@@ -12,9 +12,9 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from transferable._sklearn import HasMethods, Interval
-from transferable.classifiers._confidence import most_confident
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
+from transferable.engines.confidence import most_confident
 from transferable.events import iterate, rounds
 
 __all__ = ["SelfTraining"]

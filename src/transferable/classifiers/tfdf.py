@@ -229,10 +229,10 @@ class TFDFV(ManifoldClassifier):
             self.ridge,
             [
                 SourceLoss(),
+                Variance(self.variance),
+                Smoothness(self.manifold, self.n_neighbors),
                 Means(self.alignment, self.balance, normalised),
                 Covariances(second_order, self.balance, normalised),
-                Smoothness(self.manifold, self.n_neighbors),
-                Variance(self.variance),
             ],
         )
 
@@ -387,10 +387,6 @@ class TFDF(TFDFV):
         rounds.run(solve, self.max_iter)
         if self.confusion == 0:
             return
-        steps = {
-            "adam": adam(self.learning_rate),
-            "closed_form": separate,
-            "lbfgs": lbfgs_round,
-        }
+        step = {"closed_form": separate, "lbfgs": lbfgs_round}.get(self.solver)
         count = _ROUNDS[self.solver] if self.confusion_iter == "auto" else self.confusion_iter
-        rounds.run(steps[self.solver], count, until_settled=False)
+        rounds.run(step or adam(self.learning_rate), count, until_settled=False)

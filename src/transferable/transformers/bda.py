@@ -9,8 +9,8 @@ from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.linalg.kernels import Kernel
-from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import (
     Solver,

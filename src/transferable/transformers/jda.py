@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transferable.domains import Domains
-from transferable.transformers._features import Features
+from transferable.engines.spectral.features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import (
     Solver,

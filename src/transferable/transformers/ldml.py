@@ -11,10 +11,10 @@ from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import Kernel
 from transferable.terms.landmarks import LandmarkDiscrepancy
-from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import Codes, Solution, Solver
 

@@ -20,7 +20,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -131,6 +131,22 @@ def render(records: list[dict[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
+def render_confusion(records: list[dict[str, Any]]) -> str:
+    """What class confusion gains, task by task: TFDF minus TFDF-V, in points, in both forms."""
+    grid = {(r["dataset"], r["task"], r["method"]): r["accuracy"] for r in records}
+    lines = ["| dataset | task | TFDF-V | gain | TFDF-V as published | gain |"]
+    lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
+    for dataset, task in dict.fromkeys((r["dataset"], r["task"]) for r in records):
+        forms = [
+            [grid.get((dataset, task, name + form)) for name in ("TFDFV", "TFDF")]
+            for form in ("", " as published")
+        ]
+        if all(None not in form for form in forms):
+            cells = [f"{100 * v:.1f} | {100 * (f - v):+.1f}" for v, f in forms]
+            lines.append(f"| {_title(dataset)} | {task} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def _complete(name: str, tasks: list[str], grid: dict[tuple[str, str], Any]) -> bool:
     return all((name, task) in grid for task in tasks)
 
@@ -164,15 +180,17 @@ def main() -> None:
                     file.write(json.dumps(record) + "\n")
                     file.flush()
                     records.append(record)
-    page = ROOT / "docs/field.md"
-    if page.exists():
-        text = re.sub(
-            r"(<!-- measured -->\n).*(\n<!-- end -->)",
-            lambda match: match[1] + render(records) + match[2],
-            page.read_text(),
-            flags=re.DOTALL,
-        )
-        page.write_text(text)
+    write(ROOT / "docs/field.md", {"measured": render, "confusion": render_confusion}, records)
+
+
+def write(page: Path, parts: dict[str, Callable[[list], str]], records: list) -> None:
+    """Put each part between its marks on the page."""
+    text = page.read_text()
+    for name, part in parts.items():
+        between = rf"(<!-- {name} -->\n).*(\n<!-- end {name} -->)"
+        made = part(records)
+        text = re.sub(between, lambda m, made=made: m[1] + made + m[2], text, flags=re.DOTALL)
+    page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ __all__ = ["kliep", "rulsif", "ulsif"]
 _WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # times the coefficient that the median distance suggests
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 _FOLDS = 5
-_EM_STEPS = 200
+_EM_STEPS = 100
 
 
 @order_free

@@ -67,6 +67,6 @@ def kernel_mean_matching(
 
     step = 1.0 / largest_eigenvalue(lambda w: K @ w, n)
     weights = descend(
-        lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=1000, tolerance=1e-4
+        lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=1000, tolerance=1e-3
     )
     return mean_one(weights)

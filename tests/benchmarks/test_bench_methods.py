@@ -29,8 +29,13 @@ def test_the_choice_without_labels_follows_consistency_alone():
 
 
 def test_methods_without_a_result_on_every_task_are_left_out():
-    failed = {**RECORDS[0], "method": "JDA", "accuracy": None}
-    assert "JDA" not in methods.render([*RECORDS, failed])
+    failed = [{**RECORDS[i], "method": "JDA", "accuracy": None} for i in (0, 1)]
+    assert "JDA" not in methods.render([*RECORDS, *failed])
+
+
+def test_tasks_that_not_all_methods_have_done_are_left_out():
+    begun = {**RECORDS[0], "task": "3->1"}
+    assert methods.render([*RECORDS, begun]) == methods.render(RECORDS)
 
 
 def test_gains_of_class_confusion_task_by_task():

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
@@ -23,8 +23,8 @@ from transferable.terms.means import MeanDiscrepancy
 
 __all__ = ["DMM"]
 
+_STEPS = 10**6  # of the machine's solver, which nothing else ends where C is huge
 _MOST_COMPONENTS = 30
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -47,9 +47,9 @@ class DMM(ScoreClassifier):
     n_components : int or None, default=None
         Directions that A keeps. None keeps 30, or as many as there are. More than there are is
         reduced to their number, with a warning.
-    projection : {"primal", "linear"}, default="primal"
-        What A combines: the features, or the rows through their linear kernel. The second favours
-        the strong directions of the data more.
+    map_kernel : {"linear"} or None, default=None
+        What A combines: the features, or with "linear" the rows through their linear kernel, which
+        favours the strong directions of the data more.
     regularization : float, default=0.1
         Penalty on A.
     balance : float, default=0.5
@@ -111,14 +111,14 @@ class DMM(ScoreClassifier):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [_COUNT, None],
-        "projection": [StrOptions({"primal", "linear"})],
-        "regularization": [_POSITIVE],
+        "map_kernel": [StrOptions({"linear"}), None],
+        "regularization": [POSITIVE],
         "balance": [Interval(Real, 0, 1, closed="both")],
-        "max_weight": [Interval(Real, 1, None, closed="left")],
-        "weight_ridge": [Interval(Real, 0, None, closed="left")],
-        "C": [_POSITIVE],
+        "max_weight": [Interval(Real, 1, 1e30, closed="both")],
+        "weight_ridge": [WEIGHT],
+        "C": [POSITIVE],
         "kernel": [StrOptions({"rbf", "linear"})],
-        "gamma": [_POSITIVE],
+        "gamma": [POSITIVE],
         "max_iter": [_COUNT],
     }
 
@@ -126,7 +126,7 @@ class DMM(ScoreClassifier):
         self,
         n_components: int | None = None,
         *,
-        projection: str = "primal",
+        map_kernel: str | None = None,
         regularization: float = 0.1,
         balance: float = 0.5,
         max_weight: float = 3.0,
@@ -137,7 +137,7 @@ class DMM(ScoreClassifier):
         max_iter: int = 10,
     ) -> None:
         self.n_components = n_components
-        self.projection = projection
+        self.map_kernel = map_kernel
         self.regularization = regularization
         self.balance = balance
         self.max_weight = max_weight
@@ -160,7 +160,7 @@ class DMM(ScoreClassifier):
             Z = space.of_unit_rows(X)
             if domains.n_target:
                 weights = self._match_weights(Z, means, weights, domains)
-            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma)
+            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
             machine.fit(Z[: domains.n_source], domains.y, weights[: domains.n_source])
             predicted = class_scores(machine, Z).argmax(axis=1)
             iterate(predicted, Z)
@@ -182,7 +182,7 @@ class DMM(ScoreClassifier):
         V, s = row_basis(X)
         if not len(s):
             return np.zeros((X.shape[1], 1))
-        return V if self.projection == "primal" else V * s
+        return V if self.map_kernel is None else V * s
 
     def _discrepancy(self, domains: Domains, codes: NDArray[np.intp] | None) -> MeanDiscrepancy:
         """Differences of the means of domains and, once there are pseudo-labels, of classes."""

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.domains import Domains
 from transferable.engines.spectral.components import warn_if_reduced
 from transferable.engines.spectral.features import (
@@ -30,8 +30,8 @@ from transferable.engines.spectral.sizes import SpectralSizes
 from transferable.engines.spectral.spread import Spread
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.features import FeatureTable
-from transferable.linalg.kernels import Kernel, KernelFunction
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows
@@ -53,8 +53,6 @@ __all__ = [
     "mean_discrepancy",
 ]
 
-WEIGHT = Interval(Real, 0, None, closed="left")
-POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 _DEFAULT_COMPONENTS = 30
 
@@ -89,10 +87,10 @@ class SpectralTransformer(BlockwiseTransformer):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [COUNT, None],
-        "kernel": [StrOptions({"primal", "linear", "poly", "rbf"}), callable],
+        "kernel": [StrOptions(set(KERNELS)), callable, None],
         "gamma": [POSITIVE, StrOptions({"scale"})],
         "degree": [COUNT],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "regularization": [POSITIVE],
         "scaling": [StrOptions({"unit", "constraint"})],
         "normalize": ["boolean"],
@@ -105,7 +103,7 @@ class SpectralTransformer(BlockwiseTransformer):
         self,
         n_components: int | None = None,
         *,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -128,6 +126,10 @@ class SpectralTransformer(BlockwiseTransformer):
         self.max_memory = max_memory
         self.random_state = random_state
 
+    @property
+    def _scale_free(self) -> bool:
+        return is_scale_free(self.kernel, self.gamma)
+
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None
         features = self._features_of(domains, Spread.of(domains.X))
@@ -144,8 +146,8 @@ class SpectralTransformer(BlockwiseTransformer):
                 f"All {len(domains.order)} rows are the same, of {domains.X.shape[1]} feature(s); "
                 f"{type(self).__name__} needs rows that differ."
             )
-        power = self._power or (1 if self.kernel == "primal" else 2)
-        if self.kernel in ("primal", "linear"):
+        power = self._power or (1 if self.kernel is None else 2)
+        if self.kernel is None or self.kernel == "linear":
             return row_features(domains.X, domains.n_source, power)
         gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
         kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import POSITIVE, Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_large
 from transferable.linalg.transport import Transport
@@ -18,7 +18,6 @@ from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["OTMapping"]
 
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -88,9 +87,9 @@ class OTMapping(BlockwiseTransformer):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "method": [StrOptions({"exact", "entropic", "class", "laplace"})],
-        "entropy": [_POSITIVE],
-        "class_weight": [_POSITIVE],
-        "smoothness": [_POSITIVE],
+        "entropy": [POSITIVE],
+        "class_weight": [POSITIVE],
+        "smoothness": [POSITIVE],
         "n_neighbors": [_COUNT],
         "n_rounds": [_COUNT],
         "max_memory": [_COUNT, str, None],

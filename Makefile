@@ -6,7 +6,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint format paper bench-literal bench-peers bench-scale bench-selection clean help
+.PHONY: demo test lint format paper bench-literal bench-peers bench-safety bench-scale bench-selection clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -73,6 +73,10 @@ bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the pe
 
 bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
+
+# Records are kept in build/safety: a run that was stopped goes on.
+bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into docs/safety.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/safety.py
 
 clean: ## remove the environment and what was generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

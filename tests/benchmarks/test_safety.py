@@ -36,7 +36,7 @@ def test_merged_classes_are_the_same_in_both_domains(n_classes):
     assert np.array_equal(yt, ys[keep])
 
 
-def test_seeds_and_tasks_draw_differently_and_again_the_same():
+def test_seeds_draw_differently_and_again_the_same():
     first, again, second = (
         Case("printed", "printed->handwritten", "partial", seed, 200).load() for seed in (0, 0, 1)
     )

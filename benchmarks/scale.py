@@ -105,10 +105,15 @@ def _text(value: object) -> str:
 
 def _fitted(estimator: Any, Xs: Any, ys: Any, Xt: Any, yt: Any) -> Record:
     """Seconds of a fit by stage, and the accuracy on the target."""
-    from transferable._trace import watch
+    from transferable.events import Event, Progress, listen
 
     moments: list[tuple[str, float]] = []
-    with warnings.catch_warnings(), watch(lambda what, _: moments.append((what, perf_counter()))):
+
+    def note(event: Event) -> None:
+        if isinstance(event, Progress):
+            moments.append((event.what, perf_counter()))
+
+    with warnings.catch_warnings(), listen(note):
         warnings.simplefilter("ignore")
         start = perf_counter()
         estimator.adapt(Xs, ys, Xt)

@@ -54,17 +54,18 @@ def synchronise(device: str) -> None:
 def fit(n: int, n_landmarks: int, device: str) -> dict[str, Any]:
     """Seconds by stage, accuracy and graph recall of one fit."""
     from transferable import TFDF
-    from transferable._trace import watch
+    from transferable.events import Event, Progress, listen
 
     Xs, ys, Xt, yt = synthetic_shift(n).parts
     moments: list[tuple[str, float]] = []
 
-    def note(what: str, _: float | None) -> None:
-        synchronise(device)
-        moments.append((what, perf_counter()))
+    def note(event: Event) -> None:
+        if isinstance(event, Progress):
+            synchronise(device)
+            moments.append((event.what, perf_counter()))
 
     model = TFDF(n_landmarks=n_landmarks, device=device)
-    with watch(note):
+    with listen(note):
         start = perf_counter()
         model.adapt(Xs, ys, Xt)
         synchronise(device)

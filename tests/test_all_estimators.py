@@ -2,13 +2,15 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import small_problem
 from transferable import all_estimators
-from transferable.base import AdaptiveClassifier, AdaptiveTransformer
+from transferable.base import DomainClassifier, DomainTransformer
 
 CLASSIFIERS = dict(all_estimators("classifier"))
 TRANSFORMERS = dict(all_estimators("transformer"))
@@ -42,7 +44,7 @@ def test_estimator_checks_of_scikit_learn(estimator, check):
 def outcome(estimator, X, y, sample_domain=None):
     """What a fit says of its rows: their labels, or their place in the shared space."""
     estimator = clone(estimator)
-    if isinstance(estimator, AdaptiveClassifier):
+    if isinstance(estimator, DomainClassifier):
         return estimator.fit(X, y, sample_domain=sample_domain).transduction_
     return estimator.fit_transform(X, y, sample_domain=sample_domain)
 
@@ -58,8 +60,8 @@ def assert_same(one, other, tolerance=0.0):
 def test_the_list_is_sorted_and_holds_what_the_packages_offer():
     listed = all_estimators()
     assert [name for name, _ in listed] == sorted(EVERY)
-    assert all(issubclass(cls, AdaptiveClassifier) for cls in CLASSIFIERS.values())
-    assert all(issubclass(cls, AdaptiveTransformer) for cls in TRANSFORMERS.values())
+    assert all(issubclass(cls, DomainClassifier) for cls in CLASSIFIERS.values())
+    assert all(issubclass(cls, DomainTransformer) for cls in TRANSFORMERS.values())
     with pytest.raises(ValueError, match="'cluster' is unknown"):
         all_estimators("cluster")
 
@@ -233,8 +235,22 @@ def test_tables_with_column_names(estimator):
     table = pd.DataFrame(PROBLEM.X, columns=list("abcde"))
     expected = outcome(estimator, PROBLEM.X, MARKED)
     assert_same(outcome(estimator, table, pd.Series(MARKED)), expected)
-    model = clone(estimator).adapt(table[:N_SOURCE], PROBLEM.ys, table[N_SOURCE:])
+
+
+@every_estimator
+@pytest.mark.parametrize(
+    "library", [pd.DataFrame, pl.DataFrame, pa.table], ids=lambda f: f.__module__
+)
+def test_frames_are_matched_by_name(estimator, library):
+    columns = dict(zip("abcde", PROBLEM.X.T, strict=True))
+    source = library({name: values[:N_SOURCE] for name, values in columns.items()})
+    target = library({name: columns[name][N_SOURCE:] for name in "cedba"})
+    model = clone(estimator).adapt(source, PROBLEM.ys, target)
     assert model.feature_names_in_.tolist() == list("abcde")
+    expected = clone(estimator).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+    asked = library({name: values[N_SOURCE:] for name, values in columns.items()})
+    label = "predict" if isinstance(model, DomainClassifier) else "transform"
+    assert_same(getattr(model, label)(asked), getattr(expected, label)(PROBLEM.Xt))
 
 
 @every_transformer

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
-from transferable.base import AdaptiveClassifier, AdaptiveTransformer
+from transferable.base import DomainClassifier, DomainTransformer
 
 
-class Recorder(AdaptiveClassifier):
+class Recorder(DomainClassifier):
     """Keeps the problem it is given, and predicts the first class."""
 
     _parameter_constraints = {"size": [int]}  # noqa: RUF012
@@ -28,7 +30,7 @@ class Recorder(AdaptiveClassifier):
         return np.zeros(rows.shape[0], dtype=np.intp)
 
 
-class Signs(AdaptiveTransformer):
+class Signs(DomainTransformer):
     """Marks source rows with 1 and target rows with -1."""
 
     def _fit_domains(self, domains):
@@ -77,12 +79,54 @@ def test_adapt_keeps_the_names_of_columns():
         model.predict(Xs.rename(columns={"a": "c"}))
 
 
-@pytest.mark.parametrize("columns", [["b", "a"], ["a", "c"]])
-def test_adapt_refuses_tables_whose_columns_differ(columns):
-    with pytest.raises(ValueError, match=r"name different columns.*pass Xt\[Xs.columns\]"):
-        Recorder().adapt(
-            pd.DataFrame(XS, columns=["a", "b"]), YS, pd.DataFrame(XT, columns=columns)
-        )
+class Interchange:
+    """A frame that speaks the interchange protocol and nothing else."""
+
+    def __init__(self, columns):
+        self._table = pa.table(columns)
+        self.shape = self._table.shape
+
+    def __dataframe__(self, *args, **kwargs):
+        return self._table.__dataframe__(*args, **kwargs)
+
+
+class ArrowStream:
+    """A frame that hands itself over to Arrow and can do nothing else."""
+
+    def __init__(self, columns):
+        self._table = pa.table(columns)
+        self.shape = self._table.shape
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return self._table.__arrow_c_stream__(requested_schema)
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, Interchange, ArrowStream])
+def test_adapt_matches_columns_by_name_whatever_the_frame(make):
+    columns = {"a": XT[:, 0] + 5, "b": XT[:, 1]}
+    backwards = make(dict(reversed(columns.items())))
+    model = Recorder().adapt(make({"a": XS[:, 0], "b": XS[:, 1]}), YS, backwards)
+    expected = Recorder().adapt(XS, YS, np.column_stack(list(columns.values())))
+    same_problem(model.domains_, expected.domains_)
+    assert model.feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(backwards)
+
+
+@pytest.mark.parametrize("names", [["a", "c"], ["a", "a"]])
+def test_adapt_refuses_frames_whose_columns_differ(names):
+    with pytest.raises(ValueError, match=r"Xt must name the same columns.*lacks \['b'\]"):
+        Recorder().adapt(pd.DataFrame(XS, columns=["a", "b"]), YS, pd.DataFrame(XT, columns=names))
+
+
+def test_frames_without_rows_to_look_at_are_refused():
+    with pytest.raises(TypeError, match="collect"):
+        Recorder().adapt(pl.DataFrame(XS).lazy(), YS, pl.DataFrame(XT).lazy())
+
+
+def test_names_in_one_domain_only_are_told():
+    with pytest.warns(UserWarning, match="Xs names its columns"):
+        Recorder().adapt(pd.DataFrame(XS, columns=["a", "b"]), YS, XT)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["replacing"]
+__all__ = ["replacing", "sync_folder"]
 
 
 @contextmanager
@@ -27,11 +27,25 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
     try:
         with os.fdopen(handle, mode, **text) as stream:
             yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
         os.chmod(name, _permissions(path))
         os.replace(name, path)
     except BaseException:
         os.unlink(name)
         raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on disk, where the system allows it."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def _permissions(path: Path) -> int:

@@ -6,7 +6,9 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABCMeta, abstractmethod
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -19,15 +21,17 @@ from sklearn.base import (
     TransformerMixin,
 )
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import validate_parameter_constraints
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from transferable._trace import restoring, stage
+from transferable._sklearn import validate_parameter_constraints
 from transferable.domains import Domains, marked_source, source_mask
-from transferable.linalg.arrays import following, is_torch_array, like, namespace, on_host
-from transferable.linalg.reuse import remember
+from transferable.events import restoring, stage
+from transferable.frames import as_pandas, is_frame, stacked
+from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
+from transferable.progress import shown
+from transferable.workspace import Same, workspace
 
-__all__ = ["AdaptiveClassifier", "AdaptiveTransformer", "DomainAdapter"]
+__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer"]
 
 
 class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
@@ -44,8 +48,9 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows of both domains.
+        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
+            The rows of both domains. Frames may be of pandas, polars, pyarrow or any library that
+            speaks the dataframe interchange protocol.
         y : array-like of shape (n_samples,)
             Labels. Those of target rows are never looked at.
         sample_domain : array-like of shape (n_samples,), default=None
@@ -71,13 +76,14 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 )
             rows = validate_data(
                 self,
-                on_host(X),
+                on_host(as_pandas(X)),
                 accept_sparse="csr" if self._accept_sparse else False,
                 dtype=[np.float64, np.float32],
                 ensure_min_samples=2,
             )
-            domains = remember(Domains.from_stacked, rows, on_host(y), on_host(sample_domain))
-            with following(X), restoring(domains):
+            domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
+            verbose = getattr(self, "verbose", False)
+            with shown("Adapting", verbose=verbose), restoring(domains.restore):
                 self._fit_domains(domains)
         except BaseException:
             self.__dict__.clear()
@@ -90,12 +96,12 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
 
         Parameters
         ----------
-        Xs : array-like or sparse matrix of shape (n_source, n_features)
+        Xs : array-like, frame or sparse matrix of shape (n_source, n_features)
             Source rows.
         ys : array-like of shape (n_source,)
             Their labels.
-        Xt : array-like or sparse matrix of shape (n_target, n_features)
-            Target rows.
+        Xt : array-like, frame or sparse matrix of shape (n_target, n_features)
+            Target rows. Columns of frames are matched by name.
 
         Returns
         -------
@@ -114,7 +120,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         check_is_fitted(self)
         return validate_data(
             self,
-            on_host(X),
+            on_host(as_pandas(X)),
             accept_sparse="csr" if self._accept_sparse else False,
             dtype=[np.float64, np.float32],
             reset=False,
@@ -127,7 +133,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         return tags
 
 
-class AdaptiveClassifier(ClassifierMixin, DomainAdapter):
+class DomainClassifier(ClassifierMixin, DomainAdapter):
     """Base of the classifiers: labels for the target rows and for new rows.
 
     Attributes
@@ -155,15 +161,14 @@ class AdaptiveClassifier(ClassifierMixin, DomainAdapter):
             The label of each row.
         """
         rows = self._validate_rows(X)
-        with following(X):
-            return like(X, self.classes_[self._predict_codes(rows)])
+        return like(X, self.classes_[self._predict_codes(rows)])
 
     @abstractmethod
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         """Class codes of validated rows."""
 
 
-class AdaptiveTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DomainAdapter):
+class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DomainAdapter):
     """Base of the transformers: a feature space that both domains share.
 
     Some methods map every row alike, others map each domain in its own way. The latter take rows
@@ -194,8 +199,7 @@ class AdaptiveTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dom
             if sample_domain is None
             else marked_source(on_host(sample_domain), rows.shape[0])
         )
-        with following(X):
-            return like(X, self._transform_rows(rows, source))
+        return like(X, self._transform_rows(rows, source))
 
     def fit_transform(
         self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
@@ -218,16 +222,25 @@ class AdaptiveTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Dom
         """
         rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
         source = source_mask(on_host(y), on_host(sample_domain), rows.shape[0])
-        with following(X):
-            return like(X, self._transform_rows(rows, source))
+        return like(X, self._transform_rows(rows, source))
 
     @abstractmethod
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         """Adapted form of validated rows, of which `source` marks those of the source."""
 
 
+def _domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None, device: str | None) -> Domains:
+    """The problem, with the workspace that is shared here; fits of the same table share it too."""
+    shared = workspace()
+    domains = shared.get(
+        "domains", Same(X, y, sample_domain), lambda: Domains.from_stacked(X, y, sample_domain)
+    )
+    return replace(domains, workspace=shared, device=device)
+
+
 def _stack(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
+    Xs, Xt = as_pandas(Xs), as_pandas(Xt)
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
     ys = np.asarray(on_host(ys))
     if ys.shape[:1] != (n_source,):
@@ -237,22 +250,23 @@ def _stack(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[
     if _n_columns(Xs) != _n_columns(Xt):
         raise ValueError(
             f"Xt has {_n_columns(Xt)} features, but Xs has {_n_columns(Xs)}; both domains must be "
-            "described by the same features in the same order."
+            "described by the same features."
         )
-    if hasattr(Xs, "iloc") and hasattr(Xt, "iloc"):
-        if list(Xs.columns) != list(Xt.columns):
-            raise ValueError(
-                "Xs and Xt name different columns, or the same in another order: "
-                f"{list(Xs.columns)} and {list(Xt.columns)}; pass Xt[Xs.columns]."
-            )
-        import pandas as pd
-
-        X: Any = pd.concat([Xs, Xt], ignore_index=True)
+    X: Any
+    named = [is_frame(table) for table in (Xs, Xt)]
+    if all(named):
+        X = stacked(Xs, Xt)
     elif sp.issparse(Xs) or sp.issparse(Xt):
         X = sp.vstack([sp.csr_array(Xs), sp.csr_array(Xt)], format="csr")
     elif is_torch_array(Xs) and is_torch_array(Xt):
         X = namespace(Xs, Xt).concat([Xs, Xt])
     else:
+        if any(named):
+            warnings.warn(
+                f"{'Xs' if named[0] else 'Xt'} names its columns and the other domain does not; "
+                "they are taken to be in the same order.",
+                stacklevel=3,
+            )
         X = np.concatenate([np.asarray(Xs), np.asarray(Xt)])
     y = np.concatenate([ys, np.repeat(ys[:1], n_target)])
     return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])

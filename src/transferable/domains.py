@@ -7,10 +7,12 @@ rows at random, can therefore depend on the order in which the user stacked them
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,7 +21,20 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
-__all__ = ["Domains", "Reordered", "marked_source", "row_hash", "source_mask"]
+from transferable.workspace import Workspace
+
+__all__ = [
+    "Domains",
+    "Groups",
+    "Reordered",
+    "digest",
+    "marked_source",
+    "row_hash",
+    "source_mask",
+    "table_key",
+]
+
+Value = TypeVar("Value")
 
 # A dense table of more bytes is not copied into canonical order but read where it lies.
 _COPIED_BYTES = 2**30
@@ -40,15 +55,31 @@ class Domains:
         The label that each code stands for.
     order : ndarray of shape (n,)
         ``order[i]`` is the position that row ``i`` had in the input.
+    key : hashable
+        The same for problems with the same rows in each domain, else another.
+    workspace : Workspace
+        What fits of these rows share.
+    device : str or None
+        The device of torch that the rows came from, None if they were an array of numpy.
     """
 
     X: Any
     y: NDArray[np.intp]
     classes: NDArray[Any]
     order: NDArray[np.intp]
+    key: Hashable = field(default_factory=object)
+    workspace: Workspace = field(default_factory=Workspace)
+    device: str | None = None
 
     @classmethod
-    def from_stacked(cls, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Domains:
+    def from_stacked(
+        cls,
+        X: Any,
+        y: ArrayLike,
+        sample_domain: ArrayLike | None = None,
+        *,
+        workspace: Workspace | None = None,
+    ) -> Domains:
         """Read the domains off stacked rows; ``X`` must be a validated array already."""
         check_consistent_length(X, y)
         y = _as_labels(y)
@@ -66,11 +97,18 @@ class Domains:
             )
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
-        order = np.lexsort((all_codes, row_hash(X), ~source))
-        n_source = len(labels)
+        hashes = row_hash(X)
+        order = np.lexsort((all_codes, hashes, ~source))
+        codes = all_codes[order[: len(labels)]]
         in_place = not sp.issparse(X) and X.nbytes > _COPIED_BYTES
         rows = Reordered(X, order) if in_place else X[order]
-        return cls(rows, all_codes[order[:n_source]], classes, order)
+        key = (len(codes), X.shape, str(X.dtype), digest(hashes[order]))
+        return cls(rows, codes, classes, order, key, workspace or Workspace())
+
+    @cached_property
+    def labels_key(self) -> bytes:
+        """The same for the same labels of the source."""
+        return digest(self.y)
 
     @property
     def n_source(self) -> int:
@@ -106,6 +144,20 @@ class Domains:
             rows = slice(start, start + n_rows)
             yield rows, self.X[rows]
 
+    def share(self, slot: str, key: Hashable, make: Callable[[], Value]) -> Value:
+        """What fits of these rows have in common under a key, made now if none had it before."""
+        return self.workspace.get(slot, (self.key, key), make)
+
+    def groups(self, target: NDArray[np.intp]) -> Groups:
+        """The rows by domain and class, for the given (pseudo-)labels of the target."""
+        return Groups(self.with_target(target), self.n_source, self.n_classes)
+
+    def reversed(self, target: NDArray[np.intp]) -> Domains:
+        """The same rows with the target, labelled as given, for the source, and the other way."""
+        back = np.roll(np.arange(len(self.order)), -self.n_source)
+        X = self.share("reversed rows", None, lambda: self.X[back])
+        return replace(self, X=X, y=target, order=self.order[back], key=(self.key, "reversed"))
+
     def one_hot(self) -> NDArray[np.float64]:
         """Label matrix Y of the paper, transposed: n x C, zero on target rows."""
         Y = np.zeros((len(self.order), self.n_classes))
@@ -121,6 +173,54 @@ class Domains:
         out = np.empty_like(rows)
         out[self.order] = rows
         return out
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Every row by its domain and class, for one labelling of the target.
+
+    Terms speak of groups, not of rows: group ``c`` holds the source rows of class ``c``, group
+    ``n_classes + c`` the target rows of that class.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,)
+        Class codes of all rows, source rows first.
+    n_source, n_classes : int
+        How many rows are the source's, how many classes there are.
+    """
+
+    codes: NDArray[np.intp]
+    n_source: int
+    n_classes: int
+
+    @cached_property
+    def index(self) -> NDArray[np.intp]:
+        """The group of each row."""
+        index = self.codes.copy()
+        index[self.n_source :] += self.n_classes
+        return index
+
+    @cached_property
+    def counts(self) -> NDArray[np.float64]:
+        """Rows of each class, in the source and in the target: an array of shape (2, n_classes)."""
+        counts = np.bincount(self.index, minlength=2 * self.n_classes)
+        return counts.reshape(2, self.n_classes).astype(np.float64)
+
+    @cached_property
+    def key(self) -> bytes:
+        """The same for the same labelling."""
+        return digest(self.codes)
+
+    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values, one for each group, as one for each row."""
+        return values[self.index]
+
+    def members(self, code: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of the rows of a class, in the source and in the target."""
+        rows = np.flatnonzero(self.codes == code)
+        source, target = np.split(rows, [np.searchsorted(rows, self.n_source)])
+        return source, target
 
 
 class Reordered:
@@ -248,6 +348,20 @@ def row_hash(X: Any) -> NDArray[np.uint64]:
         return np.concatenate([_bits(X[start : start + step]) @ multipliers for start in starts])
     hashed = sp.csr_array((_bits(X.data), X.indices, X.indptr), shape=X.shape)
     return np.asarray(hashed @ multipliers).ravel()
+
+
+def table_key(table: Any) -> Hashable:
+    """A short name for the content of a table, dense or sparse."""
+    parts = (table.indptr, table.indices, table.data) if sp.issparse(table) else (table,)
+    return table.shape, str(table.dtype), digest(*parts)
+
+
+def digest(*arrays: NDArray[Any]) -> bytes:
+    """A short name for the content of arrays."""
+    digest = blake2b(digest_size=16)
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.digest()
 
 
 def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:

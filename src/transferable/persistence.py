@@ -174,10 +174,17 @@ def about(path: str | os.PathLike[str]) -> dict[str, Any]:
     return {name: header[name] for name in ("format", "class", "versions")}
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python, this library and what a saved model depends on."""
+def versions(own: str = __version__) -> dict[str, str]:
+    """Versions of this library, or what `own` says of it, of Python and of what it computes with.
+
+    Examples
+    --------
+    >>> from transferable.persistence import versions
+    >>> list(versions())
+    ['transferable', 'python', 'numpy', 'scipy', 'scikit-learn', 'skops']
+    """
     others = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "skops")}
-    return {"transferable": __version__, "python": platform.python_version(), **others}
+    return {"transferable": own, "python": platform.python_version(), **others}
 
 
 def _header(model: BaseEstimator, archive: ZipFile) -> dict[str, Any]:

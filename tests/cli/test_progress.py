@@ -11,8 +11,10 @@ import time
 import pytest
 from rich.console import Console
 
-from transferable._trace import rounds, stage
-from transferable.cli import _progress, app
+from experiments.toys import install
+from transferable import progress
+from transferable.cli import app
+from transferable.events import rounds, stage
 from transferable.transformers import _pseudo_labels
 
 ADAPT = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--method", "jda")
@@ -53,8 +55,8 @@ def terminal():
 
 def slow(monkeypatch, patience=0.1):
     """Have rounds take 0.3 s, and bars drawn a little earlier than people need them."""
-    monkeypatch.setattr(_pseudo_labels, "emit", lambda *_: time.sleep(0.3))
-    monkeypatch.setattr(_progress, "PATIENCE", patience)
+    monkeypatch.setattr(_pseudo_labels, "iterate", lambda *_: time.sleep(0.3))
+    monkeypatch.setattr(progress, "PATIENCE", patience)
 
 
 def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal, monkeypatch):
@@ -65,6 +67,17 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal, monke
     assert any(re.search(r"about \d+:\d\d left", line) for line in bars)
     assert results.startswith("who,prediction")
     assert len(results.splitlines()) == 25, "results are not mixed up with progress"
+
+
+def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
+    install(monkeypatch)
+    slow(monkeypatch)
+    command = ("reproduce", "coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
+    lines, results = terminal(*command)
+    assert any(
+        re.search(r"^Computing: coil COIL\d->COIL\d .*about \d+:\d\d left", line) for line in lines
+    )
+    assert "COIL1" in results
 
 
 def test_a_short_fit_shows_none(folder, terminal):
@@ -87,14 +100,14 @@ def test_nothing_is_drawn_where_messages_are_piped(folder, invoke, monkeypatch):
 
 
 def test_two_seconds_are_what_people_wait():
-    assert _progress.PATIENCE == 2.0
+    assert progress.PATIENCE == 2.0
 
 
 @pytest.fixture
 def bar():
     """A bar that is drawn when asked, on a clock that stands still until it is moved."""
     console = Console(file=io.StringIO(), force_terminal=True, width=120)
-    with _progress.Bar(console, "Working", drawn=True) as made:
+    with progress.Bar(console, "Working", drawn=True) as made:
         yield made
 
 
@@ -118,19 +131,19 @@ def test_rounds_and_stages_of_the_library_are_heard(bar):
 
 def test_time_left_follows_from_the_share_that_is_done(bar, monkeypatch):
     now = time.monotonic()
-    monkeypatch.setattr(_progress, "monotonic", lambda: now + 30)
+    monkeypatch.setattr(progress, "monotonic", lambda: now + 30)
     bar.tick(0.25)
     assert "0:30 so far, about 1:30 left" in text(bar)
-    monkeypatch.setattr(_progress, "monotonic", lambda: now + 50)
+    monkeypatch.setattr(progress, "monotonic", lambda: now + 50)
     assert "0:50 so far, about 1:10 left" in text(bar)
-    monkeypatch.setattr(_progress, "monotonic", lambda: now + 3 * 3600)
+    monkeypatch.setattr(progress, "monotonic", lambda: now + 3 * 3600)
     assert "3:00:00 so far, about 2:59:30 left" in text(bar), "late steps go on being late"
 
 
 def test_rounds_that_begin_anew_are_timed_anew(bar, monkeypatch):
     now = time.monotonic()
     for seconds, share in ((10, 0.0), (20, 0.5), (30, 0.0), (34, 0.5)):
-        monkeypatch.setattr(_progress, "monotonic", lambda seconds=seconds: now + seconds)
+        monkeypatch.setattr(progress, "monotonic", lambda seconds=seconds: now + seconds)
         bar.tell("Adapting", share)
     assert "0:34 so far, about 0:04 left" in text(bar)
 

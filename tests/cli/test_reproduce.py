@@ -122,10 +122,12 @@ def test_damaged_lines_are_set_aside_aloud_and_computed_again(tmp_path):
     arguments = ("coil", "--methods", "1NN", "--out", tmp_path, "--jobs", 1)
     reproduce(*arguments)
     records = tmp_path / "records.jsonl"
-    whole = records.read_bytes()
-    records.write_bytes(whole[:-20])
+    nan, torn = records.read_bytes().splitlines()
+    nan = nan.replace(b'"parameters": {', b'"parameters": {"gamma": NaN, ')
+    nested = b'{"dataset": ' + b"[" * 100_000
+    records.write_bytes(b"\n".join([nan, nested, torn[:-20]]))
     result = reproduce(*arguments)
-    assert "1 damaged line(s)" in result.stderr
+    assert "3 damaged line(s)" in result.stderr
     assert "records.damaged.jsonl" in result.stderr
     assert len(RecordStore(tmp_path).load()) == 2
     assert (tmp_path / "records.damaged.jsonl").read_bytes().strip()
@@ -155,6 +157,16 @@ def test_without_data_the_message_names_the_folder_and_the_remedy(tmp_path, monk
     assert "office_caltech10_effnet_lite0" in result.stderr
     assert "TRANSFERABLE_DATA" in result.stderr
     assert result.stdout == ""
+
+
+@pytest.mark.usefixtures("toy")
+def test_quiet_leaves_results_alone(tmp_path):
+    arguments = ("coil", "--methods", "1NN", "--out", tmp_path, "--jobs", 1, "--quiet")
+    reproduce(*arguments)
+    (tmp_path / "records.jsonl").write_bytes(b"torn")
+    result = reproduce(*arguments)
+    assert result.stderr == ""
+    assert "Tables, figures and records are in" in result.stdout
 
 
 @pytest.mark.usefixtures("toy")

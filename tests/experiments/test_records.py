@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -15,12 +16,13 @@ from transferable.experiments.records import Record, RecordStore
 
 APPENDER = """
 import sys
+from dataclasses import replace
 from transferable.experiments.records import Record, RecordStore
 store, line = RecordStore(sys.argv[1]), sys.argv[2]
 first = Record.from_line(line)
 for i in range(10**6):
-    record = Record(**(vars(first) | {"task": f"{sys.argv[3]}-{i}"}))
-    store.append(record)
+    record = replace(first, task=f"{sys.argv[3]}-{i}")
+    store.append(record.to_line())
     print(record.task, flush=True)
 """
 
@@ -28,6 +30,12 @@ for i in range(10**6):
 def appender(folder, name):
     command = [sys.executable, "-c", APPENDER, str(folder), make_record().to_line(), name]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def line_with(**texts):
+    """A line whose values are replaced by other texts, which need not be sane."""
+    fields = {name: json.dumps(value) for name, value in asdict(make_record()).items()} | texts
+    return ("{" + ", ".join(f'"{name}": {text}' for name, text in fields.items()) + "}\n").encode()
 
 
 def tasks_of(store):
@@ -57,7 +65,7 @@ def test_the_key_tells_settings_apart_and_nothing_else():
 def test_what_was_appended_is_found_again(tmp_path):
     records = [make_record(task=f"task {i}") for i in range(5)]
     for record in records:
-        RecordStore(tmp_path / "new" / "folder").append(record)
+        RecordStore(tmp_path / "new" / "folder").append(record.to_line())
     loaded = RecordStore(tmp_path / "new" / "folder").load()
     assert loaded == {record.key: record for record in records}
 
@@ -71,14 +79,25 @@ def test_what_was_appended_is_found_again(tmp_path):
         b'{"dataset": "surf"}\n',
         make_record(accuracy=0.5).to_line().replace("0.5", "55.0").encode() + b"\n",
         make_record().to_line().encode(),
+        line_with(parameters="NaN"),
+        line_with(parameters='{"gamma": NaN}'),
+        line_with(parameters='{"gamma": 1e999}'),
+        line_with(parameters="[" * 100_000 + "]" * 100_000),
+        line_with(parameters='{"kernel": ' + "[" * 300 + "]" * 300 + "}", warnings="0"),
+        line_with(warnings="[" * 100_000 + "]" * 100_000),
+        line_with(seconds='"long"'),
+        line_with(versions="{}"),
     ],
-    ids=["torn", "garbage", "list", "fields", "range", "no end"],
+    ids=[
+        *("torn", "garbage", "list", "fields", "range", "no end", "parameters", "nan", "infinity"),
+        *("nested parameters", "warnings", "nested warnings", "seconds", "versions"),
+    ],
 )
 def test_damaged_last_lines_are_set_aside_and_nothing_else(tmp_path, damage):
     store = RecordStore(tmp_path)
     kept = [make_record(task=f"task {i}") for i in range(3)]
     for record in kept:
-        store.append(record)
+        store.append(record.to_line())
     before = store.path.read_bytes()
     with store.path.open("ab") as file:
         file.write(damage)
@@ -91,10 +110,10 @@ def test_damaged_last_lines_are_set_aside_and_nothing_else(tmp_path, damage):
 
 def test_a_record_after_a_torn_line_is_whole(tmp_path):
     store = RecordStore(tmp_path)
-    store.append(make_record(task="first"))
+    store.append(make_record(task="first").to_line())
     with store.path.open("ab") as file:
         file.write(b'{"dataset": "su')
-    store.append(make_record(task="second"))
+    store.append(make_record(task="second").to_line())
     assert tasks_of(store) == {"first", "second"}
     assert store.set_aside_damaged() == 1
     assert tasks_of(store) == {"first", "second"}

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from sklearn.decomposition import PCA
 
+from experiments.toys import Deadly
 from transferable.classifiers import AdaptedClassifier
 from transferable.experiments.plans import cells_of
 from transferable.experiments.records import RecordStore
@@ -86,6 +87,15 @@ def test_a_failing_method_does_not_take_the_others_with_it(cell, tmp_path):
     assert failed is broken
     assert "n_components" in reason
     assert n_lines(store) == 1
+
+
+def test_a_worker_that_dies_is_told_and_loses_no_record(cell, tmp_path):
+    dying = replace(cell, method="dying", estimator=AdaptedClassifier(Deadly()))
+    store = RecordStore(tmp_path)
+    run_cells([cell], store, jobs=2)
+    with pytest.raises(ChildProcessError, match="Finished records are kept; try again with one"):
+        run_cells([cell, dying, replace(dying, method="too")], store, jobs=2)
+    assert list(store.load()) == [cell.key]
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

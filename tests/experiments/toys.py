@@ -1,5 +1,8 @@
 """Toy datasets, methods and records."""
 
+import os
+import signal
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -10,9 +13,10 @@ from transferable import MEDA, TFDF
 from transferable.classifiers import AdaptedClassifier
 from transferable.datasets import DomainCollection
 from transferable.experiments import settings
+from transferable.experiments._version import code_version
 from transferable.experiments.benchmarks import BENCHMARKS, Benchmark
-from transferable.experiments.evaluate import versions
 from transferable.experiments.records import Record
+from transferable.persistence import versions
 from transferable.transformers import JDA
 
 DOMAINS = {
@@ -27,6 +31,13 @@ METHODS = {
     "MEDA": lambda: MEDA(manifold_dim=3, max_iter=4),
     "TFDF": lambda: TFDF(manifold_dim=3, alignment=10.0, manifold=1.0, ridge=0.1, n_neighbors=10),
 }
+
+
+class Deadly(PCA):
+    """Kills the process that fits it, as the system does where memory runs out."""
+
+    def fit_transform(self, X, y=None):
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def toy_collection(name: str, domains: str | tuple[str, ...], n: int = 36) -> DomainCollection:
@@ -66,7 +77,7 @@ def make_record(method: str = "JDA", task: str = "C->A", **values) -> Record:
         "parameters": {"n_components": 30},
         "changes": {},
         "seed": 0,
-        "versions": versions(),
+        "versions": versions(code_version()),
         "warnings": [],
     }
     return Record(**(fields | values))

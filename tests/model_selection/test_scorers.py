@@ -7,21 +7,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
-from transferable import TFDFV
+from transferable import TFDFV, model_selection
 from transferable.classifiers import AdaptedClassifier
 from transferable.model_selection import (
     SCORERS,
-    Agreement,
-    CircularValidation,
-    ClassConfusionScore,
-    DeepEmbeddedValidation,
+    AgreementScore,
+    CircularScore,
+    ConfusionScore,
+    DensityScore,
+    DevScore,
     EntropyScore,
-    ImportanceWeightedValidation,
-    InformationMaximization,
-    NeighborConsistency,
+    ImportanceWeightedScore,
+    InformationScore,
+    NeighborsScore,
     RankSum,
     SilhouetteScore,
-    SoftNeighborhoodDensity,
 )
 
 every_scorer = pytest.mark.parametrize("scorer", SCORERS.values(), ids=SCORERS.keys())
@@ -52,6 +52,12 @@ def predicting(stacked, codes, sure=1.0):
     P = np.full((len(codes), 3), (1.0 - sure) / 2)
     P[np.arange(len(codes)), codes] = sure
     return Oracle(stacked.X, P).fit(None, None)
+
+
+def test_classes_are_named_after_their_scores():
+    for name, scorer in SCORERS.items():
+        assert type(scorer).__name__ == name.title().replace("_", "") + "Score"
+        assert getattr(model_selection, type(scorer).__name__) is type(scorer)
 
 
 @every_scorer
@@ -119,13 +125,13 @@ def test_confidence_scores_of_known_distributions(stacked):
     sure = predicting(stacked, balanced)
     diversity = -float(np.sum(shares * np.log(shares)))
     assert EntropyScore()(sure, stacked.X, stacked.y) == 0.0
-    assert InformationMaximization()(sure, stacked.X, stacked.y) == pytest.approx(diversity)
-    assert ClassConfusionScore()(sure, stacked.X, stacked.y) == pytest.approx(0.0, abs=1e-3)
+    assert InformationScore()(sure, stacked.X, stacked.y) == pytest.approx(diversity)
+    assert ConfusionScore()(sure, stacked.X, stacked.y) == pytest.approx(0.0, abs=1e-3)
     constant = predicting(stacked, np.zeros(50, dtype=int))
     assert EntropyScore()(constant, stacked.X, stacked.y) == 0.0
-    assert InformationMaximization()(constant, stacked.X, stacked.y) == 0.0
+    assert InformationScore()(constant, stacked.X, stacked.y) == 0.0
     unsure = predicting(stacked, balanced, sure=0.5)
-    for scorer in (EntropyScore(), InformationMaximization(), ClassConfusionScore()):
+    for scorer in (EntropyScore(), InformationScore(), ConfusionScore()):
         assert scorer(unsure, stacked.X, stacked.y) < scorer(sure, stacked.X, stacked.y)
 
 
@@ -133,17 +139,17 @@ def test_neighborhood_scores_prefer_the_true_classes(stacked):
     true = predicting(stacked, stacked.yt)
     random = predicting(stacked, np.random.default_rng(0).integers(3, size=50))
     constant = predicting(stacked, np.zeros(50, dtype=int))
-    for scorer in (NeighborConsistency(), SilhouetteScore()):
+    for scorer in (NeighborsScore(), SilhouetteScore()):
         right = scorer(true, stacked.X, stacked.y)
         assert right > scorer(random, stacked.X, stacked.y)
         assert right > scorer(constant, stacked.X, stacked.y)
-    assert NeighborConsistency()(constant, stacked.X, stacked.y) == 0.0
+    assert NeighborsScore()(constant, stacked.X, stacked.y) == 0.0
     assert SilhouetteScore()(constant, stacked.X, stacked.y) == -1.0
 
 
 def test_density_of_equal_predictions_is_the_entropy_of_all_other_rows(stacked):
     constant = predicting(stacked, np.zeros(50, dtype=int))
-    score = SoftNeighborhoodDensity()(constant, stacked.X, stacked.y)
+    score = DensityScore()(constant, stacked.X, stacked.y)
     assert score == pytest.approx(np.log(49))
 
 
@@ -161,10 +167,10 @@ def test_circular_validation_prefers_the_true_classes(stacked):
     for codes in (stacked.yt, (stacked.yt + np.arange(50)) % 3):
         model = Told(n_neighbors=3).fit(stacked.X, stacked.y)
         model.told_ = {row.tobytes(): code for row, code in zip(stacked.Xt, codes, strict=True)}
-        scores.append(CircularValidation()(model, stacked.X, stacked.y))
+        scores.append(CircularScore()(model, stacked.X, stacked.y))
     assert scores[0] > scores[1]
     constant = predicting(stacked, np.ones(50, dtype=int))
-    assert CircularValidation()(constant, stacked.X, stacked.y) == np.mean(stacked.ys == 1)
+    assert CircularScore()(constant, stacked.X, stacked.y) == np.mean(stacked.ys == 1)
 
 
 def test_importance_scores_without_shift_are_held_out_accuracy():
@@ -175,7 +181,7 @@ def test_importance_scores_without_shift_are_held_out_accuracy():
     labels[200:] = np.nan
     model = AdaptedClassifier(None, LogisticRegression()).fit(X, labels)
     truth = model.score(X[200:], y[200:])
-    for scorer in (ImportanceWeightedValidation(), DeepEmbeddedValidation()):
+    for scorer in (ImportanceWeightedScore(), DevScore()):
         assert scorer(model, X, labels) == pytest.approx(truth, abs=0.12)
 
 
@@ -183,7 +189,7 @@ def test_agreement_with_a_given_panel(stacked):
     constant = predicting(stacked, np.zeros(50, dtype=int))
     panel = (AdaptedClassifier(None, LogisticRegression()),)
     vote = panel[0].adapt(stacked.Xs, stacked.ys, stacked.Xt).predict(stacked.Xt)
-    score = Agreement(panel)(constant, stacked.X, stacked.y)
+    score = AgreementScore(panel)(constant, stacked.X, stacked.y)
     assert score == pytest.approx(np.mean(vote == 0))
 
 

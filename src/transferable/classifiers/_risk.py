@@ -1,181 +1,267 @@
-"""The objective of TFDF, TFDF-V, MEDA and ARTL: regularised least squares on a kernel.
+"""What the risk classifiers share: parameters, the way from rows to a solution, prediction.
 
-With scores F of all rows, every method minimises
-
-    ||A (F - Y)||^2 + eta ||f||^2 + tr(F' (lambda V + rho L + delta H) F) + xi ||B - I||^2
-
-where A keeps the source rows and ||f|| is the norm of the classifier in the kernel's space. V
-depends on pseudo-labels, which the scores renew: a few rounds of solve and relabel.
-
-There are two ways to write the classifier down, each with its own file. `_exact.py` expands it over
-all rows, F = K beta, which needs K whole; `_landmarks.py` over the features of a few landmarks,
-F = Phi w, at a cost linear in the number of rows.
+A method states what it minimises in ``_objective``; everything else is done here, by the engine of
+:mod:`transferable.engines.risk`, which never sees the estimator.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Literal
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import check_random_state
 
-from transferable._trace import stage
-from transferable.classifiers._auto import graph_weight
-from transferable.classifiers._balance import Balance
-from transferable.linalg.arrays import Arrays, inner, namespace, to_numpy
-from transferable.linalg.neighbors import neighbor_graph
-from transferable.linalg.reuse import canonical, remember
-from transferable.terms.base import LowRankTerm, Matrix, Term
-from transferable.terms.confusion import ClassConfusion
-from transferable.terms.laplacian import Laplacian
-from transferable.terms.mmd import MeanDiscrepancy
-from transferable.terms.risk import SourceLoss, Variance
+from transferable._sklearn import HasMethods, Interval, StrOptions
+from transferable.classifiers._scores import ScoreClassifier
+from transferable.domains import Domains, table_key
+from transferable.engines.risk.calibration import cautious_temperature
+from transferable.engines.risk.exact import ExactSolver
+from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.landmarks import LandmarkSolver
+from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.rounds import Rounds, solve
+from transferable.engines.risk.rows import Rows, choose_features
+from transferable.engines.risk.sizes import RiskSizes
+from transferable.engines.risk.solver import Solver
+from transferable.events import stage
+from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
+from transferable.linalg.features import FeatureTable
+from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
+from transferable.linalg.memory import Plan, memory_budget
+from transferable.linalg.moments import row_blocks
+from transferable.linalg.nystrom import Nystrom, draw_landmarks
+from transferable.terms.base import Matrix
+from transferable.terms.covariances import Covariances
+from transferable.terms.means import Means
+from transferable.terms.smoothness import Smoothness
+from transferable.workspace import shared
 
-if TYPE_CHECKING:
-    from transferable.classifiers._base import RiskClassifier
-    from transferable.domains import Domains
+__all__ = ["COUNT", "WEIGHT", "ManifoldClassifier", "RiskClassifier"]
 
-__all__ = ["Alignment", "RiskProblem"]
-
-
-class Alignment:
-    """lambda V for one set of pseudo-labels: a mean part and, if asked for, a covariance part.
-
-    The covariance part is a quadratic form of whatever the classifier's coefficients are.
-    """
-
-    def __init__(self, balance: float, means: LowRankTerm, covariances: Any) -> None:
-        self.balance = balance
-        self.means = means
-        self.covariances = covariances
+WEIGHT = Interval(Real, 0, None, closed="left")
+COUNT = Interval(Integral, 1, None, closed="left")
 
 
-class RiskProblem(ABC):
-    """One problem with everything that stays the same while pseudo-labels change.
-
-    Parameters
-    ----------
-    spec : RiskClassifier
-        The estimator, for its parameters.
-    domains : Domains
-        The problem.
-    Z : array or sparse matrix of shape (n, d)
-        Features of all rows, of unit length.
-    arrays : Arrays
-        Where the algebra is done.
-    """
+class RiskClassifier(ScoreClassifier):
+    """Base of ARTL, MEDA, TFDF-V and TFDF."""
 
     ridge: float
+    kernel: Kernel
+    gamma: float
+    degree: int
+    coef0: float
+    max_iter: int
+    estimator: ClassifierMixin | None
+    n_landmarks: int | Literal["auto"] | None
+    max_memory: int | str | None
+    device: str
+    random_state: int | RandomState | None
+    record_history: bool
+    verbose: bool
+    _accept_sparse = True
 
-    def __init__(self, spec: RiskClassifier, domains: Domains, Z: Any, arrays: Arrays) -> None:
-        self.spec = spec
-        self.domains = domains
-        self.Z = Z
-        self.arrays = arrays
-        self.Y = remember(arrays.table, canonical(domains.one_hot()))
-        self.graph_recall = 1.0
-        self.fixed: dict[str, Term] = {"source": remember(SourceLoss, domains.n_source)}
-        self.manifold = (
-            graph_weight(Z, domains, spec._kernel, spec.ridge)
-            if spec.manifold == "auto"
-            else float(spec.manifold)
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "ridge": [WEIGHT],
+        "alignment": [WEIGHT],
+        "manifold": [WEIGHT],
+        "n_neighbors": [COUNT],
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "degree": [COUNT],
+        "coef0": [Interval(Real, None, None, closed="neither")],
+        "max_iter": [COUNT],
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
+        "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
+        "device": [str],
+        "record_history": ["boolean"],
+        "verbose": ["boolean"],
+    }
+
+    @abstractmethod
+    def _objective(self) -> Objective:
+        """What the method minimises."""
+
+    @abstractmethod
+    def _map(self, domains: Domains) -> ManifoldFeatures:
+        """The features the method works on."""
+
+    def _start(self, solver: Solver) -> NDArray[np.intp]:
+        """The first pseudo-labels where no estimator gives them."""
+        return solver.source_only_codes()
+
+    def _run(self, rounds: Rounds) -> None:
+        """Solve and relabel, max_iter times or until nothing changes."""
+        rounds.run(solve, self.max_iter)
+
+    def _fit_domains(self, domains: Domains) -> None:
+        objective = self._objective()
+        _check_neighbors(objective, len(domains.order))
+        stage("Finding the domains' directions")
+        solver = self._solver(objective, self._rows(domains, self._map(domains)))
+        rounds = Rounds(solver, self._first_codes(solver), record_history=self.record_history)
+        self._run(rounds)
+
+        stage("Calibrating probabilities")
+        labels_only = domains.workspace.labels_only
+        self.temperature_ = float("nan") if labels_only else cautious_temperature(rounds)
+        self.classes_ = domains.classes
+        codes = np.concatenate([solver.source_codes(rounds.scores), rounds.target])
+        self.transduction_ = domains.restore(domains.classes[codes])
+        self.n_iter_ = rounds.n_iter
+        self.balance_ = rounds.labelled.balance
+        graph = solver.fixed.get(Smoothness.name)
+        self.manifold_ = 0.0 if graph is None else graph.weight
+        self.graph_recall_ = solver.rows.graph_recall
+        self.n_landmarks_ = solver.n_landmarks
+        if self.record_history:
+            self.history_ = rounds.history
+        self._features = solver.rows.features
+        self.manifold_dim_ = self._features.manifold_dim
+        self._fitted_features, self._beta = solver.expansion(rounds.coefficients)
+
+    def _rows(self, domains: Domains, features: ManifoldFeatures) -> Rows:
+        arrays = Arrays(domains.device) if domains.device else Arrays.on(self.device)
+        return Rows(domains, features, self._kernel, self.ridge, arrays, self.random_state)
+
+    def _solver(self, objective: Objective, rows: Rows) -> Solver:
+        """The objective over all rows or over landmarks, whichever was asked for or fits."""
+        plan = self._plan(objective, rows)
+        if plan.n_landmarks is None:
+            return ExactSolver(objective, rows)
+        stage("Comparing rows with landmarks")
+        Z, arrays = rows.Z, rows.arrays
+        rng = check_random_state(self.random_state)
+        drawn = draw_landmarks(Z, rows.domains.n_source, plan.n_landmarks, rng)
+        nystrom = rows.domains.share(
+            "landmarks",
+            (rows.place, rows.kernel, drawn.tobytes()),
+            lambda: Nystrom(Z[drawn], rows.kernel, arrays),
         )
-        if self.manifold > 0:
-            stage("Finding neighbours")
-            rows = remember(arrays.table, Z)
-            graph = remember(neighbor_graph, rows, spec.n_neighbors, spec._self_loops)
-            self.graph_recall = graph.recall
-            weights = remember(arrays.sparse, graph.weights)
-            self.fixed["manifold"] = remember(Laplacian, weights, self.manifold)
-        if spec.variance > 0:
-            self.fixed["variance"] = remember(Variance, spec.variance)
-        self.balance = Balance(spec.balance, Z, domains, spec.random_state)
-        self.confusion = ClassConfusion(spec.confusion, spec.confusion_form)
+        table = FeatureTable(rows.table, nystrom, arrays, held=plan.held, chunk=plan.chunk)
+        return LandmarkSolver(objective, rows, table)
+
+    def _plan(self, objective: Objective, rows: Rows) -> Plan:
+        graphs = [term for term in objective.terms if isinstance(term, Smoothness)]
+        X = rows.domains.X
+        sizes = RiskSizes(
+            n_rows=X.shape[0],
+            width=rows.features.width(X.shape[1]),
+            n_classes=rows.domains.n_classes,
+            n_neighbors=sum(term.n_neighbors for term in graphs),
+            itemsize=X.dtype.itemsize,
+            second_order=objective.has(Covariances),
+        )
+        return Plan.make(sizes, self.n_landmarks, memory_budget(self.max_memory, rows.arrays))
+
+    def _first_codes(self, solver: Solver) -> NDArray[np.intp]:
+        """The first pseudo-labels, by the base classifier or by the method's own start."""
+        domains, Z = solver.domains, solver.rows.Z
+        if domains.n_target == 0:
+            return np.empty(0, dtype=np.intp)
+        if self.estimator is None:
+            return self._start(solver)
+        estimator = clone(self.estimator).fit(Z[: domains.n_source], domains.y)
+        return np.asarray(estimator.predict(Z[domains.n_source :]), dtype=np.intp)
+
+    def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Classes of the source rows, as the given classes of the target rows lead to them.
+
+        The target rows take the place of the source. Features, kernel, ridge and graph are those of
+        the fitted model, so that one factorisation serves all models that agree in them. Nothing is
+        aligned: on real tasks, aligning too led to no better choices of settings.
+        """
+        objective = self._objective().without(Means, Covariances)
+        terms = [
+            replace(term, weight=self.manifold_) if isinstance(term, Smoothness) else term
+            for term in objective.terms
+        ]
+        rows = self._rows(domains.reversed(target), self._features)
+        solver = self._solver(Objective(self.ridge, terms), rows)
+        unlabelled = solver.at(np.zeros(domains.n_source, dtype=np.intp))
+        return solver.target_codes(solver.scores(solver.solve(unlabelled)))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classes: softmax of the scores over a fitted temperature.
+
+        Two temperatures are fitted by maximum likelihood, one to left-out source rows and one to
+        the target rows with the labels the fit began with; the higher, more cautious one is
+        used. Neither knows the target's labels: where domains differ much, expect confidence to
+        exceed accuracy.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows, those that were fitted or new ones.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            A distribution over ``classes_`` for each row.
+        """
+        return super().predict_proba(X)
+
+    def _probabilities(self, scores: Matrix) -> Matrix:
+        return super()._probabilities(scores / self.temperature_)
+
+    def _validate_rows(self, X: Any) -> Any:
+        """Rows to predict, on the device of a tensor that was passed in."""
+        return like(X, super()._validate_rows(X))
+
+    def _scores(self, rows: Any) -> Matrix:
+        return np.concatenate(list(self._blocks_of_scores(rows)))
+
+    def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
+        return np.concatenate([F.argmax(axis=1) for F in self._blocks_of_scores(rows)])
+
+    def _blocks_of_scores(self, rows: Any) -> Iterator[Matrix]:
+        """Scores of rows, as many at a time as suit the device."""
+        arrays = Arrays.of(rows) if is_torch_array(rows) else Arrays.on(self.device)
+        anchors = arrays.table(self._fitted_features, "float64")
+        beta = arrays.table(self._beta)
+        blocks = row_blocks(rows.shape[0], anchors.shape[0], on_gpu=arrays.on_gpu)
+        workspace = shared() if len(blocks) == 1 else None
+        for block in blocks:
+            some = to_numpy(rows[block]) if is_torch_array(rows) else rows[block]
+
+            def kernel(some: Any = some) -> Matrix:
+                Z = arrays.table(self._features.transform(some), "float64")
+                return arrays.table(self._kernel(Z, anchors))
+
+            if workspace is None:
+                yield to_numpy(kernel() @ beta)
+                continue
+            # Models of one search are asked for the same rows, and differ in beta as a rule.
+            key = table_key(some), table_key(self._fitted_features), self._kernel, arrays
+            yield to_numpy(workspace.get("scored rows", key, kernel) @ beta)
 
     @property
-    def _has_second_order(self) -> bool:
-        return self.spec.alignment * self.spec.second_order > 0 and self.domains.n_target > 0
+    def _kernel(self) -> KernelFunction:
+        return KernelFunction(self.kernel, self.gamma, self.degree, self.coef0)
 
-    @abstractmethod
-    def zero(self) -> Matrix:
-        """The coefficients of the classifier that scores zero everywhere."""
 
-    @abstractmethod
-    def scores(self, coefficients: Matrix) -> Matrix:
-        """F, the scores of all rows."""
+class ManifoldClassifier(RiskClassifier):
+    """Base of those that work on the geodesic flow between the domains' subspaces."""
 
-    @abstractmethod
-    def solve(
-        self, alignment: Alignment, extra: LowRankTerm | None = None, pull: Matrix | None = None
-    ) -> Matrix:
-        """The least of ||A (F - Y)||^2 + eta ||f||^2 + tr(F' S F) - 2 tr(F' pull).
+    manifold_dim: int | Literal["auto"] | None
 
-        S holds the fixed terms, the alignment and `extra`.
-        """
+    def _map(self, domains: Domains) -> ManifoldFeatures:
+        if self.manifold_dim == "auto":
+            return choose_features(domains, self._kernel, self.ridge)
+        return ManifoldFeatures.fit(domains, self.manifold_dim)
 
-    @abstractmethod
-    def source_only_codes(self) -> NDArray[np.intp]:
-        """Classes of the target rows by the source's regularised risk alone."""
 
-    @abstractmethod
-    def own_weights(self, alignment: Alignment, count: int) -> Matrix:
-        """How much each of the first source rows' own label weighs in its score."""
-
-    @abstractmethod
-    def pull_back(self, slope: Matrix, coefficients: Matrix, alignment: Alignment) -> Matrix:
-        """Slope in the coefficients of eta ||f||^2 and of a function with this slope in F."""
-
-    @abstractmethod
-    def expansion(self, coefficients: Matrix) -> tuple[Any, NDArray[np.float64]]:
-        """Rows and coefficients with which new rows are scored: K(new, rows) times these."""
-
-    @abstractmethod
-    def _covariances(self, codes: NDArray[np.intp], balance: float) -> Any:
-        """The covariance part of lambda V."""
-
-    @abstractmethod
-    def _quadratics(
-        self, coefficients: Matrix, F: Matrix, alignment: Alignment
-    ) -> dict[str, float]:
-        """The ridge and, if there is one, the covariance part."""
-
-    def source_codes(self, F: Matrix) -> NDArray[np.intp]:
-        """Classes of the source rows by their highest score."""
-        return to_numpy(namespace(F).argmax(F[: self.domains.n_source], axis=1))
-
-    def target_codes(self, F: Matrix) -> NDArray[np.intp]:
-        """Pseudo-labels of the target rows by their highest score."""
-        return to_numpy(namespace(F).argmax(F[self.domains.n_source :], axis=1))
-
-    def alignment(self, target: NDArray[np.intp]) -> Alignment:
-        """lambda V for the given pseudo-labels, with its balance."""
-        spec, domains = self.spec, self.domains
-        codes = domains.with_target(target)
-        balance = self.balance(codes)
-        means = MeanDiscrepancy(
-            self.arrays.table(codes),
-            domains.n_source,
-            domains.n_classes,
-            weight=spec.alignment,
-            balance=balance,
-            normalised=spec.alignment_form == "normalised",
-        )
-        covariances = self._covariances(codes, balance) if self._has_second_order else None
-        return Alignment(balance, means, covariances)
-
-    def objective(
-        self, coefficients: Matrix, F: Matrix, alignment: Alignment
-    ) -> tuple[dict[str, float], Matrix]:
-        """Value of each term, and S F - A Y: half the slope in F of what is quadratic in it."""
-        values = self._quadratics(coefficients, F, alignment)
-        slope = -self.Y
-        for name, term in (self.fixed | {"means": alignment.means}).items():
-            SF = term.apply(F)
-            slope += SF
-            values[name] = inner(F, SF)
-        # ||A (F - Y)||^2 = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
-        values["source"] += inner(self.Y, self.Y) - 2 * inner(F, self.Y)
-        if self.confusion.weight > 0:
-            values["confusion"] = self.confusion.value(F)
-        return values, slope
+def _check_neighbors(objective: Objective, n_rows: int) -> None:
+    for term in objective.terms:
+        if isinstance(term, Smoothness) and term.n_neighbors >= n_rows:
+            raise ValueError(
+                f"n_neighbors={term.n_neighbors} must be smaller than the number of rows, "
+                f"{n_rows}; lower it, or set manifold=0 to do without the graph."
+            )

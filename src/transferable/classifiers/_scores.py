@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from transferable.base import AdaptiveClassifier
-from transferable.linalg.arrays import following, like
+from transferable.base import DomainClassifier
+from transferable.linalg.arrays import like
 
 __all__ = ["ScoreClassifier", "class_scores"]
 
 
-class ScoreClassifier(AdaptiveClassifier):
+class ScoreClassifier(DomainClassifier):
     """A classifier that gives each row a score for each class; the highest one decides."""
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -31,8 +31,7 @@ class ScoreClassifier(AdaptiveClassifier):
         scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
             One score for each class; with two classes, the second's minus the first's.
         """
-        with following(X):
-            scores = self._scores(self._validate_rows(X))
+        scores = self._scores(self._validate_rows(X))
         return like(X, scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -48,8 +47,7 @@ class ScoreClassifier(AdaptiveClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             A distribution over ``classes_`` for each row.
         """
-        with following(X):
-            return like(X, self._probabilities(self._scores(self._validate_rows(X))))
+        return like(X, self._probabilities(self._scores(self._validate_rows(X))))
 
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         return self._scores(rows).argmax(axis=1)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 
-from transferable.base import AdaptiveClassifier, DomainAdapter
+from transferable._sklearn import HasMethods
+from transferable.base import DomainAdapter, DomainClassifier
 from transferable.classifiers._nearest import NearestRow
 from transferable.domains import Domains
 
@@ -28,7 +28,7 @@ def _if_estimator_has(method: Callable[..., Any]) -> Any:
     )
 
 
-class AdaptedClassifier(AdaptiveClassifier):
+class AdaptedClassifier(DomainClassifier):
     """Train a scikit-learn classifier on source rows that a transformer has adapted.
 
     The transformer learns a feature space from both domains, the classifier learns there from

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Literal
 
+import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from transferable.classifiers._base import RiskClassifier
+from transferable.classifiers._risk import RiskClassifier
+from transferable.domains import Domains
+from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.solver import Solver
 from transferable.linalg.kernels import Kernel
+from transferable.terms.means import Means
+from transferable.terms.risk import SourceLoss
+from transferable.terms.smoothness import Smoothness
 
 __all__ = ["ARTL"]
 
@@ -82,9 +91,6 @@ class ARTL(RiskClassifier):
     True
     """
 
-    _self_loops: ClassVar[bool] = True
-    _starts_from_neighbor: ClassVar[bool] = True
-
     def __init__(
         self,
         *,
@@ -121,3 +127,19 @@ class ARTL(RiskClassifier):
         self.random_state = random_state
         self.record_history = record_history
         self.verbose = verbose
+
+    def _objective(self) -> Objective:
+        return Objective(
+            self.ridge,
+            [
+                SourceLoss(),
+                Means(self.alignment),
+                Smoothness(self.manifold, self.n_neighbors, self_loops=True),
+            ],
+        )
+
+    def _map(self, domains: Domains) -> ManifoldFeatures:
+        return ManifoldFeatures(None)
+
+    def _start(self, solver: Solver) -> NDArray[np.intp]:
+        return solver.rows.nearest_codes()

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
-from sklearn.utils._param_validation import Interval
 
-from transferable._trace import emit, rounds
+from transferable._sklearn import Interval
 from transferable.classifiers._confidence import most_confident
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
+from transferable.events import iterate, rounds
 from transferable.linalg.eigen import leading_dense, row_basis
 from transferable.linalg.grassmann import principal_basis
 from transferable.linalg.rows import unit_rows
@@ -124,7 +124,7 @@ class CAPLS(ScoreClassifier):
             projection = self._project(Phi, domains.with_target(trusted), domains)
             model = _NearestMean.fit(Phi, projection, domains, structured=self.structured)
             scores = model.scores(Phi)
-            emit(scores.argmax(axis=1), scores)
+            iterate(scores.argmax(axis=1), scores)
             trusted = most_confident(scores[domains.n_source :], (t + 1) / self.max_iter)
         self.n_components_ = projection.shape[1]
         self.classes_ = domains.classes

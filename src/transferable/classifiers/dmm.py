@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from transferable._trace import emit, rounds
+from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
+from transferable.events import iterate, rounds
 from transferable.linalg.eigen import Root, leading_updated, row_basis
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.simplex import minimise_on_simplices
 from transferable.terms.base import Matrix
-from transferable.terms.mmd import MeanDiscrepancy
+from transferable.terms.means import MeanDiscrepancy
 
 __all__ = ["DMM"]
 
@@ -163,7 +163,7 @@ class DMM(ScoreClassifier):
             machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma)
             machine.fit(Z[: domains.n_source], domains.y, weights[: domains.n_source])
             predicted = class_scores(machine, Z).argmax(axis=1)
-            emit(predicted, Z)
+            iterate(predicted, Z)
             renewed = predicted[domains.n_source :]
             self.n_iter_ = t + 1
             if codes is not None and np.array_equal(codes, renewed):
@@ -188,9 +188,7 @@ class DMM(ScoreClassifier):
         """Differences of the means of domains and, once there are pseudo-labels, of classes."""
         unknown = np.zeros(domains.n_target, dtype=np.intp)
         return MeanDiscrepancy(
-            domains.with_target(unknown if codes is None else codes),
-            domains.n_source,
-            domains.n_classes,
+            domains.groups(unknown if codes is None else codes),
             weight=1.0,
             balance=0.0 if codes is None else self.balance,
             normalised=True,

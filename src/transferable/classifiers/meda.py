@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import ClassVar, Literal
+from typing import Literal
 
+import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import Interval, StrOptions
 
-from transferable.classifiers._base import RiskClassifier
+from transferable._sklearn import Interval, StrOptions
+from transferable.classifiers._risk import ManifoldClassifier
+from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.solver import Solver
 from transferable.linalg.kernels import Kernel
+from transferable.terms.means import Means
+from transferable.terms.risk import SourceLoss
+from transferable.terms.smoothness import Smoothness
 
 __all__ = ["MEDA"]
 
 
-class MEDA(RiskClassifier):
+class MEDA(ManifoldClassifier):
     """MEDA: ARTL on geodesic flow features, with an adaptive balance.
 
     Minimises ``||A(F - Y)||^2 + eta tr(b'Kb) + tr(F'(lambda M + rho L)F)`` over the coefficients b
@@ -91,9 +98,7 @@ class MEDA(RiskClassifier):
     True
     """
 
-    _self_loops: ClassVar[bool] = True
-    _starts_from_neighbor: ClassVar[bool] = True
-    _parameter_constraints = RiskClassifier._parameter_constraints | {
+    _parameter_constraints = ManifoldClassifier._parameter_constraints | {
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
         "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
     }
@@ -138,3 +143,16 @@ class MEDA(RiskClassifier):
         self.random_state = random_state
         self.record_history = record_history
         self.verbose = verbose
+
+    def _objective(self) -> Objective:
+        return Objective(
+            self.ridge,
+            [
+                SourceLoss(),
+                Means(self.alignment, self.balance),
+                Smoothness(self.manifold, self.n_neighbors, self_loops=True),
+            ],
+        )
+
+    def _start(self, solver: Solver) -> NDArray[np.intp]:
+        return solver.rows.nearest_codes()

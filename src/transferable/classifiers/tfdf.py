@@ -6,28 +6,30 @@ unsupervised domain adaptation".
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Literal
 
 from numpy.random import RandomState
-from sklearn.base import ClassifierMixin, clone
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.base import ClassifierMixin
 
-from transferable.classifiers._base import RiskClassifier
-from transferable.classifiers._choice import choose_weights
-from transferable.classifiers._rounds import Rounds
-from transferable.classifiers._steps import adam, lbfgs_round, separate, solve
-from transferable.domains import Domains
+from transferable._sklearn import Interval, StrOptions
+from transferable.classifiers._risk import WEIGHT, ManifoldClassifier
+from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.rounds import Rounds, adam, lbfgs_round, separate, solve
 from transferable.linalg.kernels import Kernel
-from transferable.terms.confusion import ConfusionForm
+from transferable.terms.confusion import ClassConfusion, ConfusionForm
+from transferable.terms.covariances import Covariances
+from transferable.terms.means import Means
+from transferable.terms.risk import SourceLoss, Variance
+from transferable.terms.smoothness import Smoothness
 
 __all__ = ["TFDF", "TFDFV"]
 
-_WEIGHT = Interval(Real, 0, None, closed="left")
 _ROUNDS = {"adam": 100, "closed_form": 10, "lbfgs": 10}
 
 
-class TFDFV(RiskClassifier):
+class TFDFV(ManifoldClassifier):
     """TFDF-V: a kernel classifier that aligns domains and respects neighbourhoods, in closed form.
 
     Minimises ``||A(F - Y)||^2 + eta tr(b'Kb) + tr(F'(lambda V + rho L + delta H)F)`` over the
@@ -37,12 +39,10 @@ class TFDFV(RiskClassifier):
 
     Parameters
     ----------
-    ridge : float or "auto", default=0.1
-        eta, the weight of the squared norm of the classifier. "auto" takes the best of 0.01, 0.1
-        and 1 by scores that need no target label, at the cost of a few fits: docs/selection.md.
-    alignment : float or "auto", default=10
-        lambda, the weight of the discrepancy between the domains. 0 switches it off. "auto" takes
-        the best of 1, 3, 10 and 30 by the same scores; it was no better than 10.
+    ridge : float, default=0.1
+        eta, the weight of the squared norm of the classifier.
+    alignment : float, default=10
+        lambda, the weight of the discrepancy between the domains. 0 switches it off.
     manifold : float or "auto", default="auto"
         rho, the weight of the graph Laplacian. 0 switches it off. "auto" takes 1, the paper's
         value, less a tenth for each point of accuracy by which the nearest neighbour labels
@@ -109,8 +109,6 @@ class TFDFV(RiskClassifier):
         The label of every fitted row, in input order.
     n_iter_ : int
         Rounds made.
-    ridge_, alignment_ : float
-        The weights used.
     balance_ : float
         The balance of the last round.
     manifold_ : float
@@ -162,15 +160,10 @@ class TFDFV(RiskClassifier):
     True
     """
 
-    ridge: Any  # a number, or "auto"
-    alignment: Any
-
-    _parameter_constraints = RiskClassifier._parameter_constraints | {
-        "ridge": [_WEIGHT, StrOptions({"auto"})],
-        "alignment": [_WEIGHT, StrOptions({"auto"})],
-        "variance": [_WEIGHT],
-        "manifold": [_WEIGHT, StrOptions({"auto"})],
-        "second_order": [_WEIGHT],
+    _parameter_constraints = ManifoldClassifier._parameter_constraints | {
+        "variance": [WEIGHT],
+        "manifold": [WEIGHT, StrOptions({"auto"})],
+        "second_order": [WEIGHT],
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
         "alignment_form": [StrOptions({"normalised", "printed"})],
         "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
@@ -180,8 +173,8 @@ class TFDFV(RiskClassifier):
     def __init__(
         self,
         *,
-        ridge: float | Literal["auto"] = 0.1,
-        alignment: float | Literal["auto"] = 10.0,
+        ridge: float = 0.1,
+        alignment: float = 10.0,
         manifold: float | Literal["auto"] = "auto",
         variance: float = 0.01,
         second_order: float = 0.0,
@@ -226,15 +219,19 @@ class TFDFV(RiskClassifier):
         self.record_history = record_history
         self.verbose = verbose
 
-    def _fit_domains(self, domains: Domains) -> None:
-        if "auto" in (self.ridge, self.alignment):
-            chosen = clone(self).set_params(**choose_weights(self, domains))
-            chosen._fit_domains(domains)
-            fitted = vars(chosen).keys() - chosen.get_params().keys()
-            self.__dict__.update({name: getattr(chosen, name) for name in fitted})
-            return
-        super()._fit_domains(domains)
-        self.ridge_, self.alignment_ = float(self.ridge), float(self.alignment)
+    def _objective(self) -> Objective:
+        normalised = self.alignment_form == "normalised"
+        second_order = self.alignment * self.second_order
+        return Objective(
+            self.ridge,
+            [
+                SourceLoss(),
+                Means(self.alignment, self.balance, normalised),
+                Covariances(second_order, self.balance, normalised),
+                Smoothness(self.manifold, self.n_neighbors),
+                Variance(self.variance),
+            ],
+        )
 
     def _run(self, rounds: Rounds) -> None:
         """Algorithm 1: solve and relabel, max_iter times or until nothing changes."""
@@ -277,8 +274,6 @@ class TFDF(TFDFV):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`; rounds of both stages are counted and kept.
-    ridge_, alignment_ : float
-        The weights used.
     n_landmarks_, graph_recall_
         As in :class:`TFDFV`.
     n_features_in_ : int
@@ -313,7 +308,7 @@ class TFDF(TFDFV):
     """
 
     _parameter_constraints = TFDFV._parameter_constraints | {
-        "confusion": [_WEIGHT],
+        "confusion": [WEIGHT],
         "confusion_form": [StrOptions({"normalised", "printed"})],
         "confusion_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"adam", "closed_form", "lbfgs"})],
@@ -323,8 +318,8 @@ class TFDF(TFDFV):
     def __init__(
         self,
         *,
-        ridge: float | Literal["auto"] = 0.1,
-        alignment: float | Literal["auto"] = 10.0,
+        ridge: float = 0.1,
+        alignment: float = 10.0,
         manifold: float | Literal["auto"] = "auto",
         variance: float = 0.01,
         confusion: float = 3.0,
@@ -378,6 +373,10 @@ class TFDF(TFDFV):
         self.confusion_form = confusion_form
         self.confusion_iter = confusion_iter
         self.learning_rate = learning_rate
+
+    def _objective(self) -> Objective:
+        start = super()._objective()
+        return replace(start, confusion=ClassConfusion(self.confusion, self.confusion_form))
 
     def _run(self, rounds: Rounds) -> None:
         """Algorithm 1 for the start, then rounds with class confusion."""

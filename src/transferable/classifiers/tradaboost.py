@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
-from sklearn.utils._param_validation import HasMethods, Interval
 from sklearn.utils.validation import has_fit_parameter
 
-from transferable._trace import rounds
+from transferable._sklearn import HasMethods, Interval
 from transferable.classifiers._confidence import most_confident
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
+from transferable.events import rounds
 
 __all__ = ["TrAdaBoost"]
 

@@ -110,7 +110,7 @@ def adapt(
     messages: Messages,
 ) -> Adaptation:
     """Fit a model, label the target's rows and, where their labels are known, score it."""
-    from transferable._trace import stage
+    from transferable.events import stage
     from transferable.tables import TableError
 
     if target_label is not None and target_label not in target.columns:

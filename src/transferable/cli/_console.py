@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import typer
 from rich.console import Console
 
-from transferable.cli._progress import Bar
+from transferable.progress import Bar
 
 __all__ = ["BAD_INPUT", "FAILURE", "INTERRUPTED", "Messages", "reporting", "stdout"]
 
@@ -47,7 +47,9 @@ class Messages:
 
 
 @contextmanager
-def reporting() -> Iterator[None]:
+def reporting(
+    interrupted: str = "Interrupted; no file was left half-written.",
+) -> Iterator[None]:
     """Turn errors into one line on standard error and an exit code.
 
     Input that cannot be used (ValueError) ends with 2, an interruption with 130 and
@@ -57,7 +59,7 @@ def reporting() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        error_console.print("Interrupted; no file was left half-written.")
+        error_console.print(interrupted)
         raise typer.Exit(INTERRUPTED) from None
     except ValueError as error:
         error_console.print(f"Error: {_in_one_line(error)}")

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from transferable.cli._console import stdout
+from transferable.cli._console import FAILURE, Messages, reporting, stdout
+from transferable.cli._options import Quiet
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from transferable.experiments.cells import Cell
     from transferable.experiments.comparison import Comparison
-    from transferable.experiments.records import Record, RecordStore
+    from transferable.experiments.records import Record
     from transferable.experiments.runner import Run
     from transferable.experiments.study import Study
 
-_INTERRUPTED = 130
 _PIPE_WIDTH = 160
 
 
@@ -60,6 +58,7 @@ def run(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print records as JSON Lines instead of tables.")
     ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Reproduce the paper's tables and figures, ours beside the published numbers.
 
@@ -67,111 +66,67 @@ def run(
     Data is looked up in the folder named by TRANSFERABLE_DATA, and downloaded where it can be.
     Ends with status 1 if data is missing or a method failed, and with 130 if interrupted.
     """
-    from concurrent.futures.process import BrokenProcessPool
+    messages = Messages(quiet=quiet)
+    with reporting(f"Interrupted; the same command goes on with what {out} holds."):
+        from joblib import cpu_count
 
-    from joblib import cpu_count
-    from rich.console import Console
+        from transferable.experiments.study import plan_study
 
-    from transferable.experiments.study import plan_study
-
-    messages = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
-    everything = not what or "all" in what
-    try:
+        everything = not what or "all" in what
         study = plan_study(
             [] if everything else what or [],
             methods=_names(methods),
             tasks=[re.sub(r"\s*(?:->|→|[->:])\s*", "->", task) for task in _names(tasks)],
             protocol=protocol,
         )
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    try:
-        failed = _reproduce(study, jobs or cpu_count(), out, messages, as_json, everything)
-    except KeyboardInterrupt:
-        messages.print(f"Interrupted; the same command goes on with what {out} holds.")
-        raise typer.Exit(_INTERRUPTED) from None
-    except BrokenProcessPool:
-        messages.print(
-            "Error: a worker process died, perhaps for want of memory. Finished records are kept; "
-            "try the same command with --jobs 1."
-        )
-        raise typer.Exit(1) from None
-    except BrokenPipeError:  # whoever read standard output has seen enough
-        raise
-    except OSError as error:
-        messages.print(f"Error: {error}")
-        raise typer.Exit(1) from None
-    raise typer.Exit(int(failed))
+        possible, rows = _possible(study, messages, everything)
+        run = _compute(possible, rows, jobs or cpu_count(), out, messages, as_json)
+        tables = _write(possible, run, out, messages)
+        if not as_json:
+            _print(tables, out)
+        for cell, reason in run.failures:
+            messages.say(f"Failed: {cell.method} on {cell.dataset} {cell.task}: {reason}")
+    if run.failures:
+        raise typer.Exit(FAILURE)
 
 
 def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _reproduce(
-    study: Study, jobs: int, out: Path, messages: Console, as_json: bool, everything: bool
-) -> bool:
-    """Run a study and write what it came to; whether anything failed."""
-    from transferable.experiments.records import RecordStore
-    from transferable.experiments.rendering import to_terminal
-
-    possible, rows, notices = study.with_data()
-    for notice in notices:
-        messages.print(notice)
+def _possible(study: Study, messages: Messages, everything: bool) -> tuple[Study, dict[str, int]]:
+    """What the data there is allows, and the rows of each task; an error if it is too little."""
+    possible, rows, missing = study.with_data()
     if not possible.plan or (possible.plan.keys() != study.plan.keys() and not everything):
-        messages.print("Error: what was asked needs the data named above.")
-        return True
+        raise FileNotFoundError("; ".join(missing))
+    for text in missing:
+        messages.note(text)
+    return possible, rows
+
+
+def _compute(
+    study: Study, rows: dict[str, int], jobs: int, out: Path, messages: Messages, as_json: bool
+) -> Run:
+    """Compute with a bar, whose time left takes the sizes of tasks into account."""
+    from transferable.experiments.records import RecordStore
+
     store = RecordStore(out)
     damaged = store.set_aside_damaged()
     if damaged:
-        messages.print(
+        messages.note(
             f"{damaged} damaged line(s) of {store.path} set aside in {store.damaged_path.name}; "
             "the records they held are computed again."
         )
-    run = _run(possible, store, rows, jobs, messages, as_json)
-    for cell, reason in run.failures:
-        messages.print(f"Failed: {cell.method} on {cell.dataset} {cell.task}: {reason}")
-    tables = _write(possible, run, out, messages)
-    if not as_json:
-        console = stdout()
-        if not console.is_terminal:
-            console.width = _PIPE_WIDTH
-        for table in tables:
-            console.print(to_terminal(table, console))
-            console.print()
-        console.print(f"Tables, figures and records are in {out}", soft_wrap=True, markup=False)
-    return bool(run.failures)
-
-
-def _run(
-    study: Study,
-    store: RecordStore,
-    rows: dict[str, int],
-    jobs: int,
-    messages: Console,
-    as_json: bool,
-) -> Run:
-    """Compute with a progress bar, whose time left takes the sizes of tasks into account."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
     known = store.load()
     cost = {key: 0.0 if key in known else float(n) ** 2 for key, n in rows.items()}
+    left = whole = sum(cost.values()) or 1.0
     streaming = as_json and study.protocol != "oracle"
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.percentage:3.0f} %"),
-        TimeRemainingColumn(),
-        TextColumn("left"),
-        console=messages,
-        transient=True,
-        disable=not messages.is_terminal,
-    )
-    with bar:
-        task = bar.add_task("", total=sum(cost.values()))
+    with messages.bar("Computing") as bar:
 
         def finished(cell: Cell, record: Record | None) -> None:
-            bar.update(task, advance=cost[cell.key], description=f"{cell.dataset} {cell.task}")
+            nonlocal left
+            left -= cost[cell.key]
+            bar.tick(1.0 - left / whole, f"{cell.dataset} {cell.task}")
             if streaming and record is not None:
                 typer.echo(record.to_line())
 
@@ -182,7 +137,19 @@ def _run(
     return run
 
 
-def _write(study: Study, run: Run, out: Path, messages: Console) -> list[Comparison]:
+def _print(tables: list[Comparison], out: Path) -> None:
+    from transferable.experiments.rendering import to_terminal
+
+    console = stdout()
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    for table in tables:
+        console.print(to_terminal(table, console))
+        console.print()
+    console.print(f"Tables, figures and records are in {out}", soft_wrap=True, markup=False)
+
+
+def _write(study: Study, run: Run, out: Path, messages: Messages) -> list[Comparison]:
     """Write tables and figures to the folder; return the tables."""
     from transferable.experiments import report
 
@@ -191,7 +158,7 @@ def _write(study: Study, run: Run, out: Path, messages: Console) -> list[Compari
     for name, cells in study.plan.items():
         tables += report.tables_of(name, study.protocol, cells, run.records, whole=study.whole)
         if name in report.CAPTIONS and all(cell.key in run.records for cell in cells):
-            with messages.status(f"Drawing {name}"):
+            with messages.bar(f"Drawing {name}"):
                 pictures[name] = report.draw(name, cells, run.records, out / "figures")
     report.write_tables(tables, out / "tables")
     command = join(["transferable", *sys.argv[1:]])

@@ -11,10 +11,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
-from transferable._trace import rounds, stage
 from transferable.classifiers import TFDFV
 from transferable.diagnostics.gap import FEWEST_ROWS, DomainGap, domain_gap
 from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
+from transferable.events import rounds, stage
 from transferable.linalg.rows import dense
 from transferable.metrics import proxy_a_distance
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.pipeline import Pipeline
 
-from transferable.base import AdaptiveTransformer, DomainAdapter
+from transferable.base import DomainAdapter, DomainTransformer
 from transferable.linalg.rows import dense
 
 __all__ = ["history_of", "shared_space"]
@@ -55,7 +55,7 @@ def shared_space(estimator: Any, X: Any, sample_domain: ArrayLike) -> NDArray[np
         adapted = shared_space(estimator.transformer_, X, sample_domain)
         final = estimator.estimator_
         return shared_space(final, adapted, sample_domain) if _adapts(final) else adapted
-    if isinstance(estimator, AdaptiveTransformer):
+    if isinstance(estimator, DomainTransformer):
         table = estimator.transform(X, sample_domain=sample_domain)
     else:
         table = _outputs(estimator, X)

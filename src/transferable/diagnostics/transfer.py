@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from transferable._trace import stage
 from transferable.classifiers import TFDF
 from transferable.diagnostics.comparison import source_only_methods
-from transferable.linalg.reuse import reusing
+from transferable.events import stage
 from transferable.model_selection import AccuracyEstimate, estimate_accuracy
+from transferable.workspace import sharing
 
 __all__ = ["TransferEstimate", "estimate_transfer"]
 
@@ -99,7 +99,7 @@ def estimate_transfer(
         clone(source_only_methods()["logistic regression"]),
     )
     stage("Estimating the accuracy of an adapted model")
-    with reusing():
+    with sharing():
         adapted, plain = (estimate_accuracy(m.adapt(A, y, B), B, A, y) for m in models)
     return TransferEstimate(adapted, plain)
 

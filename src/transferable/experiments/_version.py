@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 
 from transferable import __version__
 
 __all__ = ["code_version"]
 
-# What results depend on: methods and data, not how records are kept or shown.
-_FILES = ("base.py", "domains.py")
-_FOLDERS = (
-    *("classifiers", "datasets", "linalg", "metrics", "model_selection", "terms"),
-    "transformers",
-)
+# What shows results, or keeps them, has no part in them.
+_APART = ("cli", "diagnostics", "experiments", "plots", "report", "tables")
 
 
 @cache
@@ -30,12 +28,17 @@ def code_version() -> str:
     >>> code_version()
     '0...+...'
     """
-    package = files("transferable")
-    sources = {name: package / name for name in _FILES}
-    for folder in _FOLDERS:
-        found = (file for file in (package / folder).iterdir() if file.name.endswith(".py"))
-        sources |= {f"{folder}/{file.name}": file for file in found}
     digest = hashlib.sha256()
-    for name, source in sorted(sources.items()):
+    for name, source in sorted(_sources(files("transferable"), "")):
         digest.update(name.encode() + b"\0" + source.read_bytes())
     return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+def _sources(folder: Traversable, before: str) -> Iterator[tuple[str, Traversable]]:
+    """Every module that results may depend on, by its path in the package."""
+    for item in folder.iterdir():
+        name = before + item.name
+        if item.is_dir() and name not in _APART:
+            yield from _sources(item, f"{name}/")
+        elif name.endswith(".py"):
+            yield name, item

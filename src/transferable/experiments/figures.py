@@ -14,7 +14,7 @@ from sklearn.utils import Bunch
 from transferable.diagnostics import unit_variance
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.experiments.cells import SEED, Cell
-from transferable.experiments.evaluate import Iterates, fit_iterates
+from transferable.experiments.measure import Iterates, fit_iterates
 from transferable.experiments.plans import METHOD, SENSITIVITY, SOURCE_ONLY, parameter_path
 from transferable.experiments.records import Record
 from transferable.linalg.rows import unit_rows

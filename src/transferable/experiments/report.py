@@ -6,13 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from transferable.experiments._version import code_version
 from transferable.experiments.cells import Cell
 from transferable.experiments.comparison import Comparison
-from transferable.experiments.evaluate import versions
 from transferable.experiments.plans import METHOD, TABLES
 from transferable.experiments.records import Record
 from transferable.experiments.rendering import to_csv, to_html, to_markdown
 from transferable.experiments.tables import ablation_table, accuracy_table, timing_tables
+from transferable.persistence import versions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,7 +81,8 @@ def write_page(
     path: Path, command: str, tables: Sequence[Comparison], figures: Mapping[str, Path]
 ) -> None:
     """All tables and figures of a run on one Markdown page, with the command that made it."""
-    made_with = ", ".join(f"{name} {version}" for name, version in versions().items())
+    libraries = versions(code_version())
+    made_with = ", ".join(f"{name} {version}" for name, version in libraries.items())
     lines = [f"Made by `{command}` with {made_with}.", "", *_summary(tables)]
     lines += [to_markdown(table) for table in tables]
     for name, picture in figures.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 
 from joblib import Parallel, delayed
@@ -10,7 +11,7 @@ from joblib import Parallel, delayed
 from transferable.datasets import DomainCollection
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.experiments.cells import Cell
-from transferable.experiments.evaluate import evaluate
+from transferable.experiments.measure import measure
 from transferable.experiments.records import Record, RecordStore
 
 __all__ = ["Run", "run_cells"]
@@ -65,6 +66,11 @@ def run_cells(
     -------
     Run
         Records and failures. A failure ends nothing but its own cell.
+
+    Raises
+    ------
+    ChildProcessError
+        If a worker process was killed, by the system for instance.
     """
     run = Run()
     report = finished or (lambda cell, record: None)
@@ -104,9 +110,14 @@ def _compute_all(
         idle_worker_timeout=_IDLE_S,
     )
     data = {cell.dataset: BENCHMARKS[cell.dataset].fetch() for cell in cells}
-    yield from parallel(
-        delayed(_compute)(cell, data[cell.dataset], store, wait=wait) for cell in cells
-    )
+    tasks = (delayed(_compute)(cell, data[cell.dataset], store, wait=wait) for cell in cells)
+    try:
+        yield from parallel(tasks)
+    except BrokenProcessPool as error:
+        raise ChildProcessError(
+            "a worker process died, perhaps for want of memory. Finished records are kept; try "
+            "again with one job."
+        ) from error
 
 
 def _compute(
@@ -121,8 +132,8 @@ def _compute(
         if done is not None:
             return cell.key, done
         try:
-            record = evaluate(cell, data.task(cell.source, cell.target))
+            record = measure(cell, data.task(cell.source, cell.target))
         except Exception as error:  # one method must not take the others with it
             return cell.key, _Failed(f"{type(error).__name__}: {error}")
-        store.append(record)
+        store.append(record.to_line())
         return cell.key, record

@@ -8,9 +8,6 @@ torch stay on their device, be it a CPU or a GPU. torch is imported only if it w
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -25,7 +22,7 @@ __all__ = [
     "CPU",
     "Arrays",
     "device",
-    "following",
+    "device_of",
     "inner",
     "is_torch_array",
     "like",
@@ -46,13 +43,7 @@ class Arrays:
 
     @classmethod
     def on(cls, device: str) -> Arrays:
-        """The tables of an estimator's `device`: "cpu", "torch", "auto" or a device of torch.
-
-        Within :func:`following` a tensor it is the tensor's device that counts.
-        """
-        followed = _followed.get()
-        if followed is not None:
-            return followed
+        """The tables of an estimator's `device`: "cpu", "torch", "auto" or a device of torch."""
         if device == "cpu" or (device == "auto" and not _has_cuda()):
             return CPU
         if find_spec("torch") is None:
@@ -109,20 +100,11 @@ class Arrays:
 
 
 CPU = Arrays()
-_followed: ContextVar[Arrays | None] = ContextVar("followed", default=None)
 
 
-@contextmanager
-def following(table: Any) -> Iterator[None]:
-    """Within, compute where a tensor that was passed in lives, whatever `device` says."""
-    if not _dispatched(table):
-        yield
-        return
-    token = _followed.set(Arrays.of(table))
-    try:
-        yield
-    finally:
-        _followed.reset(token)
+def device_of(table: Any) -> str | None:
+    """Where a tensor that was passed in lives; None of anything else."""
+    return Arrays.of(table).device if _dispatched(table) else None
 
 
 def _has_cuda() -> bool:

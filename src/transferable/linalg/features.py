@@ -80,17 +80,22 @@ class FeatureTable:
             out[rows] = xp.astype(self._Phi[rows] @ w, xp.float64)
         return out
 
-    def transposed_times(self, T: Any) -> Any:
-        """Phi' T of a table T, in float64."""
+    def transposed_times(self, T: Any, start: int = 0) -> Any:
+        """Phi' T in float64, of a table T whose first row belongs to row `start` of Phi."""
         xp = namespace(T)
-        total: Any = 0.0
-        for rows in self._slices:
+        width = int(self.nystrom.whitening.shape[self._Phi is not None])
+        total = xp.zeros((width, T.shape[1]), dtype=xp.float64, device=self.arrays.device)
+        for block in self._slices:
+            rows = slice(max(block.start, start), block.stop)
+            if rows.start >= rows.stop:
+                continue
+            part = T[rows.start - start : rows.stop - start]
             if self._Phi is None:  # B' (C'T) costs a fraction of (C B)'T
                 C = xp.astype(self.nystrom.kernel(self.Z[rows]), xp.float64)
-                total += C.T @ xp.astype(T[rows], xp.float64)
+                total += C.T @ xp.astype(part, xp.float64)
             else:
-                block = self.arrays.table(T[rows], self.nystrom.dtype)
-                total += xp.astype(self._Phi[rows].T @ block, xp.float64)
+                part = self.arrays.table(part, self.nystrom.dtype)
+                total += xp.astype(self._Phi[rows].T @ part, xp.float64)
         return total if self._Phi is not None else self.nystrom.whitening.T @ total
 
     def between(self, apply: Callable[[Any], Any]) -> Any:

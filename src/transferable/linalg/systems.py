@@ -9,12 +9,12 @@ from scipy.linalg import cho_factor, cho_solve, cholesky, lu_factor, lu_solve
 from scipy.linalg.lapack import dpotri
 
 from transferable.linalg.arrays import is_torch_array, namespace, to_numpy
-from transferable.linalg.reuse import remember
 
 __all__ = [
     "LU",
     "Cholesky",
     "Inverse",
+    "Update",
     "UpdatedSystem",
     "add_to_diagonal",
     "effective_ridge",
@@ -118,35 +118,27 @@ class UpdatedSystem:
     """
 
     def __init__(self, P: LU | Inverse, K: Matrix | None = None) -> None:
-        self.P = P
-        self.K = K
-        self._last: _Update | None = None
+        self.P, self.K = P, K
+
+    def update(self, E: Matrix) -> Update:
+        """What columns E change."""
+        return Update(self, E)
 
     def solve(self, R: Matrix, E: Matrix, weight: float = 1.0) -> Matrix:
-        """The solution x, of the shape of R; the same E as last time, or none, costs little."""
-        y = remember(_without_update, self, R)
-        if E.shape[1] == 0:
-            return y
-        if self._last is None or self._last.E is not E:
-            self._last = remember(_Update, self, E)
-        return self._last.apply(y, weight)
+        """The solution x, of the shape of R."""
+        return self.update(E).apply(self.P.solve(R), weight)
 
 
-class _Update:
+class Update:
     """What it takes to correct solutions of P y = R for the columns E."""
 
     def __init__(self, system: UpdatedSystem, E: Matrix) -> None:
-        self.E = E
-        self.Q = _without_update(system, E)
+        self.Q = system.P.solve(E)
         self.KE = E if system.K is None else symmetric_times(system.K, E)
         self.small = self.KE.T @ self.Q
 
-    def apply(self, y: Matrix, weight: float) -> Matrix:
+    def apply(self, y: Matrix, weight: float = 1.0) -> Matrix:
+        """The solution x of (P + w E E' K) x = R, from that of P y = R."""
         symmetric = (0.5 * weight) * (self.small + self.small.T)
         inside = Cholesky(add_to_diagonal(symmetric, 1.0))
         return y - self.Q @ inside.solve(weight * (self.KE.T @ y))
-
-
-def _without_update(system: UpdatedSystem, R: Matrix) -> Matrix:
-    """The solution of P x = R."""
-    return system.P.solve(R)

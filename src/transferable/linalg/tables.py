@@ -74,10 +74,10 @@ class _Part:
         return self.X[self.start + rows.start : self.start + rows.stop]
 
 
-def moments_of_blocks(table: Any, within: slice) -> Moments:
+def moments_of_blocks(table: Any, within: slice, arrays: Arrays = CPU) -> Moments:
     """Moments of the rows of a slice, of a table that gives blocks of its rows."""
     blocks = (Moments.of(block) for _, block in table.blocks(within))
-    return reduce(add, blocks, Moments.none(table.rank))
+    return reduce(add, blocks, Moments.none(table.rank, arrays))
 
 
 def moments_of_groups(

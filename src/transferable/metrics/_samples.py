@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
+from transferable.domains import Groups
 from transferable.linalg.kernels import Kernel, kernel_matrix
 from transferable.terms.base import Matrix
 
@@ -22,10 +23,10 @@ class Samples:
     ----------
     X : ndarray of shape (n, d)
         All rows.
-    codes : ndarray of shape (n,)
-        Class codes, all zero without labels.
     n_source, n_classes : int
         Rows of the first sample; classes, 0 without labels.
+    groups : Groups
+        The rows by sample and class, of one class without labels.
     """
 
     def __init__(
@@ -48,14 +49,15 @@ class Samples:
             raise ValueError("Give the labels of both samples, ys and yt, or of neither.")
         self.X = np.concatenate([Xs, Xt])
         self.n_source = len(Xs)
-        self.codes = np.zeros(len(self.X), dtype=np.intp)
+        codes = np.zeros(len(self.X), dtype=np.intp)
         self.n_classes = 0
         if ys is not None:
             check_consistent_length(Xs, ys)
             check_consistent_length(Xt, yt)
             labels = np.concatenate([column_or_1d(ys), column_or_1d(yt)])
-            classes, self.codes = np.unique(labels, return_inverse=True)
+            classes, codes = np.unique(labels, return_inverse=True)
             self.n_classes = len(classes)
+        self.groups = Groups(codes, self.n_source, max(self.n_classes, 1))
         self.linear = kernel == "linear"
         self._kernel, self._parameters = kernel, parameters
 

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.linalg.neighbors import cosine_neighbors
-from transferable.linalg.reuse import canonical, remember
 
-__all__ = ["neighbor_consistency"]
+__all__ = ["consistency_along", "neighbor_consistency", "neighbor_edges"]
+
+Edges = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 
 def neighbor_consistency(X: Any, codes: NDArray[np.intp], n_neighbors: int = 5) -> float:
@@ -47,14 +48,19 @@ def neighbor_consistency(X: Any, codes: NDArray[np.intp], n_neighbors: int = 5) 
     """
     if len(codes) < 2:
         return 0.0
-    i, j = remember(_edges, canonical(X), min(n_neighbors, len(codes) - 1))
+    return consistency_along(neighbor_edges(X, n_neighbors), codes)
+
+
+def consistency_along(edges: Edges, codes: NDArray[np.intp]) -> float:
+    """The same for edges that are known."""
+    i, j = edges
     expected = float(np.sum((np.bincount(codes) / len(codes)) ** 2))
     if expected == 1.0 or len(i) == 0:
         return 0.0
     return (float(np.mean(codes[i] == codes[j])) - expected) / (1.0 - expected)
 
 
-def _edges(X: Any, n_neighbors: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Ends of the edges of the neighbour graph."""
-    graph = cosine_neighbors(X, n_neighbors).tocoo()
+def neighbor_edges(X: Any, n_neighbors: int = 5) -> Edges:
+    """Ends of the edges of the neighbour graph of two rows or more."""
+    graph = cosine_neighbors(X, min(n_neighbors, X.shape[0] - 1)).tocoo()
     return graph.row, graph.col

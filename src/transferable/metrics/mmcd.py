@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from transferable.linalg.kernels import Kernel
 from transferable.metrics._samples import Samples
 from transferable.metrics.mmd import squared_mean_discrepancy
-from transferable.terms.mmcd import GroupCentring, class_groups
+from transferable.terms.covariances import GroupCentring, class_groups
 
 __all__ = ["mmcd_distance"]
 
@@ -75,7 +75,7 @@ def mmcd_distance(
     whole = GroupCentring(rows[: samples.n_source], rows[samples.n_source :])
     covariances = _squared_covariance_discrepancy(samples, whole)
     if samples.n_classes:
-        classes = class_groups(samples.codes, samples.n_source, samples.n_classes)
+        classes = class_groups(samples.groups)
         by_class = sum(_squared_covariance_discrepancy(samples, group) for group in classes)
         covariances = (1 - balance) * covariances + balance * by_class
     means = squared_mean_discrepancy(samples, balance)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from transferable.linalg.kernels import Kernel
 from transferable.metrics._samples import Samples
-from transferable.terms.mmd import MeanDiscrepancy
+from transferable.terms.means import MeanDiscrepancy
 
 __all__ = ["mmd_distance", "squared_mean_discrepancy"]
 
@@ -76,9 +76,7 @@ def mmd_distance(
 def squared_mean_discrepancy(samples: Samples, balance: float) -> float:
     """tr(K M) with M of the samples as wholes and of their classes."""
     term = MeanDiscrepancy(
-        samples.codes,
-        samples.n_source,
-        max(samples.n_classes, 1),
+        samples.groups,
         weight=1.0,
         balance=balance if samples.n_classes else 0.0,
         normalised=False,

@@ -1,21 +1,21 @@
 """Choosing settings and judging models without target labels."""
 
 from transferable.model_selection.accuracy import AccuracyEstimate, estimate_accuracy
-from transferable.model_selection.agreement import Agreement
-from transferable.model_selection.circular import CircularValidation
+from transferable.model_selection.agreement import AgreementScore
+from transferable.model_selection.circular import CircularScore
 from transferable.model_selection.confidence import (
-    ClassConfusionScore,
+    ConfusionScore,
     EntropyScore,
-    InformationMaximization,
+    InformationScore,
 )
 from transferable.model_selection.importance import (
-    DeepEmbeddedValidation,
-    ImportanceWeightedValidation,
+    DevScore,
+    ImportanceWeightedScore,
 )
 from transferable.model_selection.neighborhood import (
-    NeighborConsistency,
+    DensityScore,
+    NeighborsScore,
     SilhouetteScore,
-    SoftNeighborhoodDensity,
 )
 from transferable.model_selection.ranking import SCORERS, RankSum
 from transferable.model_selection.search import LabelFreeSearch
@@ -23,17 +23,17 @@ from transferable.model_selection.search import LabelFreeSearch
 __all__ = [
     "SCORERS",
     "AccuracyEstimate",
-    "Agreement",
-    "CircularValidation",
-    "ClassConfusionScore",
-    "DeepEmbeddedValidation",
+    "AgreementScore",
+    "CircularScore",
+    "ConfusionScore",
+    "DensityScore",
+    "DevScore",
     "EntropyScore",
-    "ImportanceWeightedValidation",
-    "InformationMaximization",
+    "ImportanceWeightedScore",
+    "InformationScore",
     "LabelFreeSearch",
-    "NeighborConsistency",
+    "NeighborsScore",
     "RankSum",
     "SilhouetteScore",
-    "SoftNeighborhoodDensity",
     "estimate_accuracy",
 ]

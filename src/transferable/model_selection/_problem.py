@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils import _safe_indexing
 
+from transferable._sklearn import safe_indexing
 from transferable.domains import Domains
 
 __all__ = ["DEFAULT_GRID", "Problem", "Scorers", "digest_of", "settings_of"]
@@ -56,7 +56,7 @@ class Problem:
         parts = [rng.choice(g, max(1, round(share * len(g))), replace=False) for g in groups]
         rows = np.sort(domains.order[np.concatenate(parts)])
         marks = None if self.sample_domain is None else self.sample_domain[rows]
-        return Problem(self.estimator, _safe_indexing(self.X, rows), self.y[rows], marks)
+        return Problem(self.estimator, safe_indexing(self.X, rows), self.y[rows], marks)
 
 
 def settings_of(param_grid: Any) -> list[dict[str, Any]]:

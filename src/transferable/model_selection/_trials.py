@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -17,14 +14,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
-from transferable._trace import unheard
-from transferable.classifiers._temperature import uncalibrated
-from transferable.linalg.reuse import reusing
-from transferable.model_selection._evidence import Evidence
+from transferable._store import parse_line
+from transferable.events import silence
 from transferable.model_selection._problem import Problem, Scorers
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer
+from transferable.workspace import sharing
 
-__all__ = ["Trial", "TrialFile", "run_trials", "warn_of_gaps"]
+__all__ = ["Trial", "keyed_trial", "run_trials", "warn_of_gaps"]
 
 # Settings that agree in these share kernels, graphs and factorisations; the later the finer.
 _COSTLY = (
@@ -52,43 +48,22 @@ class Trial:
     score_time: float
     error: str = ""
 
-
-class TrialFile:
-    """Finished trials by key in a file of JSON lines; a torn last line is left out."""
-
-    def __init__(self, path: str | os.PathLike[str] | None) -> None:
-        self.path = None if path is None else Path(path)
-        self.trials: dict[str, Trial] = {}
-        if self.path is not None and self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
-                try:
-                    values = json.loads(line)
-                    key = values.pop("key")
-                    scores = {k: _number(v) for k, v in values.pop("scores").items()}
-                    self.trials[key] = Trial(scores=scores, **values)
-                except (ValueError, KeyError, TypeError, AttributeError):
-                    continue
-
-    def keep(self, key: str, trial: Trial) -> None:
-        """Remember a trial, and write it down if there is a file."""
-        self.trials[key] = trial
-        if self.path is None:
-            return
-        values = asdict(trial)
-        values["scores"] = {k: v if math.isfinite(v) else None for k, v in trial.scores.items()}
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write("\n" if file.tell() and _is_torn(self.path) else "")
-            file.write(json.dumps({"key": key, **values}) + "\n")
+    def to_line(self, key: str) -> str:
+        """The trial under its key as one line of JSON, without the line's end."""
+        values = asdict(self)
+        values["scores"] = {k: v if math.isfinite(v) else None for k, v in self.scores.items()}
+        return json.dumps({"key": key, **values}, allow_nan=False)
 
 
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
-
-
-def _is_torn(path: Path) -> bool:
-    with path.open("rb") as file:
-        file.seek(-1, os.SEEK_END)
-        return file.read(1) != b"\n"
+def keyed_trial(line: bytes) -> tuple[str, Trial]:
+    """Read a trial and its key back; ValueError if the line holds none."""
+    values = parse_line(line)
+    try:
+        key = values.pop("key")
+        scores = {k: math.nan if v is None else float(v) for k, v in values.pop("scores").items()}
+        return str(key), Trial(scores=scores, **values)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the line holds no trial: {error}") from error
 
 
 def run_trials(
@@ -99,7 +74,7 @@ def run_trials(
     for position in sorted(range(len(settings)), key=lambda i: _group(settings[i])):
         groups.setdefault(_group(settings[position]), []).append(position)
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
-    with reusing():
+    with sharing():
         answers = parallel(
             delayed(_try_group)(problem, [settings[i] for i in group], scorers)
             for group in groups.values()
@@ -119,7 +94,7 @@ def _try_group(
     problem: Problem, settings: Sequence[Mapping[str, Any]], scorers: Scorers
 ) -> list[Trial]:
     labels_only = all(getattr(scorer, "labels_only", False) for scorer in scorers.values())
-    with reusing(), unheard(), uncalibrated() if labels_only else nullcontext():
+    with sharing(labels_only=labels_only), silence():
         return [_try(problem, setting, scorers) for setting in settings]
 
 

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from transferable._sklearn import safe_indexing
 from transferable.base import _stack
-from transferable.classifiers._temperature import temperature
-from transferable.linalg.reuse import reusing
-from transferable.model_selection._evidence import Evidence, class_probabilities, fit_domains
-from transferable.model_selection.agreement import Agreement
-from transferable.model_selection.neighborhood import NeighborConsistency
+from transferable.engines.risk.calibration import temperature
+from transferable.model_selection._scorer import Evidence, class_probabilities, fit_domains
+from transferable.model_selection.agreement import AgreementScore
+from transferable.model_selection.neighborhood import NeighborsScore
+from transferable.workspace import sharing
 
 __all__ = ["AccuracyEstimate", "estimate_accuracy"]
 
@@ -126,12 +126,12 @@ def estimate_accuracy(
     confidence = float(class_probabilities(model, Xt).max(axis=1).mean())
     if Xs is None or ys is None:
         return _estimate(confidence, _ERROR_OF_CONFIDENCE, n_target, {"confidence": confidence})
-    with reusing():
+    with sharing():
         evidence = Evidence(model, *_stack(Xs, ys, Xt))
         agreements = {
             "agreement_of_halves": _agreement_of_halves(evidence),
-            "agreement_of_methods": Agreement().score(evidence),
-            "agreement_of_neighbors": max(0.0, NeighborConsistency().score(evidence)),
+            "agreement_of_methods": AgreementScore().score(evidence),
+            "agreement_of_neighbors": max(0.0, NeighborsScore().score(evidence)),
         }
         methods = {"confidence": confidence, **_calibrated(evidence), **agreements}
     accuracy = float(np.median(list(agreements.values())))
@@ -157,7 +157,7 @@ def _agreement_of_halves(evidence: Evidence) -> float:
         if len(np.unique(ys)) < 2:  # too few rows to split: take the model itself
             labels.append(evidence.labels)
             continue
-        rows = _safe_indexing(evidence.Xs, np.flatnonzero(half))
+        rows = safe_indexing(evidence.Xs, np.flatnonzero(half))
         copy = fit_domains(evidence.estimator, rows, ys, evidence.Xt)
         labels.append(np.asarray(copy.predict(evidence.Xt)))
     return float(np.mean(labels[0] == labels[1]))
@@ -169,7 +169,7 @@ def _calibrated(evidence: Evidence) -> dict[str, float]:
     if len(rows) == 0:
         return {}
     codes = np.searchsorted(model.classes_, evidence.ys[rows])
-    source = class_probabilities(model, _safe_indexing(evidence.Xs, rows))
+    source = class_probabilities(model, safe_indexing(evidence.Xs, rows))
     target = class_probabilities(model, evidence.Xt)
     hits = float(np.mean(source.argmax(axis=1) == codes))
     divisor = temperature(_logits(source), codes)

@@ -14,12 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from transferable.classifiers import AdaptedClassifier
-from transferable.linalg.reuse import canonical, remember
-from transferable.model_selection._evidence import Evidence, fit_domains
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer, fit_domains
 from transferable.transformers import GFK, JDA, SubspaceAlignment
+from transferable.workspace import Same
 
-__all__ = ["Agreement", "default_panel"]
+__all__ = ["AgreementScore", "default_panel"]
 
 
 def default_panel(most: int) -> tuple[Any, ...]:
@@ -38,7 +37,7 @@ def default_panel(most: int) -> tuple[Any, ...]:
 
 
 @dataclass(frozen=True)
-class Agreement(LabelFreeScorer):
+class AgreementScore(LabelFreeScorer):
     """Mean share of target rows on which a model agrees with each of a panel of other methods.
 
     Assumes that methods unlike each other err on different rows. Fails where they share an error,
@@ -58,17 +57,21 @@ class Agreement(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import Agreement
-    >>> Agreement()
-    Agreement(panel=None)
+    >>> from transferable.model_selection import AgreementScore
+    >>> AgreementScore()
+    AgreementScore(panel=None)
     """
 
     panel: tuple[Any, ...] | None = None
 
     def score(self, evidence: Evidence) -> float:
         """Mean agreement over the panel."""
-        X, codes = canonical(evidence.domains.X), canonical(evidence.domains.y)
-        votes = remember(_votes, self.panel, X, codes)
+        domains = evidence.domains
+        votes = domains.share(
+            "votes",
+            (Same(self.panel), domains.labels_key),
+            lambda: _votes(self.panel, domains.X, domains.y),
+        )
         own = np.searchsorted(evidence.domains.classes, evidence.labels)
         return float(np.mean(votes == own[:, None]))
 

@@ -7,16 +7,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from transferable.classifiers._base import RiskClassifier
-from transferable.classifiers._circle import way_back
-from transferable.model_selection._evidence import Evidence, fit_domains
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.classifiers._risk import RiskClassifier
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer, fit_domains
 
-__all__ = ["CircularValidation"]
+__all__ = ["CircularScore"]
 
 
 @dataclass(frozen=True)
-class CircularValidation(LabelFreeScorer):
+class CircularScore(LabelFreeScorer):
     """Accuracy on the source of a copy fitted from the predicted target, the source as its target.
 
     Assumes that the way back is as hard as the way there, and that wrong labels do not lead back.
@@ -37,9 +35,9 @@ class CircularValidation(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import CircularValidation
-    >>> CircularValidation()
-    CircularValidation()
+    >>> from transferable.model_selection import CircularScore
+    >>> CircularScore()
+    CircularScore()
     """
 
     labels_only: ClassVar[bool] = True
@@ -52,6 +50,6 @@ class CircularValidation(LabelFreeScorer):
         domains, model = evidence.domains, evidence.estimator
         if isinstance(model, RiskClassifier):
             codes = np.searchsorted(domains.classes, labels)
-            return float(np.mean(way_back(model, domains, codes) == domains.y))
+            return float(np.mean(model._way_back(domains, codes) == domains.y))
         reverse = fit_domains(model, evidence.Xt, labels, evidence.Xs)
         return float(np.mean(np.asarray(reverse.predict(evidence.Xs)) == evidence.ys))

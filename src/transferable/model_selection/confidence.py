@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from transferable.model_selection._evidence import Evidence
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 
-__all__ = ["ClassConfusionScore", "EntropyScore", "InformationMaximization"]
+__all__ = ["ConfusionScore", "EntropyScore", "InformationScore"]
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class EntropyScore(LabelFreeScorer):
 
 
 @dataclass(frozen=True)
-class InformationMaximization(LabelFreeScorer):
+class InformationScore(LabelFreeScorer):
     """Entropy of the mean prediction minus the mean entropy: sure rows, diverse classes.
 
     Assumes, beyond what :class:`EntropyScore` does, that the classes of the target are about
@@ -64,9 +63,9 @@ class InformationMaximization(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import InformationMaximization
-    >>> InformationMaximization()
-    InformationMaximization()
+    >>> from transferable.model_selection import InformationScore
+    >>> InformationScore()
+    InformationScore()
     """
 
     def score(self, evidence: Evidence) -> float:
@@ -76,7 +75,7 @@ class InformationMaximization(LabelFreeScorer):
 
 
 @dataclass(frozen=True)
-class ClassConfusionScore(LabelFreeScorer):
+class ConfusionScore(LabelFreeScorer):
     """Minus the mean confusion between pairs of classes in the predicted distributions.
 
     Predictions are softened by a temperature; rows count by how sure they are; the matrix of
@@ -96,9 +95,9 @@ class ClassConfusionScore(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import ClassConfusionScore
-    >>> ClassConfusionScore(temperature=1.0)
-    ClassConfusionScore(temperature=1.0)
+    >>> from transferable.model_selection import ConfusionScore
+    >>> ConfusionScore(temperature=1.0)
+    ConfusionScore(temperature=1.0)
     """
 
     temperature: float = 2.5

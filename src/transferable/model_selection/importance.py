@@ -10,21 +10,19 @@ from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import _safe_indexing
 
-from transferable.linalg.reuse import canonical, remember
+from transferable._sklearn import safe_indexing
 from transferable.linalg.rows import dense
-from transferable.model_selection._evidence import Evidence
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 
-__all__ = ["DeepEmbeddedValidation", "ImportanceWeightedValidation"]
+__all__ = ["DevScore", "ImportanceWeightedScore"]
 
 _DIRECTIONS = 50
 _FOLDS = 2
 
 
 @dataclass(frozen=True)
-class ImportanceWeightedValidation(LabelFreeScorer):
+class ImportanceWeightedScore(LabelFreeScorer):
     """Accuracy on held-out source rows, each weighted by the ratio of the domains' densities.
 
     A copy is fitted without a fifth of the source rows, which are then predicted. The ratio of
@@ -40,9 +38,9 @@ class ImportanceWeightedValidation(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import ImportanceWeightedValidation
-    >>> ImportanceWeightedValidation()
-    ImportanceWeightedValidation()
+    >>> from transferable.model_selection import ImportanceWeightedScore
+    >>> ImportanceWeightedScore()
+    ImportanceWeightedScore()
     """
 
     def score(self, evidence: Evidence) -> float:
@@ -52,12 +50,12 @@ class ImportanceWeightedValidation(LabelFreeScorer):
 
 
 @dataclass(frozen=True)
-class DeepEmbeddedValidation(LabelFreeScorer):
+class DevScore(LabelFreeScorer):
     """Importance-weighted accuracy with a control variate that lowers its variance (DEV).
 
     The mean of weight times error is corrected by the weights' own deviation from one, times the
     regression coefficient of the former on the latter. Assumes what
-    :class:`ImportanceWeightedValidation` does and fails where that fails, with less variance; on
+    :class:`ImportanceWeightedScore` does and fails where that fails, with less variance; on
     few held-out rows the estimate can lie outside [0, 1]. The authors measure densities in the
     features that the model has learnt, which estimators here do not expose: rows themselves are
     used.
@@ -69,9 +67,9 @@ class DeepEmbeddedValidation(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import DeepEmbeddedValidation
-    >>> DeepEmbeddedValidation()
-    DeepEmbeddedValidation()
+    >>> from transferable.model_selection import DevScore
+    >>> DevScore()
+    DevScore()
     """
 
     def score(self, evidence: Evidence) -> float:
@@ -93,8 +91,10 @@ def _weighted_hits(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.
     model, rows = evidence.held_out
     if len(rows) == 0:
         return np.array([np.nan]), np.ones(1)
-    hits = np.asarray(model.predict(_safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
-    weights = remember(_density_ratio, canonical(domains.X), domains.n_source)
+    hits = np.asarray(model.predict(safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
+    weights = domains.share(
+        "density ratio", None, lambda: _density_ratio(domains.X, domains.n_source)
+    )
     return hits.astype(np.float64), weights[rows] / max(weights.mean(), 1e-12)
 
 

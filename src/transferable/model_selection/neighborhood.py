@@ -10,19 +10,17 @@ from numpy.typing import NDArray
 from scipy.special import entr, softmax
 from sklearn.metrics import silhouette_samples
 
-from transferable.linalg.reuse import canonical, remember
 from transferable.linalg.rows import dense, unit_rows
-from transferable.metrics import neighbor_consistency
-from transferable.model_selection._evidence import Evidence
-from transferable.model_selection._scorer import LabelFreeScorer
+from transferable.metrics.consistency import consistency_along, neighbor_edges
+from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 
-__all__ = ["NeighborConsistency", "SilhouetteScore", "SoftNeighborhoodDensity"]
+__all__ = ["DensityScore", "NeighborsScore", "SilhouetteScore"]
 
 _MOST_ROWS = 3000  # target rows whose pairwise distances are looked at; their order is random
 
 
 @dataclass(frozen=True)
-class NeighborConsistency(LabelFreeScorer):
+class NeighborsScore(LabelFreeScorer):
     """Share of a target row's neighbours that get its label, beyond what chance gives.
 
     With a the share of edges of the cosine neighbour graph whose ends get the same label and e
@@ -44,9 +42,9 @@ class NeighborConsistency(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import NeighborConsistency
-    >>> NeighborConsistency(n_neighbors=10)
-    NeighborConsistency(n_neighbors=10)
+    >>> from transferable.model_selection import NeighborsScore
+    >>> NeighborsScore(n_neighbors=10)
+    NeighborsScore(n_neighbors=10)
     """
 
     labels_only: ClassVar[bool] = True
@@ -54,7 +52,11 @@ class NeighborConsistency(LabelFreeScorer):
 
     def score(self, evidence: Evidence) -> float:
         """Agreement along the edges, corrected for chance."""
-        return neighbor_consistency(evidence.domains.Xt, evidence.codes, self.n_neighbors)
+        domains, k = evidence.domains, self.n_neighbors
+        if domains.n_target < 2:
+            return 0.0
+        edges = domains.share("edges", k, lambda: neighbor_edges(domains.Xt, k))
+        return consistency_along(edges, evidence.codes)
 
 
 @dataclass(frozen=True)
@@ -82,12 +84,15 @@ class SilhouetteScore(LabelFreeScorer):
         codes = evidence.codes[:_MOST_ROWS]
         if not 2 <= len(np.unique(codes)) < len(codes):
             return -1.0
-        distances = remember(_cosine_distances, canonical(evidence.domains.Xt), _MOST_ROWS)
+        domains = evidence.domains
+        distances = domains.share(
+            "cosine distances", None, lambda: _cosine_distances(domains.Xt, _MOST_ROWS)
+        )
         return float(silhouette_samples(distances, codes, metric="precomputed").mean())
 
 
 @dataclass(frozen=True)
-class SoftNeighborhoodDensity(LabelFreeScorer):
+class DensityScore(LabelFreeScorer):
     """Mean entropy of the similarities between the predictions of target rows.
 
     Rows' predicted distributions, at unit length, are compared by inner product; each row's
@@ -108,9 +113,9 @@ class SoftNeighborhoodDensity(LabelFreeScorer):
 
     Examples
     --------
-    >>> from transferable.model_selection import SoftNeighborhoodDensity
-    >>> SoftNeighborhoodDensity()
-    SoftNeighborhoodDensity(temperature=0.05)
+    >>> from transferable.model_selection import DensityScore
+    >>> DensityScore()
+    DensityScore(temperature=0.05)
     """
 
     temperature: float = 0.05

@@ -11,36 +11,36 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from transferable.model_selection._scorer import LabelFreeScorer
-from transferable.model_selection.agreement import Agreement
-from transferable.model_selection.circular import CircularValidation
+from transferable.model_selection.agreement import AgreementScore
+from transferable.model_selection.circular import CircularScore
 from transferable.model_selection.confidence import (
-    ClassConfusionScore,
+    ConfusionScore,
     EntropyScore,
-    InformationMaximization,
+    InformationScore,
 )
 from transferable.model_selection.importance import (
-    DeepEmbeddedValidation,
-    ImportanceWeightedValidation,
+    DevScore,
+    ImportanceWeightedScore,
 )
 from transferable.model_selection.neighborhood import (
-    NeighborConsistency,
+    DensityScore,
+    NeighborsScore,
     SilhouetteScore,
-    SoftNeighborhoodDensity,
 )
 
 __all__ = ["RECOMMENDED", "SCORERS", "RankSum", "Scoring", "resolve"]
 
 SCORERS: dict[str, LabelFreeScorer] = {
-    "importance_weighted": ImportanceWeightedValidation(),
-    "dev": DeepEmbeddedValidation(),
+    "importance_weighted": ImportanceWeightedScore(),
+    "dev": DevScore(),
     "entropy": EntropyScore(),
-    "information": InformationMaximization(),
-    "density": SoftNeighborhoodDensity(),
-    "circular": CircularValidation(),
-    "confusion": ClassConfusionScore(),
+    "information": InformationScore(),
+    "density": DensityScore(),
+    "circular": CircularScore(),
+    "confusion": ConfusionScore(),
     "silhouette": SilhouetteScore(),
-    "neighbors": NeighborConsistency(),
-    "agreement": Agreement(),
+    "neighbors": NeighborsScore(),
+    "agreement": AgreementScore(),
 }
 
 

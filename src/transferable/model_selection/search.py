@@ -12,14 +12,13 @@ from numpy.typing import ArrayLike, NDArray
 from rich.progress import track
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils import Tags, get_tags
-from sklearn.utils._param_validation import HasMethods, Interval, validate_parameter_constraints
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from transferable._sklearn import HasMethods, Interval, validate_parameter_constraints
+from transferable._store import LineStore
 from transferable.base import _stack
 from transferable.domains import Domains
-from transferable.linalg.reuse import reusing
-from transferable.model_selection._evidence import read_domains
 from transferable.model_selection._problem import Problem, digest_of, settings_of
 from transferable.model_selection._results import (
     best_first,
@@ -27,8 +26,10 @@ from transferable.model_selection._results import (
     named_scores,
     rows_of,
 )
-from transferable.model_selection._trials import Trial, TrialFile, run_trials, warn_of_gaps
+from transferable.model_selection._scorer import read_domains
+from transferable.model_selection._trials import Trial, keyed_trial, run_trials, warn_of_gaps
 from transferable.model_selection.ranking import RankSum, Scoring, resolve
+from transferable.workspace import sharing
 
 __all__ = ["LabelFreeSearch"]
 
@@ -184,7 +185,7 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         marks = None if sample_domain is None else np.asarray(sample_domain)
         problem = Problem(self.estimator, X, np.asarray(y), marks)
         domains = read_domains(X, y, sample_domain)
-        with reusing():
+        with sharing():
             rows = self._search(problem, domains, settings, scorers, columns, decisive)
             best = clone(self.estimator).set_params(**self.best_params_)
             self.best_estimator_ = (
@@ -300,14 +301,16 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         decisive: str,
     ) -> list[dict[str, Any]]:
         """Try the settings, round by round if they are halved; what became of each in each."""
-        file, digest = TrialFile(self.checkpoint), digest_of(domains)
+        file = None if self.checkpoint is None else LineStore(self.checkpoint, keyed_trial)
+        known = {} if file is None else file.load()
+        digest = digest_of(domains)
         rows: list[dict[str, Any]] = []
         shares = self._rounds(len(settings), domains)
         for iteration, share in enumerate(shares):
             subset = problem.subset(domains, share, self.random_state)
             name = f"{digest} {share} {self.random_state if share < 1 else 0}"
             keys = [problem.key(setting, scorers, name) for setting in settings]
-            trials = self._run(subset, settings, keys, scorers, file)
+            trials = self._run(subset, settings, keys, scorers, known, file)
             warn_of_gaps(settings, trials)
             scores = named_scores(trials, scorers, columns)
             order = best_first(scores[decisive], trials)
@@ -336,10 +339,11 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         settings: Sequence[Mapping[str, Any]],
         keys: Sequence[str],
         scorers: Mapping[str, Any],
-        file: TrialFile,
+        known: dict[str, Trial],
+        file: LineStore[Trial] | None,
     ) -> list[Trial]:
         """Trials of all settings, from the file or made now."""
-        new = [i for i, key in enumerate(keys) if key not in file.trials]
+        new = [i for i, key in enumerate(keys) if key not in known]
         answers = run_trials(problem, [settings[i] for i in new], scorers, self.n_jobs)
         bar = track(
             answers,
@@ -348,8 +352,11 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             disable=not self.verbose,
         )
         for position, trial in bar:
-            file.keep(keys[new[position]], trial)
-        return [file.trials[key] for key in keys]
+            key = keys[new[position]]
+            known[key] = trial
+            if file is not None:
+                file.append(trial.to_line(key))
+        return [known[key] for key in keys]
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()

@@ -13,9 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
 
-from transferable._trace import rounds
 from transferable.diagnostics import shared_space
 from transferable.domains import marked_source
+from transferable.events import rounds
 from transferable.linalg.rows import dense
 from transferable.plots._maps import MapMethod, planar_map, spread_rows
 from transferable.plots._style import (

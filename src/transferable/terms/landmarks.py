@@ -5,13 +5,15 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.terms.base import Matrix, Term
-from transferable.terms.mmd import mean_differences
+from transferable.domains import Groups
+from transferable.linalg.simplex import minimise_on_simplices
+from transferable.terms.base import Matrix, Quadratic
+from transferable.terms.means import mean_differences
 
 __all__ = ["LandmarkDiscrepancy"]
 
 
-class LandmarkDiscrepancy(Term):
+class LandmarkDiscrepancy(Quadratic):
     """The three distances of LPJT between embedded rows f_i with weights w_i.
 
     Squared distance of the domains' weighted means, of each class's weighted means, and the mean
@@ -20,23 +22,20 @@ class LandmarkDiscrepancy(Term):
 
     Parameters
     ----------
-    codes : ndarray of shape (n,)
-        Class codes, source rows first; pseudo-labels on target rows.
-    n_source, n_classes : int
-        How many rows are the source's, how many classes there are.
+    groups : Groups
+        The rows by domain and class.
     share : float
         delta: the mean of the weights in each class of each domain.
     """
 
-    def __init__(
-        self, codes: NDArray[np.intp], n_source: int, n_classes: int, *, share: float
-    ) -> None:
-        self.means = mean_differences(codes, n_source, n_classes) / share
+    def __init__(self, groups: Groups, *, share: float) -> None:
+        self.groups, self.share = groups, share
+        self.means = groups.spread(mean_differences(groups)) / share
         of_class = self.means[:, 1:]
         self.source, self.target = np.maximum(of_class, 0.0), np.maximum(-of_class, 0.0)
         # A pair's |w_i f_i - w_j f_j|^2 counts 1 / (n_s n_t); summed over j, row i counts 1 / n_s.
         self.own = np.abs(of_class).sum(axis=1, keepdims=True) / share
-        self.weights: Matrix = np.full((len(codes), 1), share)
+        self.weights: Matrix = np.full((len(groups.codes), 1), share)
 
     def apply(self, F: Matrix) -> Matrix:
         """S F with the weights as they are."""
@@ -50,3 +49,12 @@ class LandmarkDiscrepancy(Term):
     def product_for_weights(self, Z: Matrix, w: NDArray[np.float64]) -> NDArray[np.float64]:
         """Q w, where w'Qw is the term's value for embedded rows Z with weights w."""
         return np.sum(Z * self.unweighted(w[:, None] * Z), axis=1)
+
+    def least_weights(self, Z: Matrix, start: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Weights for which embedded rows Z differ least, of mean `share` in each class."""
+        return minimise_on_simplices(
+            lambda w: self.product_for_weights(Z, w),
+            start,
+            self.groups.index,
+            self.share * self.groups.counts.ravel(),
+        )

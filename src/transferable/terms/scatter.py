@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from transferable.terms.base import LowRankTerm, Matrix, Term
+from transferable.terms.base import LowRank, Matrix, Quadratic
 
 __all__ = ["BetweenScatter", "EdgeScatter", "WithinScatter"]
 
@@ -21,7 +21,7 @@ def _shares(codes: NDArray[np.intp]) -> Matrix:
     return shares
 
 
-class WithinScatter(Term):
+class WithinScatter(Quadratic):
     """sum_g sum_i |f_i - mean_g|^2 over the rows of each group; negative codes are left out."""
 
     def __init__(self, codes: NDArray[np.intp]) -> None:
@@ -35,7 +35,7 @@ class WithinScatter(Term):
         return np.where(self.member, F - means[self.codes], 0.0) if len(means) else 0.0 * F
 
 
-class BetweenScatter(LowRankTerm):
+class BetweenScatter(LowRank):
     """sum_g n_g |mean_g - mean|^2 with the mean over the rows of all groups."""
 
     def __init__(self, codes: NDArray[np.intp]) -> None:
@@ -45,7 +45,7 @@ class BetweenScatter(LowRankTerm):
         super().__init__(np.sqrt(sizes) * (_shares(codes) - centre[:, None]))
 
 
-class EdgeScatter(Term):
+class EdgeScatter(Quadratic):
     """sum over edges of w_ij |f_i - f_j|^2, for a symmetric graph: its plain Laplacian."""
 
     def __init__(self, graph: sp.csr_array) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Tags
 
-from transferable.base import AdaptiveTransformer
+from transferable.base import DomainTransformer
 from transferable.domains import Domains
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.tables import RowTable
@@ -17,7 +17,7 @@ from transferable.linalg.tables import RowTable
 __all__ = ["BlockwiseTransformer", "domain_tables"]
 
 
-class BlockwiseTransformer(AdaptiveTransformer):
+class BlockwiseTransformer(DomainTransformer):
     """Base of the transformers.
 
     Adapted rows have the precision of the rows given. They are computed in double precision, but

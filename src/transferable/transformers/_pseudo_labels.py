@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils._param_validation import HasMethods
+from sklearn.utils.validation import has_fit_parameter
 
-from transferable._trace import emit, rounds
+from transferable._sklearn import HasMethods
 from transferable.domains import Domains
+from transferable.events import iterate, rounds
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
@@ -22,6 +23,7 @@ from transferable.transformers._spectral import (
     Solution,
     Solver,
     SpectralTransformer,
+    WeighingSolver,
 )
 
 __all__ = ["PseudoLabelTransformer"]
@@ -80,42 +82,51 @@ class PseudoLabelTransformer(SpectralTransformer):
     def _learn(self, domains: Domains, features: Features) -> Solution:
         solve = self._solver(domains, features)
         source = np.arange(len(domains.order)) < domains.n_source
-        codes = self._first_codes(domains)
+        codes = self._first_codes(domains, _weights(solve))
         self.n_iter_ = 0
         for _ in rounds(self.max_iter):
             self.n_iter_ += 1
             values, W = self._scaled(*solve(codes, self._wanted))
             Z = self._embed(features.times, W, source)
-            renewed = self._relabel(domains, Z)
-            emit(domains.with_target(renewed), Z)
+            renewed = self._relabel(domains, Z, _weights(solve))
+            iterate(domains.with_target(renewed), Z)
             if self._settles and codes is not None and _changed(codes, renewed) < _UNSETTLED:
                 break
             codes = renewed
         self.transduction_ = domains.restore(domains.classes[domains.with_target(renewed)])
+        weights = _weights(solve)
+        if weights is not None:
+            self.sample_weight_ = domains.restore(weights)
         return values, W
 
     @abstractmethod
     def _solver(self, domains: Domains, features: Features) -> Solver:
         """Prepare what pseudo-labels do not change; return what solves the rest."""
 
-    def _first_codes(self, domains: Domains) -> Codes | None:
+    def _first_codes(self, domains: Domains, weights: Matrix | None) -> Codes | None:
         """Pseudo-labels before the first solve; without any it compares whole domains."""
         if self._starts_from_rows or domains.n_target == 0:
-            return self._relabel(domains, domains.X)
+            return self._relabel(domains, domains.X, weights)
         return None
 
-    def _relabel(self, domains: Domains, Z: Matrix) -> Codes:
+    def _relabel(self, domains: Domains, Z: Matrix, weights: Matrix | None) -> Codes:
         """Labels of the target rows by a classifier trained on the embedded source rows."""
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
         source, target = Z[: domains.n_source], Z[domains.n_source :]
         if self.estimator is None:
             return nearest_labels(source, domains.y, target)
-        fitted = self._fit_estimator(clone(self.estimator), source, domains.y)
+        fitted = clone(self.estimator)
+        if weights is not None and has_fit_parameter(fitted, "sample_weight"):
+            fitted.fit(source, domains.y, sample_weight=weights[: domains.n_source])
+        else:
+            fitted.fit(source, domains.y)
         return np.asarray(fitted.predict(target), dtype=np.intp)
 
-    def _fit_estimator(self, estimator: Any, Z: Matrix, y: Codes) -> Any:
-        return estimator.fit(Z, y)
+
+def _weights(solve: Solver) -> Matrix | None:
+    """Weights of the rows, if the solver gives them any."""
+    return solve.weights if isinstance(solve, WeighingSolver) else None
 
 
 def _changed(codes: Codes, renewed: Codes) -> float:

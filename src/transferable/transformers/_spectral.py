@@ -10,13 +10,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
@@ -25,8 +25,8 @@ from transferable.linalg.kernels import Kernel, KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows
-from transferable.terms.base import LowRankTerm
-from transferable.terms.mmd import MeanDiscrepancy
+from transferable.terms.base import LowRank
+from transferable.terms.means import MeanDiscrepancy
 from transferable.transformers._blocks import BlockwiseTransformer
 from transferable.transformers._components import warn_if_reduced
 from transferable.transformers._features import (
@@ -48,6 +48,7 @@ __all__ = [
     "Solver",
     "SpectralTransformer",
     "Times",
+    "WeighingSolver",
     "aligning_solver",
     "mean_discrepancy",
 ]
@@ -62,6 +63,18 @@ Codes = NDArray[np.intp]
 Solution = tuple[Matrix, Matrix]
 # From pseudo-labels of the target (None if there are none yet) and the number of vectors.
 Solver = Callable[[Codes | None, int], Solution]
+
+
+@runtime_checkable
+class WeighingSolver(Protocol):
+    """A solver that weights the rows too."""
+
+    weights: Matrix  # one for each row, as of the last solve
+
+    def __call__(self, codes: Codes | None, k: int, /) -> Solution:
+        """Solve for the target's pseudo-labels."""
+
+
 # From coefficients to embedded rows.
 Times = Callable[[Matrix], Matrix]
 
@@ -208,9 +221,7 @@ def mean_discrepancy(
     if codes is None:
         codes, balance = np.zeros(domains.n_target, dtype=np.intp), 0.0
     return MeanDiscrepancy(
-        domains.with_target(codes),
-        domains.n_source,
-        domains.n_classes,
+        domains.groups(codes),
         weight=1.0,
         balance=balance,
         normalised=True,
@@ -219,7 +230,7 @@ def mean_discrepancy(
 
 
 def aligning_solver(
-    features: Features, ridge: float, means: Callable[[Codes | None], LowRankTerm]
+    features: Features, ridge: float, means: Callable[[Codes | None], LowRank]
 ) -> Solver:
     """B = Phi'HPhi, A = Phi'M Phi + ridge I with M of few columns: Lanczos with a small update."""
     root = Root.diagonal(1.0 / np.sqrt(ridge))

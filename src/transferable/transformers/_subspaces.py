@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from numbers import Integral
 
-from sklearn.utils._param_validation import Interval
-
+from transferable._sklearn import Interval
 from transferable.domains import Domains, Reordered
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.grassmann import basis_of_moments, common_rank, principal_bases

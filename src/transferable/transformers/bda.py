@@ -6,8 +6,8 @@ from numbers import Real
 
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import Interval
 
+from transferable._sklearn import Interval
 from transferable.domains import Domains
 from transferable.linalg.kernels import Kernel
 from transferable.transformers._features import Features

@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import Kernel
-from transferable.terms.mmd import mean_differences
+from transferable.terms.means import mean_differences
 from transferable.terms.scatter import BetweenScatter
 from transferable.transformers._features import Features
 from transferable.transformers._paired import PairedMapsTransformer
@@ -207,8 +207,8 @@ class JGSA(PairedMapsTransformer):
 
     def _means(self, domains: Domains, codes: Codes) -> Matrix:
         """Columns of M, which the authors divide by the Frobenius norm of its marginal part."""
-        every = domains.with_target(codes)
-        columns = mean_differences(every, domains.n_source, domains.n_classes)
+        groups = domains.groups(codes)
+        columns = groups.spread(mean_differences(groups))
         norm = float(np.sum(columns[:, 0] ** 2))
         columns[:, 1:] /= np.sqrt(domains.n_classes)
         return columns / np.sqrt(norm) if norm > 0 else columns

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.eigen import gram_basis
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction

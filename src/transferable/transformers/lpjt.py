@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import has_fit_parameter
 
+from transferable._sklearn import Interval
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.group_graphs import nearest_between, nearest_inside
 from transferable.linalg.kernels import Kernel
-from transferable.linalg.simplex import minimise_on_simplices
 from transferable.terms.landmarks import LandmarkDiscrepancy
 from transferable.terms.scatter import EdgeScatter, WithinScatter
 from transferable.transformers._features import Features
@@ -185,79 +183,67 @@ class LPJT(PairedMapsTransformer):
         self.n_pairs = n_pairs
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
-        return _Rounds(self, domains, features)
-
-    def _learn(self, domains: Domains, features: Features) -> Solution:
-        self._weights = np.full(len(domains.order), float(self.landmark_share))
-        solution = super()._learn(domains, features)
-        self.sample_weight_ = domains.restore(self._weights)
-        del self._weights
-        return solution
-
-    def _fit_estimator(self, estimator: Any, Z: Matrix, y: Codes) -> Any:
-        if has_fit_parameter(estimator, "sample_weight"):
-            return estimator.fit(Z, y, sample_weight=self._weights[: len(y)])
-        return estimator.fit(Z, y)
+        return _Maps(
+            domains,
+            features,
+            share=self.landmark_share,
+            target_variance=self.target_variance,
+            coupling=self.regularization,
+            locality=self.locality,
+            n_neighbors=self.n_neighbors,
+            n_pairs=self.n_pairs,
+        )
 
 
-class _Rounds:
+class _Maps:
     """One problem: weights from the last embedding, then maps from the weights."""
 
-    def __init__(self, spec: LPJT, domains: Domains, features: Features) -> None:
-        self.spec, self.domains, self.rank = spec, domains, features.rank
-        n, n_source = len(domains.order), domains.n_source
+    def __init__(
+        self,
+        domains: Domains,
+        features: Features,
+        *,
+        share: float,
+        target_variance: float,
+        coupling: float,
+        locality: float,
+        n_neighbors: int,
+        n_pairs: int,
+    ) -> None:
+        n, n_source, rank = len(domains.order), domains.n_source, features.rank
+        self.domains, self.share, self.locality = domains, share, locality
+        self.n_neighbors, self.n_pairs = n_neighbors, n_pairs
         self.X = np.asarray(domains.X, dtype=np.float64)
         # Rows of the source have the first half of the features, rows of the target the second.
-        self.Psi = np.zeros((n, 2 * self.rank))
-        Phi = features.times(np.eye(self.rank))
-        self.Psi[:n_source, : self.rank] = Phi[:n_source]
-        self.Psi[n_source:, self.rank :] = Phi[n_source:]
+        self.Psi = np.zeros((n, 2 * rank))
+        Phi = features.times(np.eye(rank))
+        self.Psi[:n_source, :rank] = Phi[:n_source]
+        self.Psi[n_source:, rank:] = Phi[n_source:]
         target = np.where(np.arange(n) < n_source, -1, 0)
-        self.variance = spec.target_variance * WithinScatter(target).apply(self.Psi)
-        self.penalty = self._penalty(features.scale)
+        self.variance = target_variance * WithinScatter(target).apply(self.Psi)
+        # lambda ||A - B||^2 + mu ||B||^2
+        pair = np.array([[coupling, -coupling], [-coupling, coupling + target_variance]])
+        self.penalty = np.kron(features.scale * pair, np.eye(rank))
+        self.weights = np.full(n, float(share))
         self.Z: Matrix | None = None
 
     def __call__(self, codes: Codes | None, k: int) -> Solution:
         """Solve for the target's pseudo-labels."""
         every = self.domains.with_target(cast(Codes, codes))
-        discrepancy = LandmarkDiscrepancy(
-            every,
-            self.domains.n_source,
-            self.domains.n_classes,
-            share=self.spec.landmark_share,
-        )
+        discrepancy = LandmarkDiscrepancy(self.domains.groups(cast(Codes, codes)), share=self.share)
         if self.Z is not None:
-            self.spec._weights = self._landmarks(discrepancy, every, self.Z)
-        discrepancy.weights = self.spec._weights[:, None]
+            self.weights = discrepancy.least_weights(self.Z, self.weights)
+        discrepancy.weights = self.weights[:, None]
         inside, between = self._graphs(every)
-        gamma = self.spec.locality
-        B = self.Psi.T @ (gamma * between.apply(self.Psi) + self.variance)
-        A = self.Psi.T @ (gamma * inside.apply(self.Psi) + discrepancy.apply(self.Psi))
+        B = self.Psi.T @ (self.locality * between.apply(self.Psi) + self.variance)
+        A = self.Psi.T @ (self.locality * inside.apply(self.Psi) + discrepancy.apply(self.Psi))
         values, vectors = leading_dense((B + B.T) / 2, (A + A.T) / 2 + self.penalty, k)
         self.Z = self.Psi @ (vectors / np.linalg.norm(vectors, axis=0))
         return values, vectors
 
-    def _penalty(self, scale: float) -> Matrix:
-        """Lambda ||A - B||^2 + mu ||B||^2."""
-        coupling, own = self.spec.regularization, self.spec.target_variance
-        pair = np.array([[coupling, -coupling], [-coupling, coupling + own]])
-        return np.asarray(np.kron(scale * pair, np.eye(self.rank)), dtype=np.float64)
-
-    def _landmarks(self, discrepancy: LandmarkDiscrepancy, every: Codes, Z: Matrix) -> Matrix:
-        """Weights of least discrepancy, with the same mean in each class of each domain."""
-        n_source, n_classes = self.domains.n_source, self.domains.n_classes
-        groups = every + n_classes * (np.arange(len(every)) >= n_source)
-        sums = np.asarray(np.bincount(groups, minlength=2 * n_classes), dtype=np.float64)
-        return minimise_on_simplices(
-            lambda w: discrepancy.product_for_weights(Z, w),
-            self.spec._weights,
-            groups,
-            self.spec.landmark_share * sums,
-        )
-
     def _graphs(self, every: Codes) -> tuple[EdgeScatter, EdgeScatter]:
         """Neighbours of the same class, and the closest pairs of different ones, by domain."""
         sides = np.split(np.arange(len(every)), [self.domains.n_source])
-        inside = [nearest_inside(self.X[i], every[i], self.spec.n_neighbors) for i in sides]
-        between = [nearest_between(self.X[i], every[i], self.spec.n_pairs) for i in sides]
+        inside = [nearest_inside(self.X[i], every[i], self.n_neighbors) for i in sides]
+        between = [nearest_between(self.X[i], every[i], self.n_pairs) for i in sides]
         return EdgeScatter(sp.block_diag(inside, "csr")), EdgeScatter(sp.block_diag(between, "csr"))

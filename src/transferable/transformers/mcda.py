@@ -12,7 +12,7 @@ from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.moments import Moments
-from transferable.terms.mmcd import GroupCentring, class_groups, squared_differences
+from transferable.terms.covariances import GroupCentring, class_groups, squared_differences
 from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import (
@@ -203,7 +203,7 @@ class _Covariances:
         every = self.domains.with_target(codes)
         n_source, n_classes = self.domains.n_source, self.domains.n_classes
         if self.Phi is not None:
-            return squared_differences(class_groups(every, n_source, n_classes), self.Phi)
+            return squared_differences(class_groups(self.domains.groups(codes)), self.Phi)
         source = self._source
         target = self.features.moments(every, n_classes, slice(n_source, self.features.n))
         total = np.zeros((self.features.rank, self.features.rank))

@@ -6,12 +6,12 @@ from numbers import Real
 
 import numpy as np
 from numpy.random import RandomState
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.eigen import leading_dense
 from transferable.linalg.kernels import KERNELS, Kernel
-from transferable.terms.mmd import mean_differences
+from transferable.terms.means import mean_differences
 from transferable.terms.scatter import BetweenScatter
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
@@ -148,7 +148,8 @@ class SCA(SpectralTransformer):
         n, n_source = features.n, domains.n_source
         labels = np.full(n, -1, dtype=np.intp)
         labels[:n_source] = domains.y
-        means = mean_differences(np.maximum(labels, 0), n_source, domains.n_classes)
+        groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
+        means = groups.spread(mean_differences(groups))
         beta, identity = self.discrimination, np.eye(features.rank)
         B = (1.0 - beta) / n * features.total_scatter(identity)
         # One pass over the rows for both.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.random import RandomState
 from scipy.linalg import cho_solve, cholesky
-from sklearn.utils._param_validation import StrOptions
 
-from transferable._trace import rounds
+from transferable._sklearn import StrOptions
 from transferable.domains import Domains
+from transferable.events import rounds
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import KERNELS, Kernel
 from transferable.transformers._features import Features

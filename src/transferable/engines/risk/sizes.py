@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from transferable.linalg.memory import Plan, memory_budget
-
-__all__ = ["Plan", "Problem", "memory_budget"]
+__all__ = ["RiskSizes"]
 
 
 @dataclass(frozen=True)
-class Problem:
+class RiskSizes:
     """Sizes that decide what a fit takes."""
 
     n_rows: int

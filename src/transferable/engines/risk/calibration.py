@@ -10,46 +10,26 @@ far the target's scores can be trusted shows in how many of its first labels the
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
-from transferable.classifiers._risk import Alignment, RiskProblem
-from transferable.classifiers._rounds import Rounds
+from transferable.engines.risk.rounds import Rounds
 from transferable.linalg.arrays import to_numpy
 from transferable.terms.base import Matrix
 
-__all__ = ["cautious_temperature", "left_out_scores", "temperature", "uncalibrated"]
+__all__ = ["cautious_temperature", "left_out_scores", "temperature"]
 
 _ROWS = 256  # source rows that are left out in turn; their order is random already
 _TARGET_ROWS = 20_000  # target rows, in random order too, that the second temperature looks at
 _BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
 
 
-_wanted: ContextVar[bool] = ContextVar("temperature", default=True)
-
-
-@contextmanager
-def uncalibrated() -> Iterator[None]:
-    """Within, fits do without a temperature, and so without probabilities; labels need none."""
-    token = _wanted.set(False)
-    try:
-        yield
-    finally:
-        _wanted.reset(token)
-
-
 def cautious_temperature(rounds: Rounds) -> float:
     """The higher of the temperatures of left-out source rows and of first-labelled target rows."""
-    if not _wanted.get():
-        return float("nan")
-    domains = rounds.problem.domains
-    left_out = left_out_scores(rounds.problem, rounds.alignment, rounds.scores)
+    domains = rounds.solver.domains
+    left_out = left_out_scores(rounds)
     source = temperature(left_out, domains.y[: len(left_out)])
     if domains.n_target == 0:
         return source
@@ -57,12 +37,13 @@ def cautious_temperature(rounds: Rounds) -> float:
     return max(source, temperature(scores, rounds.first[: len(scores)]))
 
 
-def left_out_scores(problem: RiskProblem, alignment: Alignment, F: Matrix) -> NDArray[np.float64]:
+def left_out_scores(rounds: Rounds) -> NDArray[np.float64]:
     """Scores of the first source rows, each left out of the fit, pseudo-labels unchanged."""
-    count = min(_ROWS, problem.domains.n_source)
-    own = to_numpy(problem.own_weights(alignment, count))
+    solver = rounds.solver
+    count = min(_ROWS, solver.domains.n_source)
+    own = to_numpy(solver.own_weights(rounds.labelled, count))
     own = np.clip(own, 0.0, 1.0 - 1e-6)[:, None]
-    return (to_numpy(F[:count]) - own * to_numpy(problem.Y[:count])) / (1.0 - own)
+    return (to_numpy(rounds.scores[:count]) - own * to_numpy(solver.Y[:count])) / (1.0 - own)
 
 
 def temperature(scores: Matrix, codes: NDArray[np.intp]) -> float:

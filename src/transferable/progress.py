@@ -13,7 +13,9 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-__all__ = ["PATIENCE", "Bar"]
+from transferable.events import Event, Progress, listen
+
+__all__ = ["PATIENCE", "Bar", "shown"]
 
 PATIENCE = 2.0  # seconds before anything is drawn
 _WIDTH = 30
@@ -24,11 +26,13 @@ T = TypeVar("T")
 class Bar:
     """Drawn on a terminal once two seconds have passed, and gone when the work is done.
 
-    Within it, whatever the library tells of its stages and rounds is shown. The time left is a
+    Within it, whatever fits tell of its stages and rounds is shown. The time left is a
     guess: rounds may end early, and steps may differ in length.
     """
 
-    def __init__(self, console: Console, what: str, *, drawn: bool) -> None:
+    def __init__(
+        self, console: Console, what: str, *, drawn: bool, patience: float | None = None
+    ) -> None:
         self._drawn = drawn
         self._begun = monotonic()
         self._title, self._detail = what, ""
@@ -43,17 +47,17 @@ class Bar:
             redirect_stdout=False,  # results must not end up among messages
             redirect_stderr=False,
         )
-        self._timer = Timer(PATIENCE, self._live.start)
+        self._timer = Timer(PATIENCE if patience is None else patience, self._live.start)
         self._timer.daemon = True
 
     def __enter__(self) -> Self:
-        from transferable._trace import watch
-
         self._open = ExitStack()
         if self._drawn:
-            self._open.enter_context(watch(self.tell))
+            self._open.enter_context(listen(self._hear))
             self._open.callback(self._stop)
             self._timer.start()
+            if self._timer.interval == 0.0:
+                self._timer.join()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -64,6 +68,10 @@ class Bar:
         self._timer.join()
         self._live.stop()
 
+    def _hear(self, event: Event) -> None:
+        if isinstance(event, Progress):
+            self.tell(event.what, event.share)
+
     def tell(self, what: str, share: float | None) -> None:
         """Take note of what is going on and of the share of it that is done."""
         if self._step is not None:
@@ -73,8 +81,9 @@ class Bar:
             self._start_stage(what)
         self._share, self._told = share, monotonic()
 
-    def tick(self, share: float) -> None:
+    def tick(self, share: float, detail: str = "") -> None:
         """Take note of the share that is done of what the bar was made for."""
+        self._detail = detail
         self.tell(self._title, share)
 
     def through(
@@ -89,8 +98,8 @@ class Bar:
         before = 0.0
         for step in everything:
             part = length(step) / whole
-            self._step, self._detail = (before, part), name(step)
-            self.tick(0.0)
+            self._step = (before, part)
+            self.tick(0.0, name(step))
             yield step
             before += part
         self._step = None
@@ -117,3 +126,8 @@ def _clock(seconds: float) -> str:
     minutes, seconds = divmod(max(round(seconds), 0), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
+
+
+def shown(what: str, *, verbose: bool) -> Bar:
+    """A bar on standard error, at once, for whoever asked for one with ``verbose=True``."""
+    return Bar(Console(stderr=True), what, drawn=verbose, patience=0.0)

@@ -8,19 +8,22 @@ group's size, so a product with Z K K Z needs K K inside the group only.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable.domains import Groups
 from transferable.linalg.arrays import inner, namespace
 from transferable.linalg.moments import Moments
-from transferable.terms.base import Matrix, Term
+from transferable.terms.base import Matrix, Quadratic, Term
 
 __all__ = [
     "CovarianceDiscrepancy",
+    "Covariances",
     "GroupCentring",
     "ProjectedCovariances",
     "SecondOrder",
@@ -57,11 +60,10 @@ def squared_differences(groups: Sequence[GroupCentring], Phi: Matrix) -> Matrix:
     return centred.T @ product
 
 
-def class_groups(codes: NDArray[np.intp], n_source: int, n_classes: int) -> list[GroupCentring]:
+def class_groups(groups: Groups) -> list[GroupCentring]:
     """One group for each class with rows in both domains."""
-    members = [np.flatnonzero(codes == code) for code in range(n_classes)]
-    splits = [np.split(rows, [np.searchsorted(rows, n_source)]) for rows in members]
-    return [GroupCentring(*split) for split in splits if all(map(len, split))]
+    both = np.flatnonzero(groups.counts.all(axis=0))
+    return [GroupCentring(*groups.members(int(code))) for code in both]
 
 
 class SecondOrder:
@@ -70,7 +72,6 @@ class SecondOrder:
     def __init__(self, K: Matrix, n_source: int) -> None:
         self.K = K
         self.K2 = K.T @ K  # of a matrix and its transpose BLAS computes one half only
-        self.n_source = n_source
         self.marginal = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)))
 
     def block(self, group: GroupCentring) -> Matrix:
@@ -93,17 +94,15 @@ class SecondOrder:
         return self.marginal_product(self.K)
 
 
-class CovarianceDiscrepancy(Term):
+class CovarianceDiscrepancy(Quadratic):
     """weight * ((1 - balance) Z_0 K K Z_0 + balance sum_c Z_c K K Z_c).
 
     Parameters
     ----------
     statistics : SecondOrder
         K K and what else stays the same between iterations.
-    codes : ndarray of shape (n,)
-        Class codes, source rows first; pseudo-labels on target rows.
-    n_classes : int
-        How many classes there are.
+    groups : Groups
+        The rows by domain and class.
     weight : float
         lambda times gamma, the weight of the second order in MMCD.
     balance : float
@@ -116,18 +115,16 @@ class CovarianceDiscrepancy(Term):
     def __init__(
         self,
         statistics: SecondOrder,
-        codes: NDArray[np.intp],
-        n_classes: int,
+        groups: Groups,
         *,
         weight: float,
         balance: float,
         normalised: bool,
     ) -> None:
         self.statistics = statistics
-        self.marginal_weight = (1.0 - balance) * (n_classes if normalised else 1.0)
+        self.marginal_weight = (1.0 - balance) * (groups.n_classes if normalised else 1.0)
         self.class_weight = balance
-        groups = class_groups(codes, statistics.n_source, n_classes)
-        self.blocks = [(group.rows, statistics.block(group)) for group in groups]
+        self.blocks = [(group.rows, statistics.block(group)) for group in class_groups(groups)]
         if normalised:
             trace = self.marginal_weight * statistics.marginal_trace + self.class_weight * sum(
                 float(namespace(block).linalg.trace(block)) for _, block in self.blocks
@@ -152,7 +149,7 @@ class CovarianceDiscrepancy(Term):
         return out
 
 
-class ProjectedCovariances(Term):
+class ProjectedCovariances(Quadratic):
     """The same term as a quadratic form tr(w' P w) of coefficients of features, F = Phi w.
 
     P = weight * ((1 - balance) D_0 G D_0 + balance sum_c D_c G D_c) with D_c the difference of the
@@ -193,3 +190,32 @@ class ProjectedCovariances(Term):
     def apply(self, w: Matrix) -> Matrix:
         """P w."""
         return self.matrix @ w
+
+
+@dataclass(frozen=True)
+class Covariances(Term):
+    """lambda gamma ((1 - mu) Z_0 K K Z_0 + mu sum_c Z_c K K Z_c), with mu given or estimated.
+
+    It has neither few columns nor is it fixed, so each solver asks for it in its own coordinates.
+    """
+
+    weight: float
+    balance: str | float = 0.5
+    normalised: bool = True
+    name: ClassVar[str] = "covariances"
+
+    def over_kernel(
+        self, rows: Any, groups: Groups, statistics: SecondOrder
+    ) -> CovarianceDiscrepancy:
+        """A form of the scores of all rows."""
+        return CovarianceDiscrepancy(statistics, groups, **self._parameters(rows, groups))
+
+    def over_features(
+        self, rows: Any, groups: Groups, source: Sequence[Moments], target: Sequence[Moments]
+    ) -> ProjectedCovariances:
+        """A form of the coefficients of features, of which these are the moments by class."""
+        return ProjectedCovariances(source, target, **self._parameters(rows, groups))
+
+    def _parameters(self, rows: Any, groups: Groups) -> dict[str, Any]:
+        balance = rows.balance(self.balance, groups)
+        return {"weight": self.weight, "balance": balance, "normalised": self.normalised}

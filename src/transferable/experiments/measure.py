@@ -1,30 +1,28 @@
-"""Fit one cell and measure it."""
+"""Fit one cell and measure it: the record of a cell, and its iterates for figures."""
 
 from __future__ import annotations
 
-import platform
 import warnings
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-import scipy
-import sklearn
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
-from transferable._trace import listen
+from transferable.events import Event, Iterate, listen, silence
 from transferable.experiments._memory import peak_memory_mib, reset_peak_memory
 from transferable.experiments._version import code_version
 from transferable.experiments.cells import SEED, Cell
 from transferable.experiments.records import Record
+from transferable.persistence import versions
 
-__all__ = ["Iterates", "evaluate", "fit_iterates", "versions"]
+__all__ = ["Iterates", "fit_iterates", "measure"]
 
 
-def evaluate(cell: Cell, task: Bunch) -> Record:
+def measure(cell: Cell, task: Bunch) -> Record:
     """Adapt on a task, with one BLAS thread, and score the target rows.
 
     Target labels are looked at after the fit, and by the listener that scores each iterate; the
@@ -36,7 +34,7 @@ def evaluate(cell: Cell, task: Bunch) -> Record:
         warnings.simplefilter("always")
         reset_peak_memory()
         start = perf_counter()
-        with listen(listener):
+        with silence(), listen(listener):  # nobody else, who would take time
             estimator.adapt(task.Xs, task.ys, task.Xt)
         seconds = perf_counter() - start - listener.seconds
         peak = peak_memory_mib()
@@ -54,7 +52,7 @@ def evaluate(cell: Cell, task: Bunch) -> Record:
         parameters=cell.parameters,
         changes=dict(cell.changes),
         seed=SEED,
-        versions=versions(),
+        versions=versions(code_version()),
         warnings=sorted({str(warning.message) for warning in caught}),
     )
 
@@ -67,9 +65,11 @@ class _Scorer:
         self.accuracies: list[float] = []
         self.seconds = 0.0
 
-    def __call__(self, codes: NDArray[np.intp], table: NDArray[Any]) -> None:
+    def __call__(self, event: Event) -> None:
+        if not isinstance(event, Iterate):
+            return
         start = perf_counter()
-        labels = self._classes[codes[len(self._task.ys) :]]
+        labels = self._classes[event.codes[len(self._task.ys) :]]
         self.accuracies.append(float(np.mean(labels == self._task.yt)))
         self.seconds += perf_counter() - start
 
@@ -90,10 +90,11 @@ class Iterates:
         self.labels: list[NDArray[Any]] = []
         self.tables: list[NDArray[Any]] = []
 
-    def __call__(self, codes: NDArray[np.intp], table: NDArray[Any]) -> None:
+    def __call__(self, event: Event) -> None:
         """Keep an iterate."""
-        self.labels.append(self._classes[codes])
-        self.tables.append(np.array(table))
+        if isinstance(event, Iterate):
+            self.labels.append(self._classes[event.codes])
+            self.tables.append(np.array(event.table))
 
     @property
     def settled(self) -> bool:
@@ -108,14 +109,3 @@ def fit_iterates(cell: Cell, task: Bunch) -> tuple[Any, Iterates]:
         estimator: Any = clone(cell.estimator)
         estimator.adapt(task.Xs, task.ys, task.Xt)
     return estimator, iterates
-
-
-def versions() -> dict[str, str]:
-    """Versions of what computes."""
-    return {
-        "transferable": code_version(),
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "scipy": scipy.__version__,
-        "scikit-learn": sklearn.__version__,
-    }

@@ -11,7 +11,7 @@ from sklearn.utils import Bunch
 
 from transferable.classifiers import AdaptedClassifier
 from transferable.experiments.benchmarks import BENCHMARKS
-from transferable.experiments.evaluate import evaluate, fit_iterates
+from transferable.experiments.measure import fit_iterates, measure
 from transferable.experiments.plans import cells_of
 
 
@@ -33,7 +33,7 @@ def cell_of(method):
 @pytest.mark.parametrize("method", ["1NN", "PCA", "JDA", "MEDA", "TFDF"])
 def test_accuracy_is_that_of_the_last_iterate(task, method):
     cell = cell_of(method)
-    record = evaluate(cell, task)
+    record = measure(cell, task)
     labels = clone(cell.estimator).adapt(task.Xs, task.ys, task.Xt).transduction_
     assert record.accuracy == np.mean(labels[len(task.ys) :] == task.yt)
     assert record.accuracy <= record.accuracy_best_iterate <= 1
@@ -64,25 +64,25 @@ def test_target_labels_change_the_scores_but_not_the_fit(task):
     _, misled = fit_iterates(cell, wrong)
     for a, b in zip(honest.tables, misled.tables, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert evaluate(cell, task).accuracy != evaluate(cell, wrong).accuracy
+    assert measure(cell, task).accuracy != measure(cell, wrong).accuracy
 
 
 def test_the_best_iterate_is_kept_apart_from_the_last(task):
     cell = cell_of("JDA")
     _, iterates = fit_iterates(cell, task)
     accuracies = [np.mean(labels[len(task.ys) :] == task.yt) for labels in iterates.labels]
-    record = evaluate(cell, task)
+    record = measure(cell, task)
     assert record.n_iterates == len(accuracies)
     assert record.accuracy_best_iterate == max(accuracies)
 
 
 def test_warnings_are_kept_with_the_record(task, cell):
-    record = evaluate(replace(cell, estimator=AdaptedClassifier(WarningPCA(2))), task)
+    record = measure(replace(cell, estimator=AdaptedClassifier(WarningPCA(2))), task)
     assert record.warnings == ["fitted with care"]
 
 
 def test_peak_memory_is_that_of_this_fit_alone(task, cell):
     ballast = np.ones(40_000_000)
     del ballast
-    peak = evaluate(cell, task).peak_memory_mib
+    peak = measure(cell, task).peak_memory_mib
     assert peak is None or 10 < peak < 2000

@@ -1,0 +1,179 @@
+"""The objective over all rows: scores F = K beta with the kernel matrix K whole.
+
+Without class confusion, beta solves (S K + eta I) beta = A Y with S = A + lambda V + rho L +
+delta H. What pseudo-labels change in S has low rank (a column for each class), so one factorisation
+serves all rounds; only MMCD's second-order part needs a new one each time.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.domains import Groups
+from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.rows import Rows
+from transferable.engines.risk.solver import Labelled, Solver
+from transferable.events import stage
+from transferable.linalg.arrays import namespace, to_numpy
+from transferable.linalg.systems import (
+    LU,
+    Cholesky,
+    UpdatedSystem,
+    add_to_diagonal,
+    effective_ridge,
+    symmetric_times,
+)
+from transferable.terms.base import FixedForm, Matrix
+from transferable.terms.covariances import CovarianceDiscrepancy, Covariances, SecondOrder
+
+__all__ = ["ExactSolver"]
+
+
+class ExactSolver(Solver):
+    """The objective in coefficients beta of all rows."""
+
+    def __init__(self, objective: Objective, rows: Rows) -> None:
+        super().__init__(objective, rows)
+        stage("Comparing all rows")
+        self.K = rows.kernel_matrix()
+        self.ridge = effective_ridge(objective.ridge, self.K)
+        self._kernel = rows.place, rows.kernel
+        weights = tuple((form.key, form.weight) for form in self.fixed.values())
+        self._key = self._kernel, self.ridge, weights
+
+    def zero(self) -> Matrix:
+        """The coefficients of the classifier that scores zero everywhere."""
+        return namespace(self.Y).zeros_like(self.Y)
+
+    def scores(self, coefficients: Matrix) -> Matrix:
+        """F = K beta."""
+        return symmetric_times(self.K, coefficients)
+
+    def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
+        """Beta of (S K + eta I) beta = A Y, with class confusion's columns and pull if asked."""
+        system = self._system(labelled)
+        if around is None or self.confusion is None:
+            if labelled.covariances is not None:
+                return self._updated(labelled, system.P.solve(self.Y))
+            share = self.domains.share
+            key = self._key, self.domains.labels_key
+            return self._updated(labelled, share("solution", key, lambda: system.P.solve(self.Y)))
+        F = around[1]
+        separating, pull = self.confusion.around(F, F.T @ F)
+        columns = [form.columns for form in labelled.low_rank.values()]
+        E = namespace(F).concat([*columns, separating], axis=1)
+        return system.update(E).apply(system.P.solve(self.Y + pull))
+
+    def _updated(self, labelled: Labelled, solved: Matrix) -> Matrix:
+        """Solutions of the system without the terms of few columns, corrected for these."""
+        system, forms = self._system(labelled), list(labelled.low_rank.values())
+        if not forms:
+            return solved
+        if len(forms) > 1:
+            E = namespace(solved).concat([form.columns for form in forms], axis=1)
+            return system.update(E).apply(solved)
+        (form,) = forms
+        if labelled.covariances is not None:
+            return system.update(form.unit).apply(solved, form.weight)
+        # Fits that differ in the weight of the term alone share the correction.
+        key = self._key, form.key
+        update = self.domains.share("update", key, lambda: system.update(form.unit))
+        return update.apply(solved, form.weight)
+
+    def source_only_codes(self) -> NDArray[np.intp]:
+        """Classes of the target rows by the source's regularised risk alone."""
+        n_source = self.domains.n_source
+
+        def label() -> NDArray[np.intp]:
+            inside = namespace(self.K).asarray(self.K[:n_source, :n_source], copy=True)
+            factor = Cholesky(add_to_diagonal(inside, self.ridge))
+            scores = self.K[n_source:, :n_source] @ factor.solve(self.Y[:n_source])
+            return to_numpy(namespace(scores).argmax(scores, axis=1))
+
+        key = self._kernel, self.ridge, self.domains.labels_key
+        return self.domains.share("source-only labels", key, label)
+
+    def own_weights(self, labelled: Labelled, count: int) -> Matrix:
+        """How much each of the first source rows' own label weighs in its score."""
+        units = self.rows.arrays.table(np.eye(len(self.K), count))
+        solved = self._updated(labelled, self._system(labelled).P.solve(units))
+        return namespace(solved).sum(self.K[:, :count] * solved, axis=0)
+
+    def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
+        """Value of each entry of the objective."""
+        F = scores
+        values = {"ridge": self.ridge * float((coefficients * F).sum())}
+        for name, form in (self.fixed | labelled.low_rank).items():
+            values[name] = form.value(F)
+        if "source" in values:
+            # ||A (F - Y)||^2 = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
+            values["source"] += float((self.Y * (self.Y - 2.0 * F)).sum())
+        if labelled.covariances is not None:
+            values["covariances"] = labelled.covariances.value(F)
+        if self.confusion is not None:
+            values["confusion"] = self.confusion.value(F.T @ F)
+        return values
+
+    def gradient(
+        self, coefficients: Matrix, labelled: Labelled, *, as_printed: bool = False
+    ) -> Matrix:
+        """K times the slope in F, and that of the ridge."""
+        F = self.scores(coefficients)
+        slope = self.ridge * coefficients - self.Y
+        for form in (self.fixed | labelled.low_rank).values():
+            slope += form.apply(F)
+        if labelled.covariances is not None:
+            slope += labelled.covariances.apply(F)
+        slope *= 2.0
+        if self.confusion is not None:
+            slope += self.confusion.gradient(F, F.T @ F, as_printed=as_printed)
+        return self.K @ slope
+
+    def expansion(self, coefficients: Matrix) -> tuple[Any, NDArray[np.float64]]:
+        """All rows and their coefficients."""
+        return self.rows.Z, to_numpy(coefficients)
+
+    def _covariances(self, term: Covariances, groups: Groups) -> CovarianceDiscrepancy:
+        return term.over_kernel(self.rows, groups, self._second_order)
+
+    def _system(self, labelled: Labelled) -> UpdatedSystem:
+        """The system without its low-rank part, factored."""
+        if labelled.covariances is None:
+            return self._fixed_system
+        if labelled.system is None:
+            P = labelled.covariances.times_kernel()
+            P += self._kept_fixed
+            labelled.system = UpdatedSystem(LU(P), self.K)
+        return labelled.system
+
+    def _fixed(self) -> Matrix:
+        """S K + eta I of the terms that no pseudo-label changes."""
+        first, *others = self.fixed.values()
+        P = first.apply(self.K)
+        for form in others:
+            P += form.weight * self._product(form)
+        return add_to_diagonal(P, self.ridge)
+
+    def _product(self, form: FixedForm) -> Matrix:
+        """U K of a form without its weight, in which settings of a search differ most."""
+        key = self._kernel, form.key
+        return self.domains.share("product", key, lambda: form.unit_times(self.K))
+
+    @cached_property
+    def _fixed_system(self) -> UpdatedSystem:
+        return self.domains.share(
+            "factor", self._key, lambda: UpdatedSystem(LU(self._fixed()), self.K)
+        )
+
+    @cached_property
+    def _kept_fixed(self) -> Matrix:
+        """The fixed part, kept where a system has to be factored in every round."""
+        return self._fixed()
+
+    @cached_property
+    def _second_order(self) -> SecondOrder:
+        return SecondOrder(self.K, self.domains.n_source)

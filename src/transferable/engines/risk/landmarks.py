@@ -1,0 +1,219 @@
+"""The objective over landmarks: scores F = Phi w with Nystrom features Phi, K ~ Phi Phi'.
+
+The minimiser is w = (eta I + Phi' S Phi)^-1 Phi' A Y, a system as large as there are landmarks. All
+it asks of the rows are sums over them (:class:`Sums`), which add up over blocks of rows, whoever
+holds these: once, products of features in each domain and sums over the source's classes; in each
+round, sums over the target's classes. MMCD's second order asks for covariances by class too,
+Phi' Z_c K K Z_c Phi = D_c (Phi'Phi) D_c with D_c = Cov_s - Cov_t of the class. Only the graph of
+neighbours reaches across rows, and is applied to columns of features instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.domains import Groups
+from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.rows import Rows
+from transferable.engines.risk.solver import Labelled, Solver
+from transferable.events import stage
+from transferable.linalg.arrays import namespace, to_numpy
+from transferable.linalg.features import FeatureTable
+from transferable.linalg.moments import Moments
+from transferable.linalg.systems import (
+    Cholesky,
+    Inverse,
+    UpdatedSystem,
+    add_to_diagonal,
+    effective_ridge,
+)
+from transferable.linalg.tables import moments_of_blocks, moments_of_groups
+from transferable.terms.base import LowRank, Matrix
+from transferable.terms.covariances import Covariances, ProjectedCovariances
+
+__all__ = ["LandmarkSolver", "Sums"]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Moments of the features in each domain, which no label of the target changes."""
+
+    source: Moments
+    target: Moments
+
+    @classmethod
+    def of(cls, table: FeatureTable, n_source: int) -> Sums:
+        """Those of a table whose first rows are the source's."""
+        within = slice(0, n_source), slice(n_source, table.n)
+        return cls(*(moments_of_blocks(table, rows, table.arrays) for rows in within))
+
+    def __add__(self, other: Sums) -> Sums:
+        return Sums(self.source + other.source, self.target + other.target)
+
+    @cached_property
+    def whole(self) -> Moments:
+        """Moments of all rows."""
+        return self.source + self.target
+
+
+class LandmarkSolver(Solver):
+    """The objective in coefficients w of the features."""
+
+    def __init__(self, objective: Objective, rows: Rows, features: FeatureTable) -> None:
+        super().__init__(objective, rows)
+        self.features = features
+        self.n_landmarks = int(features.nystrom.landmarks.shape[0])
+        self.ridge = effective_ridge(objective.ridge, features.nystrom.gram)
+        stage("Summing over rows")
+        self.sums = Sums.of(features, self.domains.n_source)
+        # Phi'AY: the source's features, summed by class.
+        self._target = features.transposed_times(self.Y)
+
+    @cached_property
+    def _forms(self) -> dict[str, Matrix]:
+        """Phi' S Phi of each term that no pseudo-label changes."""
+        forms = {}
+        for name, form in self.fixed.items():
+            product = form.projected(self.sums)
+            if product is None:  # the term reaches across rows
+                product = self.features.between(form.unit_times)
+            forms[name] = form.weight * product
+        return forms
+
+    @cached_property
+    def _fixed(self) -> Matrix:
+        """eta I + Phi' S Phi of all of them."""
+        return add_to_diagonal(sum(self._forms.values()), self.ridge)
+
+    @cached_property
+    def _fixed_system(self) -> UpdatedSystem:
+        return UpdatedSystem(Inverse(self._fixed))
+
+    def _system(self, labelled: Labelled) -> UpdatedSystem:
+        """The system without the low-rank part, factored."""
+        if labelled.covariances is None:
+            return self._fixed_system
+        if labelled.system is None:
+            labelled.system = UpdatedSystem(Inverse(self._fixed + labelled.covariances.matrix))
+        return labelled.system
+
+    def _columns(self, labelled: Labelled) -> dict[str, Matrix]:
+        """Phi'E of each term of few columns, which sums of features by group tell."""
+        if not labelled.projected:
+            sums = self._group_sums(labelled.groups)
+            for name, form in labelled.low_rank.items():
+                labelled.projected[name] = self._project(form, sums)
+        return labelled.projected
+
+    def _project(self, form: LowRank, sums: Matrix) -> Matrix:
+        coefficients = getattr(form, "coefficients", None)
+        if coefficients is None:
+            return self.features.transposed_times(form.columns)
+        return sums @ (form.weight**0.5 * self.rows.arrays.table(coefficients))
+
+    def _group_sums(self, groups: Groups) -> Matrix:
+        """Sums of the features by group: the source's, known, beside the target's."""
+        xp, start = namespace(self.Y), groups.n_source
+        member = np.zeros((len(groups.codes) - start, groups.n_classes))
+        member[np.arange(len(member)), groups.codes[start:]] = 1.0
+        table = self.rows.arrays.table(member)
+        return xp.concat([self._target, self.features.transposed_times(table, start)], axis=1)
+
+    def zero(self) -> Matrix:
+        """The coefficients of the classifier that scores zero everywhere."""
+        return namespace(self._target).zeros_like(self._target)
+
+    def scores(self, coefficients: Matrix) -> Matrix:
+        """F = Phi w."""
+        return self.features.times(coefficients)
+
+    def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
+        """W of (eta I + Phi' S Phi) w = Phi'AY, with class confusion around the last if asked."""
+        columns, rhs = list(self._columns(labelled).values()), self._target
+        if around is not None and self.confusion is not None:
+            image, B = self._images(around[0])
+            separating, pull = self.confusion.around(image, B)
+            columns, rhs = [*columns, separating], rhs + pull
+        return self._solved(labelled, rhs, columns)
+
+    def _solved(self, labelled: Labelled, rhs: Matrix, columns: list[Matrix]) -> Matrix:
+        system = self._system(labelled)
+        if not columns:
+            return system.P.solve(rhs)
+        return system.solve(rhs, namespace(rhs).concat(columns, axis=1))
+
+    def _images(self, w: Matrix) -> tuple[Matrix, Matrix]:
+        """Phi'F and F'F, for F = Phi w."""
+        image = self.sums.whole.gram @ w
+        return image, w.T @ image
+
+    def source_only_codes(self) -> NDArray[np.intp]:
+        """Classes of the target rows by the source's regularised risk alone."""
+        gram = namespace(self.Y).asarray(self.sums.source.gram, copy=True)
+        factor = Cholesky(add_to_diagonal(gram, self.ridge))
+        return self.target_codes(self.scores(factor.solve(self._target)))
+
+    def own_weights(self, labelled: Labelled, count: int) -> Matrix:
+        """How much each of the first source rows' own label weighs in its score."""
+        xp = namespace(self.Y)
+        Phi = xp.astype(self.features[slice(0, count)], xp.float64)
+        columns = list(self._columns(labelled).values())
+        return xp.sum(Phi.T * self._solved(labelled, Phi.T, columns), axis=0)
+
+    def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
+        """Value of each entry of the objective."""
+        w = coefficients
+        values = {"ridge": self.ridge * float((w * w).sum())}
+        for name, form in self._forms.items():
+            values[name] = float((w * (form @ w)).sum())
+        if "source" in values:
+            # ||A (F - Y)||^2 = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
+            values["source"] += self.domains.n_source - 2.0 * float((w * self._target).sum())
+        for name, columns in self._columns(labelled).items():
+            values[name] = float(((columns.T @ w) ** 2).sum())
+        if labelled.covariances is not None:
+            values["covariances"] = labelled.covariances.value(w)
+        if self.confusion is not None:
+            values["confusion"] = self.confusion.value(self._images(w)[1])
+        return values
+
+    def gradient(
+        self, coefficients: Matrix, labelled: Labelled, *, as_printed: bool = False
+    ) -> Matrix:
+        """Slope in w."""
+        w = coefficients
+        slope = self._fixed @ w - self._target
+        for columns in self._columns(labelled).values():
+            slope += columns @ (columns.T @ w)
+        if labelled.covariances is not None:
+            slope += labelled.covariances.apply(w)
+        slope *= 2.0
+        if self.confusion is not None:
+            slope += self.confusion.gradient(*self._images(w), as_printed=as_printed)
+        return slope
+
+    def expansion(self, coefficients: Matrix) -> tuple[Any, NDArray[np.float64]]:
+        """The landmarks and their coefficients."""
+        nystrom = self.features.nystrom
+        landmarks = nystrom.landmarks
+        rows = landmarks if hasattr(landmarks, "indptr") else to_numpy(landmarks)
+        return rows, to_numpy(nystrom.whitening @ coefficients)
+
+    def _covariances(self, term: Covariances, groups: Groups) -> ProjectedCovariances:
+        target = self._moments(groups.codes, slice(groups.n_source, len(groups.codes)))
+        return term.over_features(self.rows, groups, self._source_moments, target)
+
+    @cached_property
+    def _source_moments(self) -> list[Moments]:
+        """Moments of the source rows of each class, which no pseudo-label changes."""
+        return self._moments(self.domains.y, slice(0, self.domains.n_source))
+
+    def _moments(self, codes: NDArray[np.intp], within: slice) -> list[Moments]:
+        """Moments by class of the rows of a slice."""
+        arrays, n_classes = self.rows.arrays, self.domains.n_classes
+        return moments_of_groups(self.features, codes, n_classes, within, arrays)

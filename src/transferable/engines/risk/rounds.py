@@ -1,0 +1,118 @@
+"""Rounds of solve and relabel: the state they pass on, the ways to make one, what they record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable import events
+from transferable.engines.risk.solver import Labelled, Solver
+from transferable.linalg.arrays import namespace
+from transferable.linalg.optimizers import Adam, lbfgs
+from transferable.terms.base import Matrix
+
+__all__ = ["Rounds", "Step", "adam", "lbfgs_round", "separate", "solve"]
+
+_LBFGS_ITERATIONS = 20  # for one set of pseudo-labels
+
+
+class Rounds:
+    """Coefficients, scores and pseudo-labels after the last round, and the history of all.
+
+    Attributes
+    ----------
+    coefficients : array
+        The classifier, in whatever the solver expands it; zero until a round has been made.
+    scores : array of shape (n, n_classes)
+        F of all rows.
+    first, target : ndarray of shape (n_target,)
+        The pseudo-labels the rounds began with, and the present ones.
+    labelled : Labelled
+        The terms that depend on labels, as the last round used them.
+    history : list of dict
+        For each round: the objective, each of its terms, the balance and the share of
+        pseudo-labels that changed.
+    """
+
+    def __init__(
+        self, solver: Solver, target: NDArray[np.intp], *, record_history: bool = True
+    ) -> None:
+        self.solver = solver
+        self.coefficients = solver.zero()
+        self.scores = namespace(solver.Y).zeros_like(solver.Y)
+        self.first = self.target = target
+        self.labelled: Labelled = solver.at(target)
+        self.history: list[dict[str, float]] = []
+        self.n_iter = 0
+        self._record_history = record_history
+        self._changed = 0.0
+
+    def run(self, step: Step, most: int, *, until_settled: bool = True) -> None:
+        """Make at most so many rounds; `until_settled` ends them once pseudo-labels stay the same.
+
+        Where a round depends on the pseudo-labels alone, all rounds after that would be equal.
+        """
+        for _ in events.rounds(most):
+            if self._changed > 0:
+                self.labelled = self.solver.at(self.target)
+            self._advance(step(self))
+            if until_settled and self._changed == 0:
+                break
+
+    def _advance(self, coefficients: Matrix) -> None:
+        """Take the coefficients of a round, relabel the target rows and note what happened."""
+        solver = self.solver
+        self.coefficients, self.scores = coefficients, solver.scores(coefficients)
+        target = solver.target_codes(self.scores)
+        self._changed = float(np.mean(target != self.target)) if len(target) else 0.0
+        self.target = target
+        self.n_iter += 1
+        events.iterate(np.concatenate([solver.domains.y, target]), self.scores)
+        if self._record_history:
+            values = solver.values(coefficients, self.scores, self.labelled)
+            self.history.append(
+                {"objective": sum(values.values()), **values}
+                | {"balance": self.labelled.balance, "changed": self._changed}
+            )
+
+
+Step = Callable[[Rounds], Matrix]
+
+
+def solve(rounds: Rounds) -> Matrix:
+    """Solve the linear system of the objective without class confusion, Eq. 23 of the paper."""
+    return rounds.solver.solve(rounds.labelled)
+
+
+def separate(rounds: Rounds) -> Matrix:
+    """Solve it with the quadratic that stands for class confusion around the last scores."""
+    solver, around = rounds.solver, (rounds.coefficients, rounds.scores)
+    solution = solver.solve(rounds.labelled, around)
+    # The printed form pulls every column to length one, and overshoots unless it goes half way.
+    if solver.confusion is not None and solver.confusion.form == "printed":
+        solution = (solution + rounds.coefficients) / 2
+    return solution
+
+
+def adam(learning_rate: float) -> Step:
+    """One step of Adam for each set of pseudo-labels: Algorithm 2 of the paper."""
+    optimizer = Adam(learning_rate)
+
+    def step(rounds: Rounds) -> Matrix:
+        w = rounds.coefficients
+        return optimizer.update(w, rounds.solver.gradient(w, rounds.labelled, as_printed=True))
+
+    return step
+
+
+def lbfgs_round(rounds: Rounds) -> Matrix:
+    """L-BFGS on the exact objective for one set of pseudo-labels, from the last coefficients."""
+    solver, labelled = rounds.solver, rounds.labelled
+
+    def objective(w: Matrix) -> tuple[float, Matrix]:
+        values = solver.values(w, solver.scores(w), labelled)
+        return sum(values.values()), solver.gradient(w, labelled)
+
+    return lbfgs(objective, rounds.coefficients, _LBFGS_ITERATIONS)

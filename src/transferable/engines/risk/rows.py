@@ -1,0 +1,185 @@
+"""The rows of one problem as the risk classifiers see them, and what their labels tell of them.
+
+Source rows that are left out in turn, which costs one inverse and no refit, judge two choices: how
+many directions the features have, by the error of the kernel classifier; and how much the graph is
+trusted, by the error of the nearest neighbour beside it.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+
+from transferable.domains import Domains, Groups
+from transferable.engines.risk.balance import Balance
+from transferable.engines.risk.features import ManifoldFeatures
+from transferable.events import stage
+from transferable.linalg.arrays import Arrays, to_numpy
+from transferable.linalg.kernels import KernelFunction
+from transferable.linalg.neighbors import Graph, neighbor_graph
+from transferable.linalg.search import nearest
+from transferable.linalg.systems import Inverse, add_to_diagonal, effective_ridge
+from transferable.terms.base import Matrix
+from transferable.terms.smoothness import Laplacian
+
+__all__ = ["Rows", "choose_features"]
+
+_JUDGES = 1000  # source rows that judge; their order is random already
+_MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
+_TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
+
+
+class Rows:
+    """Features of all rows, of unit length, with their kernel, neighbours and distances.
+
+    Parameters
+    ----------
+    domains : Domains
+        The problem.
+    features : ManifoldFeatures
+        The map from rows to features.
+    kernel : KernelFunction
+        The kernel between features.
+    ridge : float
+        The ridge of the classifier that left-out rows judge by.
+    arrays : Arrays
+        Where the algebra is done.
+    random_state : int, RandomState instance or None
+        Seed of the directions in which wide features are compared.
+
+    Attributes
+    ----------
+    key : hashable
+        The same for the same features of the same rows.
+    graph_recall : float
+        Share of the neighbours that the last search found.
+    """
+
+    def __init__(
+        self,
+        domains: Domains,
+        features: ManifoldFeatures,
+        kernel: KernelFunction,
+        ridge: float,
+        arrays: Arrays,
+        random_state: int | RandomState | None,
+    ) -> None:
+        self.domains, self.features, self.kernel = domains, features, kernel
+        self.ridge, self.arrays, self.random_state = ridge, arrays, random_state
+        self.key = features.key
+        self.graph_recall = 1.0
+
+    @cached_property
+    def Z(self) -> Any:
+        """The features of all rows, of unit length: an array or sparse matrix of shape (n, d)."""
+
+        def compute() -> Any:
+            stage("Mapping rows to features")
+            return self.features.of_domains(self.domains)
+
+        return self.domains.share("features", self.key, compute)
+
+    @cached_property
+    def table(self) -> Any:
+        """The features where the algebra is done."""
+        return self.arrays.table(self.Z)
+
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What tables made of these features are kept under."""
+        return self.key, self.arrays
+
+    def kernel_matrix(self) -> Matrix:
+        """K of all rows, in float64."""
+        return self.domains.share("kernel", (self.place, self.kernel), self._kernel_matrix)
+
+    def _kernel_matrix(self) -> Matrix:
+        rows = self.arrays.table(self.Z, "float64")
+        return self.arrays.table(self.kernel(rows, rows))
+
+    def laplacian(self, n_neighbors: int, self_loops: bool) -> Laplacian:
+        """L of the graph of nearest neighbours."""
+        key = "graph", self.place, n_neighbors, self_loops
+
+        def search() -> tuple[Graph, Laplacian]:
+            stage("Finding neighbours")
+            graph = neighbor_graph(self.table, n_neighbors, self_loops)
+            return graph, Laplacian(self.arrays.sparse(graph.weights), key=key)
+
+        graph, laplacian = self.domains.share("graph", key, search)
+        self.graph_recall = graph.recall
+        return laplacian
+
+    def trust_in_neighbors(self) -> float:
+        """rho: 1, less a tenth for each point that the nearest neighbour is worse than the kernel.
+
+        Neighbours that mislead among labelled source rows mislead among target rows too. The weight
+        does not fall below 0.1 for that: on no kind of data did a graph of that weight harm. The
+        Laplacian sums over all rows and the loss over the source's, though: where the target has
+        more than a few times as many rows, the weight shrinks in proportion.
+        """
+        domains = self.domains
+        excess = self._neighbor_error() - left_out_error(
+            domains, self.features, self.kernel, self.ridge
+        )
+        crowd = domains.n_target / (_MOST_TIMES * domains.n_source)
+        return float(np.clip(1.0 - 10.0 * excess, 0.1, 1.0)) / max(1.0, crowd)
+
+    def _neighbor_error(self) -> float:
+        """Error of the label of the nearest other row by cosine."""
+        y = self.domains.y[:_JUDGES]
+        return self.domains.share(
+            "neighbour error",
+            (self.key, self.domains.labels_key),
+            lambda: float(np.mean(y[nearest(self.Z[: len(y)]).indices[:, 0]] != y)),
+        )
+
+    def nearest_codes(self) -> NDArray[np.intp]:
+        """Classes of the target rows by the nearest source row."""
+        source, target = self.table[: self.domains.n_source], self.table[self.domains.n_source :]
+        return self.domains.y[to_numpy(nearest(target, source).indices).ravel()]
+
+    def balance(self, rule: str | float, groups: Groups) -> float:
+        """mu for these groups, by the rule or as given."""
+        if not isinstance(rule, str):
+            return float(rule)
+        return self._balance(rule, groups)
+
+    @cached_property
+    def _balance(self) -> Balance:
+        domains, seed = self.domains, self.random_state
+        return domains.share(
+            "balance", (self.key, str(seed)), lambda: Balance(self.Z, domains, seed)
+        )
+
+
+def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> ManifoldFeatures:
+    """The fewest directions that keep the left-out accuracy of the best within a point."""
+    candidates = list(ManifoldFeatures.candidates(domains))
+    if len(candidates) == 1:
+        return candidates[0]
+    errors = [left_out_error(domains, features, kernel, ridge) for features in candidates]
+    good = np.flatnonzero(np.array(errors) <= min(errors) + _TOLERANCE)
+    return candidates[good[0]]
+
+
+def left_out_error(
+    domains: Domains, features: ManifoldFeatures, kernel: KernelFunction, ridge: float
+) -> float:
+    """Error of regularised least squares on source rows left out in turn, from one inverse."""
+
+    def measure() -> float:
+        y: NDArray[np.intp] = domains.y[:_JUDGES]
+        Z = features.transform(domains.X[: len(y)]).astype(np.float64)
+        K = kernel(Z, Z)
+        inverse = Inverse(add_to_diagonal(K, effective_ridge(ridge, K))).matrix
+        Y = np.eye(y.max() + 1)[y]
+        left_out = Y - (inverse @ Y) / np.diag(inverse)[:, None]
+        return float(np.mean(left_out.argmax(axis=1) != y))
+
+    key = features.key, kernel, ridge, domains.labels_key
+    return domains.share("left-out error", key, measure)

@@ -1,0 +1,146 @@
+"""What both solvers of the objective have in common: terms bound to rows, and what is asked."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.domains import Groups
+from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.rows import Rows
+from transferable.linalg.arrays import namespace, to_numpy
+from transferable.terms.base import FixedForm, FixedTerm, LabelledTerm, LowRank, Matrix, Quadratic
+from transferable.terms.covariances import Covariances
+
+__all__ = ["Labelled", "Solver"]
+
+
+@dataclass
+class Labelled:
+    """The terms that depend on the target's labels, bound to one labelling.
+
+    Attributes
+    ----------
+    groups : Groups
+        The labelling.
+    balance : float
+        mu of it; 0.5 if no term has one.
+    low_rank : dict of LowRank
+        By name, those with few columns.
+    covariances : Quadratic or None
+        The one without, as a form of whatever the solver's coefficients are of.
+    projected : dict of arrays
+        By name, the columns in the solver's own coordinates, where these are not the rows.
+    system : object
+        The solver's, factored with the covariances; None until it was needed.
+    """
+
+    groups: Groups
+    balance: float
+    low_rank: dict[str, LowRank]
+    covariances: Any = None
+    projected: dict[str, Matrix] = field(default_factory=dict)
+    system: Any = None
+
+
+class Solver(ABC):
+    """One objective over given rows, with everything that stays the same while labels change.
+
+    Attributes
+    ----------
+    fixed : dict of FixedForm
+        By name, the terms that no label changes.
+    Y : array of shape (n, n_classes)
+        The source's labels, zero on target rows.
+    ridge : float
+        eta, or what is needed of it.
+    n_landmarks : int or None
+        Landmarks the classifier is expanded over; None for all rows.
+    """
+
+    ridge: float
+    n_landmarks: int | None = None
+
+    def __init__(self, objective: Objective, rows: Rows) -> None:
+        self.objective, self.rows, self.domains = objective, rows, rows.domains
+        self.confusion = objective.confusion
+        self.Y: Matrix = rows.arrays.table(rows.domains.one_hot())
+        for term in objective.terms:
+            if not isinstance(term, FixedTerm | LabelledTerm | Covariances):
+                raise TypeError(
+                    f"{type(self).__name__} has no use for the term {term!r}: it is neither fixed "
+                    "(FixedTerm) nor of few columns (LabelledTerm)."
+                )
+        fixed = [term for term in objective.terms if isinstance(term, FixedTerm)]
+        self.fixed: dict[str, FixedForm] = {term.name: term.bind(rows) for term in fixed}
+
+    def at(self, target: NDArray[np.intp]) -> Labelled:
+        """The terms that depend on labels, for these of the target."""
+        groups = self.domains.groups(target)
+        terms = self.objective.terms
+        low_rank = [term for term in terms if isinstance(term, LabelledTerm)]
+        rules = [term.balance for term in terms if hasattr(term, "balance")]
+        labelled = Labelled(
+            groups,
+            self.rows.balance(rules[0], groups) if rules else 0.5,
+            {term.name: term.at(self.rows, groups) for term in low_rank},
+        )
+        if self.domains.n_target > 0:
+            for term in terms:
+                if isinstance(term, Covariances):
+                    labelled.covariances = self._covariances(term, groups)
+        return labelled
+
+    @abstractmethod
+    def zero(self) -> Matrix:
+        """The coefficients of the classifier that scores zero everywhere."""
+
+    @abstractmethod
+    def scores(self, coefficients: Matrix) -> Matrix:
+        """F, the scores of all rows."""
+
+    @abstractmethod
+    def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
+        """The coefficients of least objective.
+
+        Class confusion is left out, or stands as a quadratic around given coefficients and their
+        scores.
+        """
+
+    @abstractmethod
+    def source_only_codes(self) -> NDArray[np.intp]:
+        """Classes of the target rows by the source's regularised risk alone."""
+
+    @abstractmethod
+    def own_weights(self, labelled: Labelled, count: int) -> Matrix:
+        """How much each of the first source rows' own label weighs in its score."""
+
+    @abstractmethod
+    def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
+        """Value of each entry of the objective."""
+
+    @abstractmethod
+    def gradient(
+        self, coefficients: Matrix, labelled: Labelled, *, as_printed: bool = False
+    ) -> Matrix:
+        """Slope of the objective in the coefficients; `as_printed` halves class confusion's."""
+
+    @abstractmethod
+    def expansion(self, coefficients: Matrix) -> tuple[Any, NDArray[np.float64]]:
+        """Rows and coefficients with which new rows are scored: K(new, rows) times these."""
+
+    @abstractmethod
+    def _covariances(self, term: Covariances, groups: Groups) -> Quadratic:
+        """The second-order term in the solver's own coordinates."""
+
+    def source_codes(self, F: Matrix) -> NDArray[np.intp]:
+        """Classes of the source rows by their highest score."""
+        return to_numpy(namespace(F).argmax(F[: self.domains.n_source], axis=1))
+
+    def target_codes(self, F: Matrix) -> NDArray[np.intp]:
+        """Pseudo-labels of the target rows by their highest score."""
+        return to_numpy(namespace(F).argmax(F[self.domains.n_source :], axis=1))

@@ -1,0 +1,114 @@
+"""What a fit tells while it runs, for bars, studies of convergence and reports: one channel.
+
+What takes long says what it is with :func:`stage`, and how far it has come by going through
+:func:`rounds`; methods that iterate tell what each iteration came to with :func:`iterate`, in the
+order of their rows, which :func:`restoring` brings into that of the input at every level of
+nesting. Nobody listens as a rule, and then it costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.linalg.arrays import to_numpy
+
+__all__ = [
+    "Event",
+    "Iterate",
+    "Listener",
+    "Progress",
+    "iterate",
+    "listen",
+    "restoring",
+    "rounds",
+    "silence",
+    "stage",
+]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What is going on, and the share of it that is done, None where that is not known."""
+
+    what: str
+    share: float | None = None
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """The class code of every row after an iteration, and its scores or embedding."""
+
+    codes: NDArray[np.intp]
+    table: NDArray[Any]
+
+
+Event = Progress | Iterate
+Listener = Callable[[Event], None]
+
+_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+
+
+def stage(what: str) -> None:
+    """Tell whoever listens what begins now, and takes an unknown time."""
+    for listener in _listeners.get():
+        listener(Progress(what))
+
+
+def rounds(most: int, what: str = "Adapting") -> Iterator[int]:
+    """Count at most so many rounds, telling whoever listens how many of them are done."""
+    for i in range(most):
+        for listener in _listeners.get():
+            listener(Progress(what, i / most))
+        yield i
+
+
+def iterate(codes: NDArray[np.intp], table: Any) -> None:
+    """Tell whoever listens the codes of all rows and the table they were read off."""
+    for listener in _listeners.get():
+        listener(Iterate(codes, to_numpy(table)))
+
+
+@contextmanager
+def _heard_by(listeners: tuple[Listener, ...]) -> Iterator[None]:
+    token = _listeners.set(listeners)
+    try:
+        yield
+    finally:
+        _listeners.reset(token)
+
+
+@contextmanager
+def listen(listener: Listener) -> Iterator[None]:
+    """Within, have the listener told every event, besides those who listen already."""
+    with _heard_by((*_listeners.get(), listener)):
+        yield
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Within, nobody hears anything: fits that only serve to compare settings."""
+    with _heard_by(()):
+        yield
+
+
+@contextmanager
+def restoring(restore: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[None]:
+    """Within, bring the rows of iterates into the order of the input."""
+
+    def outward(listener: Listener) -> Listener:
+        def tell(event: Event) -> None:
+            if isinstance(event, Iterate):
+                event = Iterate(restore(event.codes), restore(event.table))
+            listener(event)
+
+        return tell
+
+    with _heard_by(tuple(map(outward, _listeners.get()))):
+        yield

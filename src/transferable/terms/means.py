@@ -1,0 +1,113 @@
+"""Maximum mean discrepancy: distance between the means of the domains, overall and by class.
+
+Every M of the literature is E E' with one column a pair of groups, and E = G B with G the indicator
+of groups: all that has to be known of the rows is how many are in each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.domains import Groups
+from transferable.linalg.arrays import CPU, Arrays
+from transferable.terms.base import LabelledTerm, LowRank, Matrix
+
+__all__ = ["MeanDiscrepancy", "Means", "mean_differences"]
+
+
+def mean_differences(groups: Groups) -> NDArray[np.float64]:
+    """B of shape (n_groups, n_classes + 1): (G B)'F = mean of F on the source - on the target.
+
+    Column 0 compares whole domains, column c + 1 the rows of class c. A group that is empty on
+    either side cannot be compared: its column is zero.
+    """
+    C = groups.n_classes
+    B = np.zeros((2 * C, C + 1))
+    source, target = groups.counts.sum(axis=1)
+    if source and target:
+        B[:C, 0], B[C:, 0] = 1.0 / source, -1.0 / target
+    both = np.flatnonzero(groups.counts.all(axis=0))
+    B[both, both + 1] = 1.0 / groups.counts[0, both]
+    B[C + both, both + 1] = -1.0 / groups.counts[1, both]
+    return B
+
+
+class MeanDiscrepancy(LowRank):
+    """weight * ((1 - balance) M_0 + balance sum_c M_c).
+
+    Parameters
+    ----------
+    groups : Groups
+        The rows by domain and class.
+    weight : float
+        lambda.
+    balance : float
+        mu: 0 compares the domains as wholes only, 1 class by class only.
+    normalised : bool
+        As in the code of JDA, ARTL and MEDA: M_0 counts C times, as much as all classes together,
+        and the sum is divided by its Frobenius norm. Otherwise as printed in the paper.
+    class_weighted : bool
+        Weight a class's mean by the root of its share of the domain, as weighted BDA does, so that
+        classes of different frequency in the two domains are compared as such.
+    arrays : Arrays
+        Where the columns are needed.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (n_groups, n_classes + 1)
+        B, a number for each group and column.
+    """
+
+    def __init__(
+        self,
+        groups: Groups,
+        *,
+        weight: float,
+        balance: float,
+        normalised: bool,
+        class_weighted: bool = False,
+        arrays: Arrays = CPU,
+    ) -> None:
+        B = mean_differences(groups)
+        if class_weighted:
+            shares = groups.counts / np.maximum(groups.counts.sum(axis=1, keepdims=True), 1.0)
+            B[:, 1:] *= shares.reshape(-1, 1) ** 0.5
+        B[:, 0] *= ((1.0 - balance) * (groups.n_classes if normalised else 1.0)) ** 0.5
+        B[:, 1:] *= balance**0.5
+        if normalised:
+            norm = float(np.linalg.norm(B.T @ (groups.counts.reshape(-1, 1) * B)))
+            weight = weight / norm if norm > 0 else 0.0
+        self.coefficients, self.weight = B, weight
+        self.key: Hashable = (groups.key, balance, normalised, class_weighted)
+        self._groups, self._arrays = groups, arrays
+
+    @cached_property
+    def unit(self) -> Matrix:
+        """E, the coefficients of each row's group."""
+        return self._arrays.table(self.coefficients)[self._arrays.table(self._groups.index)]
+
+
+@dataclass(frozen=True)
+class Means(LabelledTerm):
+    """lambda ((1 - mu) M_0 + mu sum_c M_c), with mu given or estimated from the rows."""
+
+    weight: float
+    balance: str | float = 0.5
+    normalised: bool = True
+    name: ClassVar[str] = "means"
+
+    def at(self, rows: Any, groups: Groups) -> MeanDiscrepancy:
+        """The discrepancy for these groups."""
+        return MeanDiscrepancy(
+            groups,
+            weight=self.weight,
+            balance=rows.balance(self.balance, groups),
+            normalised=self.normalised,
+            arrays=rows.arrays,
+        )

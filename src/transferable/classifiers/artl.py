@@ -13,6 +13,7 @@ from transferable.classifiers._risk import RiskClassifier
 from transferable.domains import Domains
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.shares import ClassShares
 from transferable.engines.risk.solver import Solver
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
@@ -108,6 +109,7 @@ class ARTL(RiskClassifier):
         max_memory: int | str | None = None,
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
+        class_shares: ClassShares = "source",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -125,6 +127,7 @@ class ARTL(RiskClassifier):
         self.max_memory = max_memory
         self.device = device
         self.random_state = random_state
+        self.class_shares = class_shares
         self.record_history = record_history
         self.verbose = verbose
 

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._risk import ManifoldClassifier
 from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.shares import ClassShares
 from transferable.engines.risk.solver import Solver
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
@@ -122,6 +123,7 @@ class MEDA(ManifoldClassifier):
         max_memory: int | str | None = None,
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
+        class_shares: ClassShares = "source",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -141,6 +143,7 @@ class MEDA(ManifoldClassifier):
         self.max_memory = max_memory
         self.device = device
         self.random_state = random_state
+        self.class_shares = class_shares
         self.record_history = record_history
         self.verbose = verbose
 

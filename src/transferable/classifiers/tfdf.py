@@ -17,6 +17,7 @@ from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._risk import WEIGHT, ManifoldClassifier
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, adam, lbfgs_round, separate, solve
+from transferable.engines.risk.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.confusion import ClassConfusion, ConfusionForm
 from transferable.terms.covariances import Covariances
@@ -193,6 +194,7 @@ class TFDFV(ManifoldClassifier):
         max_memory: int | str | None = None,
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
+        class_shares: ClassShares = "auto",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -216,6 +218,7 @@ class TFDFV(ManifoldClassifier):
         self.max_memory = max_memory
         self.device = device
         self.random_state = random_state
+        self.class_shares = class_shares
         self.record_history = record_history
         self.verbose = verbose
 
@@ -233,7 +236,7 @@ class TFDFV(ManifoldClassifier):
             ],
         )
 
-    def _run(self, rounds: Rounds) -> None:
+    def _align(self, rounds: Rounds) -> None:
         """Algorithm 1: solve and relabel, max_iter times or until nothing changes."""
         exact = self.solver == "closed_form"
         rounds.run(solve if exact else lbfgs_round, self.max_iter, until_settled=exact)
@@ -342,6 +345,7 @@ class TFDF(TFDFV):
         max_memory: int | str | None = None,
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
+        class_shares: ClassShares = "auto",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -366,6 +370,7 @@ class TFDF(TFDFV):
             max_memory=max_memory,
             device=device,
             random_state=random_state,
+            class_shares=class_shares,
             record_history=record_history,
             verbose=verbose,
         )
@@ -378,9 +383,12 @@ class TFDF(TFDFV):
         start = super()._objective()
         return replace(start, confusion=ClassConfusion(self.confusion, self.confusion_form))
 
-    def _run(self, rounds: Rounds) -> None:
-        """Algorithm 1 for the start, then rounds with class confusion."""
+    def _align(self, rounds: Rounds) -> None:
+        """Algorithm 1 for the start, always in closed form."""
         rounds.run(solve, self.max_iter)
+
+    def _refine(self, rounds: Rounds) -> None:
+        """Algorithm 2: rounds with class confusion."""
         if self.confusion == 0:
             return
         steps = {

@@ -1,11 +1,19 @@
-"""Terms that need neither pseudo-labels nor a graph: the source's loss and the variance."""
+"""Terms that need neither pseudo-labels nor a graph: the source's loss and the variance.
+
+Where the target's class shares are taken to differ from the source's, a row of the source counts by
+the ratio of its class's shares, which makes the source's risk that of the target.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from transferable.linalg.arrays import namespace
+import numpy as np
+from numpy.typing import NDArray
+
+from transferable.domains import Domains
+from transferable.linalg.arrays import Arrays, namespace
 from transferable.terms.base import FixedForm, FixedTerm, Matrix
 
 __all__ = ["SourceError", "SourceLoss", "Spread", "Variance"]
@@ -20,26 +28,40 @@ class SourceLoss(FixedTerm):
 
     def bind(self, rows: Any) -> SourceError:
         """A for these rows."""
-        return SourceError(rows.domains.n_source)
+        return SourceError(rows.domains, rows.arrays)
 
 
 class SourceError(FixedForm):
-    """A: the quadratic part of the squared error on the source rows, which come first."""
+    """A: the quadratic part of the squared error on the source rows, which come first.
 
-    key = "source"
+    Attributes
+    ----------
+    class_weights : ndarray of shape (n_classes,) or None
+        What the rows of each class count, 1 on average over the rows; None if all count the same.
+    """
 
-    def __init__(self, n_source: int) -> None:
-        self.n_source = n_source
+    def __init__(self, domains: Domains, arrays: Arrays) -> None:
+        self.n_source = domains.n_source
+        self.class_weights: NDArray[np.float64] | None = None
+        self.key = "source", None
+        if domains.shares is not None:
+            self.class_weights = weights = np.asarray(domains.ratios)
+            self.key = "source", weights.tobytes()
+            self._row_weights = arrays.table(weights[domains.y][:, None])
 
     def unit_times(self, F: Matrix) -> Matrix:
-        """A F: the source rows of F, zero elsewhere."""
+        """A F: the source rows of F times their weights, zero elsewhere."""
         out = namespace(F).zeros_like(F)
         out[: self.n_source] = F[: self.n_source]
+        if self.class_weights is not None:
+            out[: self.n_source] *= self._row_weights
         return out
 
-    def projected(self, sums: Any) -> Matrix:
-        """Phi' A Phi: the products of the source's features."""
-        return sums.source.gram
+    def projected(self, sums: Any) -> Matrix | None:
+        """Phi' A Phi: the products of the source's features, by class where weights differ."""
+        if self.class_weights is None:
+            return sums.source.gram
+        return sums.weighted_gram(self.class_weights)
 
 
 @dataclass(frozen=True)

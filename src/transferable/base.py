@@ -74,13 +74,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 raise ValueError(
                     f"{type(self).__name__} requires y to be passed, but the target y is None"
                 )
-            rows = validate_data(
-                self,
-                on_host(as_pandas(X)),
-                accept_sparse="csr" if self._accept_sparse else False,
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=2,
-            )
+            rows = self._check_rows(X, reset=True)
             domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
             verbose = getattr(self, "verbose", False)
             with shown("Adapting", verbose=verbose), restoring(domains.restore):
@@ -118,12 +112,17 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     def _validate_rows(self, X: Any) -> Any:
         """Rows to predict or transform, checked against those that were fitted."""
         check_is_fitted(self)
+        return self._check_rows(X, reset=False)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Rows as the method takes them; `reset` notes their columns, else they must be the same."""
         return validate_data(
             self,
             on_host(as_pandas(X)),
             accept_sparse="csr" if self._accept_sparse else False,
             dtype=[np.float64, np.float32],
-            reset=False,
+            ensure_min_samples=2 if reset else 1,
+            reset=reset,
         )
 
     def __sklearn_tags__(self) -> Tags:

@@ -21,6 +21,7 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
+from transferable.limits import LIMITS
 from transferable.workspace import Workspace
 
 __all__ = [
@@ -36,8 +37,6 @@ __all__ = [
 
 Value = TypeVar("Value")
 
-# A dense table of more bytes is not copied into canonical order but read where it lies.
-_COPIED_BYTES = 2**30
 _HASHED_VALUES = 2**22  # values that are hashed at once: 32 MB
 
 
@@ -103,7 +102,7 @@ class Domains:
         hashes = row_hash(X)
         order = np.lexsort((all_codes, hashes, ~source))
         codes = all_codes[order[: len(labels)]]
-        in_place = not sp.issparse(X) and X.nbytes > _COPIED_BYTES
+        in_place = not sp.issparse(X) and X.nbytes > LIMITS.copied_bytes
         rows = Reordered(X, order) if in_place else X[order]
         key = (len(codes), X.shape, str(X.dtype), digest(hashes[order]))
         return cls(rows, codes, classes, order, key, workspace or Workspace())

@@ -34,6 +34,8 @@ _OWN = tuple(
     f"transferable.{package}"
     for package in ("classifiers", "transformers", "tables", "model_selection")
 )
+# Packages of extras, which are imported for models that hold parts of them only.
+_EXTRAS = ("transferable.deep",)
 # What fitted estimators hold besides. Decision trees are left out, as skops leaves them:
 # scikit-learn follows the indices in them without a check.
 _OTHERS = [
@@ -138,7 +140,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     try:
         refused = _refused(content)
         if not refused:
-            return skops.io.loads(content, trusted=_trusted())
+            return skops.io.loads(content, trusted=_trusted(_extras(content)))
     except Exception as error:
         raise ModelFileError(
             f"{path} cannot be loaded ({type(error).__name__}: {error}). It was saved by "
@@ -245,19 +247,29 @@ def _refused(content: bytes) -> list[str]:
     """Types in a file that are not trusted."""
     import skops.io
 
-    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(_trusted()))
+    found = set(skops.io.get_untrusted_types(data=content))
+    return sorted(found - set(_trusted(_extras(content))))
+
+
+def _extras(content: bytes) -> tuple[str, ...]:
+    """Packages of extras that a file holds parts of."""
+    import skops.io
+
+    names = skops.io.get_untrusted_types(data=content)
+    return tuple(e for e in _EXTRAS if any(name.startswith(f"{e}.") for name in names))
 
 
 @cache
-def _trusted() -> list[str]:
+def _trusted(extras: tuple[str, ...] = ()) -> list[str]:
     """The classes that fitted estimators consist of, by name; never a function."""
-    for package in map(import_module, _OWN):
+    packages = _OWN + extras
+    for package in map(import_module, packages):
         for module in pkgutil.iter_modules(package.__path__, package.__name__ + "."):
             import_module(module.name)
     own = {
         f"{value.__module__}.{value.__name__}"
         for name, module in sys.modules.items()
-        if name.startswith(tuple(f"{package}." for package in _OWN))
+        if name.startswith(tuple(f"{package}." for package in packages))
         for value in vars(module).values()
         if isinstance(value, type) and value.__module__ == name
     }

@@ -9,8 +9,8 @@ from sklearn.svm import SVC
 from problems import small_problem
 from transferable.classifiers import DMM
 from transferable.datasets import fetch_office_caltech
-from transferable.domains import Domains
-from transferable.terms.mmd import MeanDiscrepancy
+from transferable.domains import Domains, Groups
+from transferable.terms.means import MeanDiscrepancy
 
 PROBLEM = small_problem(n_source=60, n_target=45, n_features=8)
 STACKED = (PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
@@ -43,7 +43,7 @@ def discrepancy(model, weights):
     Z = model._space.of_unit_rows(normalize(PROBLEM.X))
     codes = np.r_[PROBLEM.ys, np.zeros(len(PROBLEM.Xt), dtype=int)]
     n_source = len(PROBLEM.ys)
-    means = MeanDiscrepancy(codes, n_source, 3, weight=1, balance=0.0, normalised=True)
+    means = MeanDiscrepancy(Groups(codes, n_source, 3), weight=1, balance=0.0, normalised=True)
     a = np.r_[weights[:n_source], np.ones(len(PROBLEM.Xt))]
     return np.sum((means.columns.T @ (a[:, None] * Z)) ** 2)
 

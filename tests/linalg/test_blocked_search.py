@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transferable.linalg import blocked_search
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, to_numpy
 from transferable.linalg.blocked_search import exact_search, largest
 
@@ -54,8 +54,8 @@ def test_search_is_the_dense_transcription_in_blocks_of_any_size(library, alone,
     table = arrays_of(library).table
     own = table(np.arange(150)) if alone else None
     for values in (2**24, 700):
-        monkeypatch.setattr(blocked_search, "_BLOCK_VALUES", values)
-        monkeypatch.setattr(blocked_search, "_FEWEST", 1)
+        monkeypatch.setattr(LIMITS, "similarity_values", values)
+        monkeypatch.setattr(LIMITS, "fewest_queries", 1)
         found = map(to_numpy, exact_search(table(queries), table(base), 5, own))
         indices, similarities = found
         np.testing.assert_allclose(np.sort(similarities, axis=1), expected, atol=1e-12)
@@ -64,6 +64,6 @@ def test_search_is_the_dense_transcription_in_blocks_of_any_size(library, alone,
 
 def test_a_long_search_of_sparse_rows_is_announced(monkeypatch):
     X = sp.random_array((60, 12), density=0.5, rng=np.random.default_rng(0), format="csr")
-    monkeypatch.setattr(blocked_search, "_LONG", 0.0)
+    monkeypatch.setattr(LIMITS, "announced_seconds", 0.0)
     with pytest.warns(UserWarning, match=r"nearest of 60 rows to each of 60 .* minutes"):
         exact_search(X, X, 2, np.arange(60))

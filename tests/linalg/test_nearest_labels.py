@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import pairwise_distances_argmin
 
-from transferable.linalg import nearest_labels as module
-from transferable.linalg import search
+from transferable.limits import LIMITS
 from transferable.linalg.nearest_labels import nearest_labels
 
 
@@ -22,15 +21,15 @@ def test_exact_search_finds_the_nearest_by_distance(n, monkeypatch):
     expected = pairwise_distances_argmin(queries, base)
     labels = np.arange(n) % 7
     np.testing.assert_array_equal(nearest_labels(base, labels, queries), labels[expected])
-    monkeypatch.setattr(module, "_COMPARED_PAIRS", 0)
+    monkeypatch.setattr(LIMITS, "labelled_pairs", 0)
     np.testing.assert_array_equal(nearest_labels(base, np.arange(n), queries), expected)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_search_by_clusters_nearly_always_does(dtype, monkeypatch):
     base, queries = rows(6000).astype(dtype), rows(3000, seed=3).astype(dtype)
-    monkeypatch.setattr(module, "_COMPARED_PAIRS", 0)
-    monkeypatch.setattr(search, "_EXACT_PAIRS", 0)
+    monkeypatch.setattr(LIMITS, "labelled_pairs", 0)
+    monkeypatch.setattr(LIMITS, "exact_pairs", 0)
     found = nearest_labels(base, np.arange(6000), queries)
     expected = pairwise_distances_argmin(queries, base)
     assert np.mean(found == expected) > 0.9
@@ -40,5 +39,5 @@ def test_search_by_clusters_nearly_always_does(dtype, monkeypatch):
 
 
 def test_rows_that_are_all_alike(monkeypatch):
-    monkeypatch.setattr(module, "_COMPARED_PAIRS", 0)
+    monkeypatch.setattr(LIMITS, "labelled_pairs", 0)
     assert set(nearest_labels(np.ones((5, 2)), np.full(5, 7), np.zeros((4, 2)))) == {7}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import literal
-from transferable.linalg import search
+from transferable.limits import LIMITS
 from transferable.linalg.neighbors import (
     cosine_neighbors,
     neighbor_graph,
@@ -109,8 +109,8 @@ def test_graph_says_how_it_was_found(monkeypatch):
     X = np.random.default_rng(7).normal(size=(300, 5))
     exact = neighbor_graph(X, 3)
     assert (exact.method, exact.recall) == ("exact", 1.0)
-    monkeypatch.setattr(search, "_EXACT_PAIRS", 0)
-    monkeypatch.setattr(search, "_SHORT", 0)
+    monkeypatch.setattr(LIMITS, "exact_pairs", 0)
+    monkeypatch.setattr(LIMITS, "short_rows", 0)
     found = neighbor_graph(X, 3)
     assert found.method == "clustered"
     assert found.recall > 0.9

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from transferable.linalg import blocked_search, clustered_search, search
+from transferable.limits import LIMITS
+from transferable.linalg import clustered_search
 from transferable.linalg.arrays import Arrays, to_numpy
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.search import nearest
@@ -30,8 +31,8 @@ def table(request):
 
 @pytest.fixture
 def by_clusters(monkeypatch):
-    monkeypatch.setattr(search, "_EXACT_PAIRS", 0)
-    monkeypatch.setattr(search, "_SHORT", 0)
+    monkeypatch.setattr(LIMITS, "exact_pairs", 0)
+    monkeypatch.setattr(LIMITS, "short_rows", 0)
 
 
 def share_found(found, exact):
@@ -59,7 +60,7 @@ def test_neighbors_by_clusters(table, monkeypatch):
     X = table(classes(3000))
     found = nearest(X, None, 7)
     indices, similarities = to_numpy(found.indices), to_numpy(found.similarities)
-    monkeypatch.setattr(search, "_EXACT_PAIRS", 10**9)
+    monkeypatch.setattr(LIMITS, "exact_pairs", 10**9)
     exact = nearest(X, None, 7)
     assert (found.method, exact.method, exact.recall) == ("clustered", "exact", 1.0)
     assert share_found(found, exact) >= 0.95
@@ -75,7 +76,7 @@ def test_nearest_rows_of_another_table(table, monkeypatch):
     source, target = table(classes(2000)), table(classes(2500, seed=2))
     found = nearest(target, source)
     assert found.indices.shape == (2500, 1)
-    monkeypatch.setattr(search, "_EXACT_PAIRS", 10**9)
+    monkeypatch.setattr(LIMITS, "exact_pairs", 10**9)
     assert share_found(found, nearest(target, source)) >= 0.95
 
 
@@ -83,8 +84,8 @@ def test_nearest_rows_of_another_table(table, monkeypatch):
 def test_the_same_rows_have_the_same_neighbors(table, monkeypatch):
     X = table(classes(2000))
     once = nearest(X, None, 5)
-    monkeypatch.setattr(blocked_search, "_BLOCK_VALUES", 3000)
-    monkeypatch.setattr(blocked_search, "_FEWEST", 3)
+    monkeypatch.setattr(LIMITS, "similarity_values", 3000)
+    monkeypatch.setattr(LIMITS, "fewest_queries", 3)
     with threadpool_limits(1):
         again = nearest(X, None, 5)
     np.testing.assert_allclose(

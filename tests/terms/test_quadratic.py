@@ -7,23 +7,27 @@ from hypothesis import strategies as st
 
 import literal
 from problems import random_codes
+from transferable.domains import Groups
 from transferable.linalg.neighbors import cosine_neighbors
-from transferable.linalg.reuse import reusing
-from transferable.terms.laplacian import Laplacian
-from transferable.terms.mmcd import (
+from transferable.terms.covariances import (
     CovarianceDiscrepancy,
     SecondOrder,
     class_groups,
     squared_differences,
 )
-from transferable.terms.mmd import MeanDiscrepancy, mean_differences
-from transferable.terms.risk import SourceLoss, Variance
+from transferable.terms.means import MeanDiscrepancy, mean_differences
+from transferable.terms.risk import SourceError, Spread
+from transferable.terms.smoothness import Laplacian
 
 N_SOURCE, N_TARGET, N_CLASSES = 13, 10, 3
 N = N_SOURCE + N_TARGET
 FORMS = st.sampled_from(["printed", "normalised"])
 SEEDS = st.integers(0, 10**6)
 BALANCES = st.sampled_from([0.0, 0.3, 1.0])
+
+
+def grouped(codes):
+    return Groups(codes, N_SOURCE, N_CLASSES)
 
 
 def scores(seed, columns=4):
@@ -49,9 +53,7 @@ def test_mean_discrepancy(seed, balance, form):
     codes = random_codes(seed, N_SOURCE, N_TARGET, N_CLASSES)
     M = literal.mean_part(codes, N_SOURCE, N_CLASSES, balance, form)
     term = MeanDiscrepancy(
-        codes,
-        N_SOURCE,
-        N_CLASSES,
+        grouped(codes),
         weight=2.5,
         balance=balance,
         normalised=form == "normalised",
@@ -66,8 +68,7 @@ def test_covariance_discrepancy(seed, balance, form):
     S = literal.covariance_part(K, codes, N_SOURCE, N_CLASSES, balance, form)
     term = CovarianceDiscrepancy(
         SecondOrder(K, N_SOURCE),
-        codes,
-        N_CLASSES,
+        grouped(codes),
         weight=2.5,
         balance=balance,
         normalised=form == "normalised",
@@ -81,9 +82,7 @@ def test_squared_difference_of_covariances(n_features):
     codes = random_codes(0, N_SOURCE, N_TARGET, N_CLASSES)
     Phi = scores(1, n_features)
     _, masks = literal.group_masks(codes, N_SOURCE, N_CLASSES)
-    for group, (source, target) in zip(
-        class_groups(codes, N_SOURCE, N_CLASSES), masks, strict=True
-    ):
+    for group, (source, target) in zip(class_groups(grouped(codes)), masks, strict=True):
         D = np.cov(Phi[source].T, bias=True) - np.cov(Phi[target].T, bias=True)
         np.testing.assert_allclose(squared_differences([group], Phi), D @ D, atol=1e-10)
 
@@ -91,7 +90,7 @@ def test_squared_difference_of_covariances(n_features):
 def test_differences_compare_means_and_leave_an_empty_class_out():
     codes = random_codes(3, N_SOURCE, N_TARGET, N_CLASSES)
     F, source = scores(3), np.arange(N) < N_SOURCE
-    columns = mean_differences(codes, N_SOURCE, N_CLASSES)
+    columns = grouped(codes).spread(mean_differences(grouped(codes)))
     np.testing.assert_allclose(columns[:, 0] @ F, F[source].mean(0) - F[~source].mean(0))
     first = codes == 0
     np.testing.assert_allclose(
@@ -102,8 +101,9 @@ def test_differences_compare_means_and_leave_an_empty_class_out():
 
 def test_no_target_leaves_nothing_to_align():
     codes = np.arange(N_SOURCE) % N_CLASSES
-    assert not mean_differences(codes, N_SOURCE, N_CLASSES).any()
-    term = MeanDiscrepancy(codes, N_SOURCE, N_CLASSES, weight=1.0, balance=0.5, normalised=True)
+    groups = Groups(codes, N_SOURCE, N_CLASSES)
+    assert not mean_differences(groups).any()
+    term = MeanDiscrepancy(groups, weight=1.0, balance=0.5, normalised=True)
     assert not term.apply(np.ones((N_SOURCE, 2))).any()
 
 
@@ -121,8 +121,8 @@ def test_laplacian(seed, p, self_loops, lonely):
 
 def test_source_loss_and_variance():
     A = np.diag((np.arange(N) < N_SOURCE).astype(float))
-    assert_is(SourceLoss(N_SOURCE), A)
-    assert_is(Variance(0.3), 0.3 * literal.centring(N))
+    assert_is(SourceError(N_SOURCE), A)
+    assert_is(Spread(0.3), 0.3 * literal.centring(N))
 
 
 @settings(max_examples=25, deadline=None)
@@ -146,10 +146,9 @@ def test_theorem_1_bounds_the_covariances_by_a_quadratic_form(seed, whole, k):
         assert left <= sigma * k * np.linalg.norm(beta.T @ K @ Z @ K) ** 2 * (1 + 1e-6)
 
 
-def test_weights_of_a_graph_share_its_product():
-    X = np.random.default_rng(0).normal(size=(20, 3))
-    graph, K = cosine_neighbors(X, 3), X @ X.T
-    with reusing():
-        for weight in (0.5, 2.0):
-            term = Laplacian(graph, weight)
-            np.testing.assert_allclose(term.times_shared(K), term.apply(K), atol=1e-12)
+def test_a_graph_with_another_weight_is_the_same_graph():
+    graph = Laplacian(cosine_neighbors(np.random.default_rng(0).normal(size=(N, 3)), 3), key="g")
+    F, heavier = scores(1), graph.weighted(2.0)
+    np.testing.assert_allclose(heavier.apply(F), 2.0 * graph.apply(F))
+    np.testing.assert_array_equal(heavier.unit_times(F), graph.unit_times(F))
+    assert (heavier.key, graph.weight) == ("g", 1.0)

@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 import transferable.transformers as transformers
 from problems import small_problem
+from transferable.limits import LIMITS
 from transferable.linalg import memory
 from transferable.transformers import (
     BDA,
@@ -82,7 +83,7 @@ def test_single_precision_agrees_with_double_to_a_thousandth(model, task):
 @named(TRANSFORMERS)
 def test_size_of_blocks_changes_nothing_beyond_rounding(model, task, monkeypatch):
     whole = embedded(clone(model), task)
-    monkeypatch.setattr("transferable.linalg.moments._BLOCK_VALUES", 7 * 6)
+    monkeypatch.setattr(LIMITS, "block_values", 7 * 6)
     parts = embedded(clone(model), task)
     assert_same_distances(parts, whole, 1e-7)
 
@@ -95,14 +96,14 @@ def test_features_that_are_not_held_change_nothing_beyond_rounding(model, task, 
     monkeypatch.setattr(
         memory.Plan, "make", lambda *options: memory.Plan(make(*options).n_landmarks, False, 40, 0)
     )
-    monkeypatch.setattr("transferable.linalg.moments._BLOCK_VALUES", 7 * 40)
+    monkeypatch.setattr(LIMITS, "block_values", 7 * 40)
     assert_same_distances(embedded(clone(model), task), held, 1e-8)
 
 
 @named(TRANSFORMERS)
 def test_rows_that_are_read_where_they_lie_give_the_same(model, task, monkeypatch):
     copied = embedded(clone(model), task)
-    monkeypatch.setattr("transferable.domains._COPIED_BYTES", 0)
+    monkeypatch.setattr(LIMITS, "copied_bytes", 0)
     np.testing.assert_allclose(embedded(clone(model), task), copied, atol=1e-9)
 
 
@@ -136,8 +137,8 @@ def test_auto_takes_landmarks_once_all_rows_are_too_many_and_says_so(task, monke
     model = TCA(3, kernel="rbf")
     embedded(model, task)
     assert model.n_landmarks_ is None
-    monkeypatch.setattr(memory, "_MOST_EXACT", 200)
-    monkeypatch.setattr(memory, "_LANDMARKS", 50)
+    monkeypatch.setattr(LIMITS, "exact_rows", 200)
+    monkeypatch.setattr(LIMITS, "landmarks", 50)
     with pytest.warns(UserWarning, match=r"takes 50 landmarks: .* square of the rows") as told:
         embedded(model, task)
     assert len(told) == 1

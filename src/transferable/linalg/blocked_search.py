@@ -10,18 +10,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, device, is_torch_array, namespace
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.rows import dense
 
 __all__ = ["block_rows", "exact_search", "largest", "products"]
 
-# Similarities held at once: 128 MB in float64, 256 MB in float32 on a GPU. The product of fewer
-# rows than _FEWEST is slow for what it computes.
-_BLOCK_VALUES, _GPU_BLOCK_VALUES = 2**24, 2**26
-_FEWEST = 32
 _DIRECT = 64  # rows of up to so many values for each one wanted are searched without groups
-_LONG = 60.0  # seconds
 
 
 def exact_search(queries: Any, base: Any, k: int, own: Any = None) -> tuple[Any, Any]:
@@ -58,8 +54,9 @@ def exact_search(queries: Any, base: Any, k: int, own: Any = None) -> tuple[Any,
 
 def block_rows(like: Any, width: int) -> int:
     """Rows to compare with `width` others at a time, where the table lives."""
-    values = _GPU_BLOCK_VALUES if Arrays.of(like).on_gpu else _BLOCK_VALUES
-    return max(_FEWEST, values // width)
+    on_gpu = Arrays.of(like).on_gpu
+    values = LIMITS.gpu_similarity_values if on_gpu else LIMITS.similarity_values
+    return max(LIMITS.fewest_queries, values // width)
 
 
 def products(A: Any, B: Any, buffer: Any = None) -> Any:
@@ -102,7 +99,7 @@ def _select(S: Any, k: int) -> tuple[Any, Any]:
 
 
 def _warn_if_long(seconds: float, n: int, width: int) -> None:
-    if seconds > _LONG:
+    if seconds > LIMITS.announced_seconds:
         warnings.warn(
             f"The exact search for the nearest of {width:,} rows to each of {n:,} will take about "
             f"{seconds / 60:.0f} minutes, by the time of its first block. Sparse rows are always "

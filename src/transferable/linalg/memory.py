@@ -10,12 +10,11 @@ import warnings
 from dataclasses import dataclass
 from typing import Protocol
 
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays
 
 __all__ = ["Plan", "Sizes", "memory_budget"]
 
-_MOST_EXACT = 10_000  # rows: the exact solve grows with their square at least
-_LANDMARKS = 1000  # that "auto" takes
 _FEWEST = 10
 _SHARE = 0.5  # of the free memory that a fit takes unless told otherwise
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -90,9 +89,9 @@ class Plan:
                 raise MemoryError(_refusal(sizes, "The exact solve", exact.n_bytes, budget))
             return exact
         if n_landmarks == "auto":
-            if sizes.n_rows <= _MOST_EXACT and exact.n_bytes <= budget:
+            if sizes.n_rows <= LIMITS.exact_rows and exact.n_bytes <= budget:
                 return exact
-            plan = cls._largest(sizes, min(_LANDMARKS, sizes.n_rows), budget)
+            plan = cls._largest(sizes, min(LIMITS.landmarks, sizes.n_rows), budget)
             if plan is None:
                 raise MemoryError(_refusal(sizes, "A fit", exact.n_bytes, budget))
             _tell(sizes, plan, exact.n_bytes, budget)

@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, Arrays, namespace
 from transferable.linalg.rows import dense
 
 __all__ = ["Moments", "row_blocks"]
-
-# Values of a table that are worked on at once: 64 MB in float64, 512 MB on a GPU.
-_BLOCK_VALUES, _GPU_BLOCK_VALUES = 2**23, 2**26
 
 
 @dataclass(frozen=True)
@@ -61,6 +59,6 @@ class Moments:
 
 def row_blocks(n: int, width: int, rows: int | None = None, *, on_gpu: bool = False) -> list[slice]:
     """Slices of n rows, of the number given or as many as suit caches, or a GPU, at this width."""
-    values = _GPU_BLOCK_VALUES if on_gpu else _BLOCK_VALUES
+    values = LIMITS.gpu_block_values if on_gpu else LIMITS.block_values
     step = rows or max(1, values // max(width, 1))
     return [slice(start, min(start + step, n)) for start in range(0, n, step)]

@@ -8,14 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier
 
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import to_numpy
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.search import nearest
 
 __all__ = ["nearest_labels"]
-
-# Up to so many pairs of rows all are compared; beyond, the nearest row is searched for by clusters.
-_COMPARED_PAIRS = 2**30
 
 Rows = NDArray[np.floating]
 
@@ -36,7 +34,7 @@ def nearest_labels(base: Any, labels: NDArray[Any], queries: Any) -> NDArray[Any
         Exact where the numbers of rows multiply to at most 2^30. Beyond, a few in a hundred are of
         a row that is near but not the nearest.
     """
-    if len(base) * len(queries) <= _COMPARED_PAIRS:
+    if len(base) * len(queries) <= LIMITS.labelled_pairs:
         return np.asarray(KNeighborsClassifier(1).fit(base, labels).predict(queries))
     base, queries = _on_sphere(base, queries)
     return labels[to_numpy(nearest(queries, base, 1).indices).ravel()]

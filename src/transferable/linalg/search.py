@@ -8,16 +8,12 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays
 from transferable.linalg.blocked_search import exact_search
 from transferable.linalg.clustered_search import clustered_search
 
 __all__ = ["Neighbors", "nearest"]
-
-# Up to so many pairs of rows (32,768 rows with each other) all are compared, and where one of the
-# tables is so short that putting rows into clusters would cost as much as comparing them.
-_EXACT_PAIRS = 2**30
-_SHORT = 4096
 
 
 @dataclass(frozen=True)
@@ -64,8 +60,8 @@ def nearest(
     available = n_base - (base is None)
     if k > available:
         raise ValueError(f"k={k} neighbours of each row were asked for, but there are {available}.")
-    short = n_queries * n_base <= _EXACT_PAIRS or min(n_queries, n_base) <= _SHORT
-    if short or sp.issparse(queries):
+    few = n_queries * n_base <= LIMITS.exact_pairs
+    if few or min(n_queries, n_base) <= LIMITS.short_rows or sp.issparse(queries):
         own = Arrays.of(queries).table(np.arange(n_queries)) if base is None else None
         found = exact_search(queries, queries if base is None else base, k, own)
         return Neighbors(*found, 1.0, "exact")

@@ -8,8 +8,8 @@ import pytest
 import literal
 from problems import small_problem
 from transferable import MEDA, TFDF, TFDFV
-from transferable.classifiers._embedding import ManifoldFeatures
 from transferable.domains import Domains
+from transferable.engines.risk.features import ManifoldFeatures
 
 P = small_problem(seed=4)
 

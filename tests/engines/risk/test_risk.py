@@ -10,10 +10,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from literal import Literal, Settings
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
-from transferable.classifiers._balance import _leading
-from transferable.classifiers._embedding import ManifoldFeatures
-from transferable.classifiers._rounds import Rounds
 from transferable.domains import Domains
+from transferable.engines.risk.balance import leading
+from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.objective import Objective
+from transferable.terms.base import FixedForm, FixedTerm, Term
+from transferable.terms.means import Means
+from transferable.terms.risk import SourceLoss, Variance
+from transferable.terms.smoothness import Smoothness
 
 
 def way(**settings):
@@ -205,18 +209,15 @@ def test_other_kernels(name):
 def test_gradient_of_the_whole_objective(alignment_form, confusion_form, n_landmarks):
     """Against central differences in random directions."""
     forms = {"alignment_form": alignment_form, "confusion_form": confusion_form}
-    spec = TFDF(**(SHARED | CONFUSED), **forms, n_landmarks=n_landmarks)
-    problem, rounds = risk_problem(spec)
+    model = TFDF(**(SHARED | CONFUSED), **forms, n_landmarks=n_landmarks)
+    solver, labelled = solver_of(model)
     rng = np.random.default_rng(0)
-    beta = rng.normal(size=problem.zero().shape) / 10
+    beta = rng.normal(size=solver.zero().shape) / 10
 
     def value(b):
-        return sum(problem.objective(b, problem.scores(b), rounds.alignment)[0].values())
+        return sum(solver.values(b, solver.scores(b), labelled).values())
 
-    F = problem.scores(beta)
-    _, slope = problem.objective(beta, F, rounds.alignment)
-    slope = 2 * slope + problem.confusion.gradient(F)
-    gradient = problem.pull_back(slope, beta, rounds.alignment)
+    gradient = solver.gradient(beta, labelled)
     for _ in range(10):
         direction = rng.normal(size=beta.shape)
         numeric = (value(beta + 1e-5 * direction) - value(beta - 1e-5 * direction)) / 2e-5
@@ -238,19 +239,75 @@ def test_printed_confusion_in_closed_form_ends_where_the_gradient_vanishes():
 @pytest.mark.parametrize("second_order", [0.0, 0.5])
 def test_the_closed_form_is_where_the_gradient_vanishes(second_order, n_landmarks):
     settings = SHARED | {"second_order": second_order, "n_landmarks": n_landmarks}
-    problem, rounds = risk_problem(TFDFV(**settings))
-    beta = problem.solve(rounds.alignment)
-    _, slope = problem.objective(beta, problem.scores(beta), rounds.alignment)
-    gradient = problem.pull_back(2 * slope, beta, rounds.alignment)
+    solver, labelled = solver_of(TFDFV(**settings))
+    gradient = solver.gradient(solver.solve(labelled), labelled)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-9)
 
 
-def risk_problem(spec):
-    """The engine's problem for an estimator's settings, with the start of its rounds."""
+def solver_of(model, objective=None):
+    """The solver of a method's objective on a small problem, and the terms at some labels."""
     p = small_problem(seed=8)
     domains = Domains.from_stacked(p.X, np.r_[p.ys, np.full(len(p.yt), -1)])
-    problem = spec._problem(domains, ManifoldFeatures.fit(domains, 3))
-    return problem, Rounds(problem, p.yt)
+    rows = model._rows(domains, ManifoldFeatures.fit(domains, 3))
+    solver = model._solver(objective or model._objective(), rows)
+    return solver, solver.at(p.yt)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 10_000])
+def test_the_ablation_is_a_list_with_entries_removed(n_landmarks):
+    """Leaving terms out is the same as giving them no weight."""
+    names = {Means: "alignment", Smoothness: "manifold", Variance: "variance"}
+    settings = SHARED | {"second_order": 0.0, "n_landmarks": n_landmarks}
+    whole = TFDFV(**settings)
+    for kind, name in names.items():
+        solver, labelled = solver_of(whole, whole._objective().without(kind))
+        other, weightless = solver_of(TFDFV(**(settings | {name: 0.0})))
+        assert name not in solver.fixed
+        np.testing.assert_array_equal(solver.solve(labelled), other.solve(weightless))
+
+
+class Tilt(FixedTerm):
+    """A term of somebody's own: every other row's scores are to be small."""
+
+    name, weight = "tilt", 2.0
+
+    def bind(self, rows):
+        return TiltForm()
+
+
+class TiltForm(FixedForm):
+    key, weight = "tilt", 2.0
+
+    def unit_times(self, F):
+        out = F.copy()
+        out[1::2] = 0.0
+        return out
+
+
+def test_a_term_of_ones_own_serves_both_solvers():
+    """It is the same quadratic form over all rows and over as many landmarks."""
+    scores = []
+    for n_landmarks in (None, 10_000):
+        model = TFDFV(**(SHARED | {"n_landmarks": n_landmarks}))
+        plain = model._objective()
+        solver, labelled = solver_of(model, Objective(plain.ridge, [*plain.terms, Tilt()]))
+        coefficients = solver.solve(labelled)
+        scores.append(solver.scores(coefficients))
+        np.testing.assert_allclose(solver.gradient(coefficients, labelled), 0.0, atol=1e-9)
+        F = scores[-1]
+        value = solver.values(coefficients, F, labelled)["tilt"]
+        assert value == pytest.approx(2.0 * np.sum(F[::2] ** 2))
+    np.testing.assert_allclose(*scores, atol=1e-8)
+
+
+def test_a_term_that_offers_nothing_a_solver_can_use_is_refused_by_name():
+    class Nothing(Term):
+        name, weight = "nothing", 1.0
+
+    for n_landmarks in (None, 20):
+        model = TFDFV(**(SHARED | {"n_landmarks": n_landmarks}))
+        with pytest.raises(TypeError, match=r"Solver has no use for the term .*Nothing"):
+            solver_of(model, Objective(0.1, [SourceLoss(), Nothing()]))
 
 
 def test_the_seed_decides_the_one_random_step_and_nothing_else():
@@ -260,7 +317,7 @@ def test_the_seed_decides_the_one_random_step_and_nothing_else():
     Xt = Xs + rng.normal(size=300)
     wide = [TFDFV(manifold_dim=None, random_state=seed).adapt(Xs, ys, Xt) for seed in (0, 0)]
     assert wide[0].balance_ == wide[1].balance_
-    bases = [_leading(Xs, seed) for seed in (0, 1)]
+    bases = [leading(Xs, seed) for seed in (0, 1)]
     assert not np.array_equal(bases[0], bases[1])
     narrow = [TFDFV(random_state=seed).adapt(Xs[:, :9], ys, Xt[:, :9]) for seed in (0, None)]
     np.testing.assert_array_equal(narrow[0].transduction_, narrow[1].transduction_)

@@ -6,10 +6,9 @@ from sklearn.metrics import log_loss
 
 from problems import small_problem
 from transferable import TFDFV
-from transferable.classifiers._embedding import ManifoldFeatures
-from transferable.classifiers._rounds import Rounds
-from transferable.classifiers._temperature import left_out_scores, temperature
 from transferable.domains import Domains
+from transferable.engines.risk.calibration import left_out_scores, temperature
+from transferable.engines.risk.rounds import Rounds, solve
 
 P = small_problem(seed=2)
 
@@ -25,22 +24,22 @@ def test_probabilities_sum_to_one_and_agree_with_labels(estimator):
 
 def test_left_out_scores_are_those_of_a_fit_without_the_row_label():
     """The row stays, as every target row does; its label and its loss go."""
-    spec = TFDFV(balance=0.5, manifold_dim=None, second_order=0.1)
+    model = TFDFV(balance=0.5, manifold_dim=None, second_order=0.1)
     domains = Domains.from_stacked(P.X, np.r_[P.ys, np.full(len(P.yt), -1)])
-    problem = spec._problem(domains, ManifoldFeatures.fit(domains, None))
-    rounds = Rounds(problem, P.yt)
-    F = problem.K @ problem.solve(rounds.alignment)
-    left_out = left_out_scores(problem, rounds.alignment, F)
-    alignment = rounds.alignment
-    terms = [*problem.fixed.values(), alignment.means, alignment.covariances]
-    S = sum(term.apply(np.eye(len(F))) for term in terms)
+    solver = model._solver(model._objective(), model._rows(domains, model._map(domains)))
+    rounds = Rounds(solver, P.yt)
+    rounds.run(solve, 1)
+    left_out, labelled = left_out_scores(rounds), rounds.labelled
+    forms = [*solver.fixed.values(), *labelled.low_rank.values(), labelled.covariances]
+    n = len(P.X)
+    S = sum(form.apply(np.eye(n)) for form in forms)
     for i in (0, 5, 11):
-        without, Y = S.copy(), problem.Y.copy()
+        without, Y = S.copy(), solver.Y.copy()
         without[i, i] -= 1.0
         Y[i] = 0.0
-        system = without @ problem.K + problem.ridge * np.eye(len(F))
+        system = without @ solver.K + solver.ridge * np.eye(n)
         np.testing.assert_allclose(
-            left_out[i], (problem.K @ np.linalg.solve(system, Y))[i], atol=1e-8
+            left_out[i], (solver.K @ np.linalg.solve(system, Y))[i], atol=1e-8
         )
 
 

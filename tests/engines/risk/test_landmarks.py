@@ -9,8 +9,9 @@ import scipy.sparse as sp
 
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
-from transferable.classifiers._plan import Problem
 from transferable.domains import Domains, Reordered
+from transferable.engines.risk.sizes import RiskSizes
+from transferable.limits import LIMITS
 from transferable.linalg.memory import Plan, memory_budget
 
 P = small_problem(seed=3, n_source=90, n_target=70)
@@ -81,7 +82,7 @@ def test_sparse_rows_are_fitted_as_dense_ones():
 def test_prediction_in_blocks_is_the_same(monkeypatch):
     model = adapted(TFDF(n_landmarks=40))
     whole = model.predict_proba(P.X)
-    monkeypatch.setattr("transferable.linalg.moments._BLOCK_VALUES", 40 * 7)
+    monkeypatch.setattr(LIMITS, "block_values", 40 * 7)
     np.testing.assert_allclose(model.predict_proba(P.X), whole, atol=1e-12)
     np.testing.assert_array_equal(model.predict(P.X), model.classes_[whole.argmax(axis=1)])
 
@@ -91,7 +92,7 @@ def test_prediction_takes_the_memory_of_a_block_and_of_the_labels(monkeypatch, t
     n = 200_000
     rows = np.memmap(tmp_path / "new", dtype=np.float32, mode="w+", shape=(n, P.X.shape[1]))
     rows[:] = np.random.default_rng(0).normal(size=rows.shape)
-    monkeypatch.setattr("transferable.linalg.moments._BLOCK_VALUES", 2**16)
+    monkeypatch.setattr(LIMITS, "block_values", 2**16)
     tracemalloc.start()
     labels = model.predict(rows)
     _, peak = tracemalloc.get_traced_memory()
@@ -103,7 +104,7 @@ def test_prediction_takes_the_memory_of_a_block_and_of_the_labels(monkeypatch, t
 @pytest.fixture
 def in_place(monkeypatch):
     """No table is small enough to be copied into canonical order."""
-    monkeypatch.setattr("transferable.domains._COPIED_BYTES", 0)
+    monkeypatch.setattr(LIMITS, "copied_bytes", 0)
 
 
 @pytest.mark.parametrize("manifold_dim", [None, 3, "auto"])
@@ -134,7 +135,7 @@ def test_reordered_rows_are_those_of_a_copy():
 
 
 def problem(n_rows, *, second_order=False, itemsize=4):
-    return Problem(n_rows, 40, 10, 5, itemsize, second_order)
+    return RiskSizes(n_rows, 40, 10, 5, itemsize, second_order)
 
 
 @pytest.mark.parametrize("Method", METHODS)
@@ -174,7 +175,7 @@ def test_auto_is_exact_while_that_is_affordable():
 
 
 def test_auto_says_once_what_it_chose(monkeypatch):
-    monkeypatch.setattr("transferable.linalg.memory._MOST_EXACT", 100)
+    monkeypatch.setattr(LIMITS, "exact_rows", 100)
     with pytest.warns(UserWarning, match='n_landmarks="auto" takes 160 landmarks') as told:
         model = TFDFV(manifold_dim=None).adapt(P.Xs, P.ys, P.Xt)
     assert len(told) == 1
@@ -193,7 +194,7 @@ def test_streamed_features_give_the_same_fit(monkeypatch):
     held = adapted(TFDF(n_landmarks=40, second_order=0.1))
     streamed = Plan(40, held=False, chunk=7, n_bytes=0)
     monkeypatch.setattr(Plan, "make", classmethod(lambda *_: streamed))
-    monkeypatch.setattr("transferable.linalg.moments._BLOCK_VALUES", 40 * 11)
+    monkeypatch.setattr(LIMITS, "block_values", 40 * 11)
     model = adapted(TFDF(n_landmarks=40, second_order=0.1))
     np.testing.assert_allclose(model.decision_function(P.X), held.decision_function(P.X), atol=1e-8)
 

@@ -1,0 +1,57 @@
+"""Sizes at which the library changes its ways: blocks, copies, exact searches and solves.
+
+Results do not depend on them beyond rounding, but for the searches that become approximate and the
+landmarks that "auto" takes. They suit ordinary machines; on others, and in tests, which have no
+million rows, the attributes of :data:`LIMITS` may be set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["LIMITS", "Limits"]
+
+
+@dataclass
+class Limits:
+    """All of them; a size beyond its limit is treated otherwise.
+
+    Attributes
+    ----------
+    block_values, gpu_block_values : int
+        Values of a table that are worked on at once: 64 MB in float64, 512 MB on a GPU.
+    similarity_values, gpu_similarity_values : int
+        Similarities that a search holds at once: 128 MB in float64, 256 MB in float32 on a GPU.
+    fewest_queries : int
+        Rows that are searched for at once at least: the product of fewer is slow for what it is.
+    copied_bytes : int
+        A dense table of more is not copied into canonical order but read where it lies.
+    exact_rows : int
+        Rows up to which "auto" solves exactly; that grows with their square at least.
+    landmarks : int
+        Landmarks that "auto" takes beyond.
+    exact_pairs : int
+        Pairs of rows up to which all are compared (32,768 rows with each other).
+    short_rows : int
+        Rows of a table so short that putting rows into clusters costs as much as comparing them.
+    labelled_pairs : int
+        Pairs up to which labels of nearest rows come from all distances.
+    announced_seconds : float
+        A search that will take longer says so.
+    """
+
+    block_values: int = 2**23
+    gpu_block_values: int = 2**26
+    similarity_values: int = 2**24
+    gpu_similarity_values: int = 2**26
+    fewest_queries: int = 32
+    copied_bytes: int = 2**30
+    exact_rows: int = 10_000
+    landmarks: int = 1000
+    exact_pairs: int = 2**30
+    short_rows: int = 4096
+    labelled_pairs: int = 2**30
+    announced_seconds: float = 60.0
+
+
+LIMITS = Limits()

@@ -12,8 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import Domains
-from transferable.linalg.arrays import Arrays, namespace
+from transferable.linalg.arrays import namespace
 from transferable.terms.base import FixedForm, FixedTerm, Matrix
 
 __all__ = ["SourceError", "SourceLoss", "Spread", "Variance"]
@@ -28,32 +27,40 @@ class SourceLoss(FixedTerm):
 
     def bind(self, rows: Any) -> SourceError:
         """A for these rows."""
-        return SourceError(rows.domains, rows.arrays)
+        domains = rows.domains
+        if domains.shares is None:
+            return SourceError(domains.n_source)
+        row_weights = rows.arrays.table(domains.ratios[domains.y][:, None])
+        return SourceError(domains.n_source, domains.ratios, row_weights)
 
 
 class SourceError(FixedForm):
     """A: the quadratic part of the squared error on the source rows, which come first.
 
-    Attributes
+    Parameters
     ----------
+    n_source : int
+        Number of source rows.
     class_weights : ndarray of shape (n_classes,) or None
         What the rows of each class count, 1 on average over the rows; None if all count the same.
+    row_weights : array of shape (n_source, 1) or None
+        The same for each row.
     """
 
-    def __init__(self, domains: Domains, arrays: Arrays) -> None:
-        self.n_source = domains.n_source
-        self.class_weights: NDArray[np.float64] | None = None
-        self.key = "source", None
-        if domains.shares is not None:
-            self.class_weights = weights = np.asarray(domains.ratios)
-            self.key = "source", weights.tobytes()
-            self._row_weights = arrays.table(weights[domains.y][:, None])
+    def __init__(
+        self,
+        n_source: int,
+        class_weights: NDArray[np.float64] | None = None,
+        row_weights: Matrix | None = None,
+    ) -> None:
+        self.n_source, self.class_weights, self._row_weights = n_source, class_weights, row_weights
+        self.key = "source", None if class_weights is None else class_weights.tobytes()
 
     def unit_times(self, F: Matrix) -> Matrix:
         """A F: the source rows of F times their weights, zero elsewhere."""
         out = namespace(F).zeros_like(F)
         out[: self.n_source] = F[: self.n_source]
-        if self.class_weights is not None:
+        if self._row_weights is not None:
             out[: self.n_source] *= self._row_weights
         return out
 

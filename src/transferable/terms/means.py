@@ -26,7 +26,7 @@ def mean_differences(groups: Groups) -> NDArray[np.float64]:
 
     Column 0 compares whole domains, column c + 1 the rows of class c. A group that is empty on
     either side cannot be compared: its column is zero. Where the target's class shares are taken to
-    differ, the source as a whole is weighted to have them, and a class counts what is trusted of it.
+    differ, the source as a whole is weighted to have them, and classes count as they are trusted.
     """
     C = groups.n_classes
     B = np.zeros((2 * C, C + 1))

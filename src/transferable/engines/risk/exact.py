@@ -192,5 +192,6 @@ class ExactSolver(Solver):
     def _second_order(self) -> SecondOrder:
         weights, domains = None, self.domains
         if domains.shares is not None:
-            weights = self.rows.arrays.table((domains.ratios / domains.n_source)[domains.y])
+            shares = np.asarray(domains.ratios) / domains.n_source
+            weights = self.rows.arrays.table(shares[domains.y])
         return SecondOrder(self.K, domains.n_source, weights)

@@ -60,7 +60,8 @@ class Sums:
     def of(cls, table: FeatureTable, n_source: int) -> Sums:
         """Those of a table whose first rows are the source's."""
         within = slice(0, n_source), slice(n_source, table.n)
-        return cls(*(moments_of_blocks(table, rows, table.arrays) for rows in within))
+        source, target = (moments_of_blocks(table, rows, table.arrays) for rows in within)
+        return cls(source, target)
 
     def __add__(self, other: Sums) -> Sums:
         classes = None
@@ -74,7 +75,7 @@ class Sums:
         return self.source + self.target
 
     def weighted_gram(self, class_weights: NDArray[np.float64]) -> Matrix | None:
-        """Products of the source's features, weighted by class; None if the classes' are unknown."""
+        """Products of the source's features, weighted by class; None if the classes' are not here."""
         if self.classes is None:
             return None
         pairs = zip(class_weights.tolist(), self.classes, strict=True)

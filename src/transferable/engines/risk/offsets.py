@@ -8,6 +8,8 @@ rows are then moved along shortest paths between classes until every class has i
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import floyd_warshall
@@ -93,7 +95,7 @@ def _exact(F: Scores, counts: NDArray[np.intp]) -> NDArray[np.float64]:
     # Excess rows go where it costs least; what they pass on the way moves along.
     while (excess := np.bincount(labels, minlength=len(v)) - counts).any():
         path = _cheapest_path(_costs(F, labels), excess)
-        for giver, taker in zip(path[:-1], path[1:], strict=True):
+        for giver, taker in pairwise(path):
             rows = np.flatnonzero(labels == giver)
             row = rows[np.argmin(F[rows, giver] - F[rows, taker])]
             labels[row] = taker

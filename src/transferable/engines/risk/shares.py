@@ -32,7 +32,7 @@ _SOFTNESS = 0.2  # of the labels of a round, in units of the scores
 _LEAST_KNOWN = 0.001  # share that a class keeps in the solve, relative to the source's
 _LEAST_ESTIMATED = 0.01
 _FEW, _ENOUGH = 30, 100  # target rows that no bet is made on, and that all are made on
-_RAMP = 0.2, 0.4  # shift of the labels' shares at which following it begins and is complete
+_RAMP = 0.05, 0.15  # shift of the labels' shares at which following it begins and is complete
 _RENEWALS = 3  # rounds whose labels correct the estimate
 _ROWS = 512  # source rows left out in turn
 _TARGET_ROWS = 20_000  # target rows, in random order, that shares are estimated from
@@ -125,11 +125,15 @@ class EstimatedShares(Labelling):
 
 @dataclass(frozen=True)
 class _View:
-    """One classifier's scores of the target, and what left-out source rows tell of it."""
+    """One classifier's scores of the target, and what left-out source rows tell of it.
+
+    The shares of its labels that are usual are those that all source rows would get, left out.
+    """
 
     scores: NDArray[np.float64]
     temperature: float
     accuracy: float
+    usual_shares: Shares
 
     @classmethod
     def of(cls, rounds: Rounds, coefficients: Any, labelled: Any) -> _View:
@@ -137,9 +141,14 @@ class _View:
         F = solver.scores(coefficients)
         left_out = left_out_scores(solver, labelled, F, _ROWS)
         y = solver.domains.y[: len(left_out)]
-        accuracy = float(np.mean(left_out.argmax(axis=1) == y))
-        scores = to_numpy(F[solver.domains.n_source :])
-        return cls(scores, temperature(left_out, y), accuracy)
+        labels, n_classes = left_out.argmax(axis=1), solver.domains.n_classes
+        gained = _frequencies(labels, n_classes) - _frequencies(y, n_classes)
+        return cls(
+            scores=to_numpy(F[solver.domains.n_source :]),
+            temperature=temperature(left_out, y),
+            accuracy=float(np.mean(labels == y)),
+            usual_shares=solver.domains.source_shares + gained,
+        )
 
     @property
     def log_probabilities(self) -> NDArray[np.float64]:
@@ -152,33 +161,41 @@ class _View:
 def follow_target(rounds: Rounds) -> bool:
     """Let finished rounds begin again with shares estimated from the target; False if none move.
 
-    The shares of the labels with and without alignment tell how far the classes have shifted; the
-    source-only view is trusted as far as it is as sure on the target as it is right on the source.
+    A shift shows in the solution without alignment: its labels of target rows have other shares
+    than its labels of left-out source rows, by more than chance. It is trusted as far as it is as
+    sure on the target as it is right on the source. The shares themselves are those of most
+    likelihood under it and those of the aligned labels, weighted by that trust.
     """
     solver, domains = rounds.solver, rounds.solver.domains
-    source, rows = domains.source_shares, domains.n_target
-    sureness = np.clip((rows - _FEW) / (_ENOUGH - _FEW), 0.0, 1.0)
-    if sureness == 0.0:
+    source = domains.source_shares
+    if domains.n_target < _FEW:
         return False
-    aligned = _View.of(rounds, rounds.coefficients, rounds.labelled)
     unaligned = solver.unaligned(rounds.labelled)
     alone = _View.of(rounds, solver.solve(unaligned), unaligned)
     probabilities = np.exp(alone.log_probabilities[:_TARGET_ROWS])
     trust = min(1.0, probabilities.max(axis=1).mean() / max(alone.accuracy, 1e-12)) ** 2
-
-    seen, other = aligned.label_shares(), alone.label_shares()
-    moved = _distance(seen, source) + trust * _distance(other, source)
-    begin, end = _RAMP
-    belief = sureness * np.clip((moved / (1 - 1 / len(source)) - begin) / (end - begin), 0.0, 1.0)
+    belief = _belief(trust * _distance(alone.label_shares(), alone.usual_shares), domains)
     if belief == 0.0:
         return False
-    estimate = (1.0 - trust) * seen + trust * _em_shares(probabilities, source)
+    aligned = _View.of(rounds, rounds.coefficients, rounds.labelled)
+    estimate = (1.0 - trust) * aligned.label_shares() + trust * _em_shares(probabilities, source)
     shares = _between(source, np.maximum(estimate, 0.001), belief)
     shares = _floored(shares, _LEAST_ESTIMATED, source)
     log_odds = (1.0 - trust) * aligned.log_probabilities + trust * alone.log_probabilities
     labels = (log_odds + np.log(shares / source)).argmax(axis=1)
-    rounds.restart(shares, labels, EstimatedShares(shares, source, float(belief)))
+    rounds.restart(shares, labels, EstimatedShares(shares, source, belief))
     return True
+
+
+def _belief(moved: float, domains: Domains) -> float:
+    """How far a shift of the labels' shares is followed: from 0, not at all, to 1, all the way."""
+    source, rows = domains.source_shares, domains.n_target
+    # What rows drawn without any shift would differ by on average.
+    chance = float(np.sqrt(source * (1.0 - source) / (2.0 * np.pi * rows)).sum())
+    begin, end = _RAMP
+    shift = (moved - chance) / (1.0 - 1.0 / len(source))
+    sure = min(1.0, (rows - _FEW) / (_ENOUGH - _FEW))
+    return sure * float(np.clip((shift - begin) / (end - begin), 0.0, 1.0))
 
 
 def keep_small_classes(rounds: Rounds) -> None:

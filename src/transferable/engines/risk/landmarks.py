@@ -75,7 +75,7 @@ class Sums:
         return self.source + self.target
 
     def weighted_gram(self, class_weights: NDArray[np.float64]) -> Matrix | None:
-        """Products of the source's features, weighted by class; None if the classes' are not here."""
+        """Products of the source's features, weighted by class; None if those are unknown."""
         if self.classes is None:
             return None
         pairs = zip(class_weights.tolist(), self.classes, strict=True)

@@ -6,7 +6,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint format paper bench-literal bench-peers bench-safety bench-scale bench-selection clean help
+.PHONY: demo test lint format paper bench-literal bench-peers bench-safety bench-scale bench-selection bench-deep clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -77,6 +77,14 @@ bench-selection: $(VENV)/installed-core ## how well settings are chosen without 
 # Records are kept in build/safety: a run that was stopped goes on.
 bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into docs/safety.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/safety.py
+
+$(VENV)/installed-deep: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[deep,data]"
+	@touch $@
+
+bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a GPU, into docs/deep.md
+	$(BIN)/python benchmarks/deep.py --out build/deep
+	$(BIN)/python benchmarks/deep.py --out build/deep --render
 
 clean: ## remove the environment and what was generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

@@ -26,7 +26,7 @@ from scipy.stats import rankdata, spearmanr
 from transferable import TFDF, TFDFV
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
-from transferable.model_selection._problem import DEFAULT_GRID
+from transferable.model_selection._trials import DEFAULT_GRID
 from transferable.model_selection.ranking import RECOMMENDED
 
 DATASETS = ("surf", "coil", "digits", "efficientnet")

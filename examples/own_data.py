@@ -13,7 +13,7 @@ import pandas as pd
 
 import transferable
 from transferable import TFDF
-from transferable.report import ReportData, write_report
+from transferable.report import write_report
 from transferable.tables import TableClassifier
 
 rng = np.random.default_rng(0)
@@ -40,7 +40,7 @@ source, truth = station(300, offset=0.0), station(240, offset=5.0)
 target = truth.drop(columns="weather")[["wind", "visibility", "temperature", "humidity"]]
 
 # %% Adapt. Columns are matched by name, missing values filled, text turned into indicators.
-model = TableClassifier(TFDF(), label="weather").adapt(source, target)
+model = TableClassifier(TFDF()).adapt(source, "weather", target)
 predicted = model.predict(target)
 confidence = model.predict_proba(target).max(axis=1)
 print(f"{np.mean(predicted == truth['weather']):.1%} of the new station's rows are right")
@@ -53,28 +53,5 @@ kept = transferable.load("model.skops")
 print(f"{np.mean(kept.predict(later) == later['weather']):.1%} of later rows are right")
 
 # %% Write the report that `transferable adapt ... --report report.html` writes.
-Xs, ys, Xt = model.prepare(source, target)
-raw_source, _, raw_target = TableClassifier(label="weather", scale="joint").prepare(source, target)
-write_report(
-    "report.html",
-    ReportData(
-        command="python own_data.py",
-        method="TFDF",
-        source_name="old station",
-        target_name="new station",
-        label="weather",
-        Xs=Xs,
-        Xt=Xt,
-        feature_names=model.feature_names_,
-        ys=ys,
-        classes=model.classes_,
-        predicted=predicted,
-        estimator=model.estimator_,
-        probabilities=model.predict_proba(target),
-        parameters=model.estimator_.get_params(),
-        versions={"transferable": transferable.__version__},
-        notes=model.notes_,
-        as_given=(raw_source, raw_target),
-    ),
-)
+write_report("report.html", model, source, "weather", target)
 print("Open", Path("report.html").resolve())

@@ -9,34 +9,41 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import small_problem
-from transferable import all_estimators
+from transferable import TFDFV, all_estimators
 from transferable.base import DomainClassifier, DomainTransformer
+from transferable.model_selection import LabelFreeSearch
 
-CLASSIFIERS = dict(all_estimators("classifier"))
-TRANSFORMERS = dict(all_estimators("transformer"))
+LISTED = {
+    kind: {name: cls() for name, cls in all_estimators(kind)}
+    for kind in ("classifier", "transformer")
+}
+# A search has to be told what to search.
+SEARCH = LabelFreeSearch(TFDFV(max_iter=3), {"alignment": [0.1, 10.0]})
+CLASSIFIERS = LISTED["classifier"] | {"LabelFreeSearch": SEARCH}
+TRANSFORMERS = LISTED["transformer"]
 EVERY = {**CLASSIFIERS, **TRANSFORMERS}
 
-# These problems have fewer directions than some defaults ask for; that is announced, and no error.
-pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
+# These problems have fewer directions than some defaults ask for, or no target to search by; that
+# is announced, and no error.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning"),
+    pytest.mark.filterwarnings("ignore:None of the .* rows is a target row:UserWarning"),
+]
 
 PROBLEM = small_problem(n_source=30, n_target=24, n_features=5)
 N_SOURCE = len(PROBLEM.ys)
 MARKS = np.where(np.arange(len(PROBLEM.X)) < N_SOURCE, 1, -1)
 MARKED = np.r_[PROBLEM.ys, np.full(len(PROBLEM.yt), -1)]
 
-every_estimator = pytest.mark.parametrize("estimator", [cls() for cls in EVERY.values()], ids=EVERY)
-every_classifier = pytest.mark.parametrize(
-    "estimator", [cls() for cls in CLASSIFIERS.values()], ids=CLASSIFIERS
-)
-every_transformer = pytest.mark.parametrize(
-    "estimator", [cls() for cls in TRANSFORMERS.values()], ids=TRANSFORMERS
-)
+every_estimator = pytest.mark.parametrize("estimator", EVERY.values(), ids=EVERY)
+every_classifier = pytest.mark.parametrize("estimator", CLASSIFIERS.values(), ids=CLASSIFIERS)
+every_transformer = pytest.mark.parametrize("estimator", TRANSFORMERS.values(), ids=TRANSFORMERS)
 
 
 # scikit-learn itself skips check_array_api_input unless SCIPY_ARRAY_API is set, as it does for its
 # own estimators. No other check is skipped.
 @pytest.mark.filterwarnings("default")
-@parametrize_with_checks([cls() for cls in EVERY.values()])
+@parametrize_with_checks(list(EVERY.values()))
 def test_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 
@@ -59,9 +66,9 @@ def assert_same(one, other, tolerance=0.0):
 
 def test_the_list_is_sorted_and_holds_what_the_packages_offer():
     listed = all_estimators()
-    assert [name for name, _ in listed] == sorted(EVERY)
-    assert all(issubclass(cls, DomainClassifier) for cls in CLASSIFIERS.values())
-    assert all(issubclass(cls, DomainTransformer) for cls in TRANSFORMERS.values())
+    assert [name for name, _ in listed] == sorted(LISTED["classifier"] | LISTED["transformer"])
+    assert all(isinstance(estimator, DomainClassifier) for estimator in CLASSIFIERS.values())
+    assert all(isinstance(estimator, DomainTransformer) for estimator in TRANSFORMERS.values())
     with pytest.raises(ValueError, match="'cluster' is unknown"):
         all_estimators("cluster")
 

@@ -116,7 +116,7 @@ def test_models_of_tables_with_their_preprocessing(scale, tmp_path):
         return frame
 
     source = table(PROBLEM.Xs).assign(label=NAMES[PROBLEM.ys])
-    model = TableClassifier(TFDFV(), scale=scale).adapt(source, table(PROBLEM.Xt))
+    model = TableClassifier(TFDFV(), scale=scale).adapt(source, "label", table(PROBLEM.Xt))
     assert_exact(model, tmp_path / "model.skops", table(NEW))
 
 

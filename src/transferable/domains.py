@@ -62,6 +62,8 @@ class Domains:
         The device of torch that the rows came from, None if they were an array of numpy.
     shares : ndarray of shape (n_classes,) or None
         What share of the target's rows each class is taken to have; None for that of the source.
+    n_source, n_target, n_classes : int
+        Rows of the source, rows of the target, classes of the source.
     """
 
     X: Any
@@ -72,6 +74,14 @@ class Domains:
     workspace: Workspace = field(default_factory=Workspace)
     device: str | None = None
     shares: NDArray[np.float64] | None = None
+    n_source: int = field(init=False)
+    n_target: int = field(init=False)
+    n_classes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = len(self.y), len(self.order) - len(self.y), len(self.classes)
+        for name, size in zip(("n_source", "n_target", "n_classes"), sizes, strict=True):
+            object.__setattr__(self, name, size)
 
     @classmethod
     def from_stacked(
@@ -112,21 +122,6 @@ class Domains:
         """The same for the same labels of the source."""
         return digest(self.y)
 
-    @property
-    def n_source(self) -> int:
-        """Number of source rows."""
-        return len(self.y)
-
-    @property
-    def n_target(self) -> int:
-        """Number of target rows."""
-        return len(self.order) - len(self.y)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes of the source."""
-        return len(self.classes)
-
     @cached_property
     def source_shares(self) -> NDArray[np.float64]:
         """What share of the source's rows each class has."""
@@ -165,9 +160,9 @@ class Domains:
             rows = slice(start, start + n_rows)
             yield rows, self.X[rows]
 
-    def share(self, slot: str, key: Hashable, make: Callable[[], Value]) -> Value:
+    def share(self, slot: str, key: Hashable, make: Callable[..., Value], *arguments: Any) -> Value:
         """What fits of these rows have in common under a key, made now if none had it before."""
-        return self.workspace.get(slot, (self.key, key), make)
+        return self.workspace.get(slot, (self.key, key), make, *arguments)
 
     def groups(self, target: NDArray[np.intp]) -> Groups:
         """The rows by domain and class, for the given (pseudo-)labels of the target."""
@@ -177,7 +172,7 @@ class Domains:
     def reversed(self, target: NDArray[np.intp]) -> Domains:
         """The same rows with the target, labelled as given, for the source, and the other way."""
         back = np.roll(np.arange(len(self.order)), -self.n_source)
-        X = self.share("reversed rows", None, lambda: self.X[back])
+        X = self.share("reversed rows", None, self.X.__getitem__, back)
         key = (self.key, "reversed")
         return replace(self, X=X, y=target, order=self.order[back], key=key, shares=None)
 

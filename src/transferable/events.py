@@ -3,7 +3,8 @@
 What takes long says what it is with :func:`stage`, and how far it has come by going through
 :func:`rounds`; methods that iterate tell what each iteration came to with :func:`iterate`, in the
 order of their rows, which :func:`restoring` brings into that of the input at every level of
-nesting. Nobody listens as a rule, and then it costs nothing.
+nesting. What the user should know of the input is told with :func:`note`. Nobody listens as a
+rule, and then it costs nothing.
 """
 
 from __future__ import annotations
@@ -23,9 +24,11 @@ __all__ = [
     "Event",
     "Iterate",
     "Listener",
+    "Note",
     "Progress",
     "iterate",
     "listen",
+    "note",
     "restoring",
     "rounds",
     "silence",
@@ -49,7 +52,14 @@ class Iterate:
     table: NDArray[Any]
 
 
-Event = Progress | Iterate
+@dataclass(frozen=True)
+class Note:
+    """Something worth knowing about the input."""
+
+    text: str
+
+
+Event = Progress | Iterate | Note
 Listener = Callable[[Event], None]
 
 _listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
@@ -59,6 +69,12 @@ def stage(what: str) -> None:
     """Tell whoever listens what begins now, and takes an unknown time."""
     for listener in _listeners.get():
         listener(Progress(what))
+
+
+def note(text: str) -> None:
+    """Tell whoever listens something worth knowing about the input."""
+    for listener in _listeners.get():
+        listener(Note(text))
 
 
 def rounds(most: int, what: str = "Adapting") -> Iterator[int]:

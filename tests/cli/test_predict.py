@@ -20,7 +20,7 @@ def saved(folder, invoke):
     """The folder with a saved model and the predictions of the fit."""
     result = invoke(
         "adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who",
-        "--method", "tfdfv", "--model", "m.skops", "--out", "p.csv", "--quiet",
+        "--method", "tfdfv", "--model", "m.skops", "--out", "p.csv", "--quiet", "--no-estimate",
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     return folder
@@ -62,7 +62,10 @@ def test_json(saved, invoke):
         (("arrays.skops", "target.csv"), "holds a TFDFV, which takes arrays"),
         (("m.skops", "nothing.csv"), "no file nothing.csv"),
         (("m.skops", "narrow.csv"), "no column 'f1'"),
-        (("m.skops", "target.csv", "--id", "whom"), "'whom' is not in the table"),
+        (
+            ("m.skops", "target.csv", "--id", "whom"),
+            "target.csv has no column 'whom'; did you mean 'who'?",
+        ),
         (("m.skops", "./q.csv"), "q.csv would be overwritten"),
     ],
 )

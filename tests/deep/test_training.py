@@ -17,7 +17,7 @@ MARKED = np.r_[PROBLEM.ys, np.full(48, -1)]
 LEAST = {"epochs": 3, "epoch_steps": 4, "batch_size": 16}
 
 
-class Stopped(Exception):
+class StoppedError(Exception):
     """Somebody pulled the plug."""
 
 
@@ -30,7 +30,7 @@ class Same:
     def __call__(self, x, generator):
         self.calls += 1
         if self.calls == self.stop_after:
-            raise Stopped
+            raise StoppedError
         return x + 0.01 * torch.randn(x.shape, generator=generator)
 
     def __repr__(self):
@@ -56,7 +56,7 @@ def test_a_stopped_fit_goes_on_to_the_same_bit(model, call, tmp_path):
     model.set_params(checkpoint=path, augment=Same(stop_after=call))
     try:
         model.fit(PROBLEM.X, MARKED)
-    except Stopped:
+    except StoppedError:
         assert path.exists() == (call > 4)
         model.set_params(augment=Same()).fit(PROBLEM.X, MARKED)
     assert (model.predict_proba(PROBLEM.Xt) == expected).all()
@@ -67,7 +67,7 @@ def test_a_stopped_fit_goes_on_to_the_same_bit(model, call, tmp_path):
 def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
     path = tmp_path / "fit.safetensors"
     stopped = deep.DANN(**LEAST, checkpoint=path, augment=Same(stop_after=10))
-    with pytest.raises(Stopped):
+    with pytest.raises(StoppedError):
         stopped.fit(PROBLEM.X, MARKED)
     with pytest.raises(ValueError, match="other rows or parameters; remove it"):
         stopped.set_params(learning_rate=0.1).fit(PROBLEM.X, MARKED)

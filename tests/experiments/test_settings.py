@@ -57,7 +57,6 @@ def test_unknown_names_are_told_what_there_is():
         ({"classifier": "2NN"}, "'2NN' is unknown"),
     ],
 )
-def test_mistakes_in_the_file_are_named(monkeypatch, setting, complaint):
-    monkeypatch.setattr(settings, "_tables", lambda: {"surf": {"X": setting}})
+def test_mistakes_in_the_file_are_named(setting, complaint):
     with pytest.raises(ValueError, match=complaint):
-        settings.build("surf", "X")
+        settings.from_setting("X on surf", setting)

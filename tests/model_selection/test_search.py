@@ -3,26 +3,23 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import transferable
 from transferable import TFDFV
+from transferable.classifiers import AdaptedClassifier
+from transferable.events import listen
 from transferable.model_selection import LabelFreeSearch, RankSum, SilhouetteScore
+from transferable.transformers import PerDomainScaler
 
 GRID = {"alignment": [0.1, 10.0], "manifold": [0.0, 1.0]}
 MODEL = TFDFV(max_iter=3, n_neighbors=3)
-
-
-class Counting(TFDFV):
-    """Counts its fits."""
-
-    fits = 0
-
-    def _fit_domains(self, domains):
-        Counting.fits += 1
-        super()._fit_domains(domains)
 
 
 def neighbors(model, X, y, sample_domain=None):
@@ -88,25 +85,40 @@ def test_workers_find_the_same(stacked):
 
 
 def test_goes_on_from_its_file(stacked, tmp_path):
-    path = tmp_path / "trials.jsonl"
-    model = Counting(max_iter=2, n_neighbors=3)
-    search = LabelFreeSearch(model, GRID, scoring="entropy", checkpoint=path)
+    path = tmp_path / "new folder" / "trials.jsonl"
+    search = LabelFreeSearch(MODEL, GRID, scoring="entropy", checkpoint=path)
     first = clone(search).fit(stacked.X, stacked.y)
     lines = path.read_text().splitlines()
     assert len(lines) == 4
     path.write_text("\n".join([*lines[:2], lines[2][:30]]))  # stopped while it wrote
-    Counting.fits = 0
     second = clone(search).fit(stacked.X, stacked.y)
-    assert Counting.fits == 2 + 1  # the two that were lost, and the best one at the end
+    after = path.read_text().splitlines()
+    assert after[:3] == [*lines[:2], lines[2][:30]]
+    assert len(after) == 3 + 2, "the two that were lost are tried again, the others are not"
     np.testing.assert_allclose(
         first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"]
     )
-    Counting.fits = 0
     clone(search).fit(stacked.X, stacked.y)
-    assert Counting.fits == 1
+    assert path.read_text().splitlines() == after
     clone(search).fit(stacked.X + 1e-3, stacked.y)  # other rows: nothing is taken over
-    assert Counting.fits == 1 + 5
+    assert len(path.read_text().splitlines()) == len(after) + 4
     assert all(json.loads(line) for line in path.read_text().splitlines()[3:])
+
+
+def test_lines_that_hold_no_trial_are_passed_over(stacked, tmp_path):
+    path = tmp_path / "trials.jsonl"
+    search = LabelFreeSearch(MODEL, GRID, scoring="entropy", checkpoint=path)
+    first = clone(search).fit(stacked.X, stacked.y)
+    keys = [json.loads(line)["key"] for line in path.read_text().splitlines()]
+    path.write_text(
+        f'{{"key": "{keys[0]}", "scores": {{"score": NaN}}, "fit_time": 1, "score_time": 1}}\n'
+        f'{{"key": "{keys[1]}", "scores": 3}}\n[{"[" * 100_000}\n{{"key": "{keys[2]}"}}\n'
+        f'{{"key": "{keys[3]}", "scores": {{}}, "fit_time": 1, "score_time": 1, "x": 1}}\n'
+    )
+    again = clone(search).fit(stacked.X, stacked.y)
+    np.testing.assert_array_equal(
+        again.cv_results_["mean_test_score"], first.cv_results_["mean_test_score"]
+    )
 
 
 def test_halving_tries_few_settings_on_all_rows():
@@ -171,16 +183,94 @@ def test_unknown_scorer(scoring, stacked):
         LabelFreeSearch(MODEL, GRID, scoring=scoring).fit(stacked.X, stacked.y)
 
 
-def test_no_target_rows_and_not_fitted(stacked):
-    with pytest.raises(ValueError, match="is a target row"):
-        LabelFreeSearch(MODEL, GRID).fit(stacked.Xs, stacked.ys)
+def test_without_a_target_held_out_source_rows_decide(stacked):
+    grid = {"ridge": [1e6, 0.1]}
+    with pytest.warns(UserWarning, match="None of the 60 rows is a target row"):
+        search = LabelFreeSearch(MODEL, grid, halving=2).fit(stacked.Xs, stacked.ys)
+    scores = search.cv_results_["mean_test_score"]
+    assert scores[1] > 0.8
+    assert scores[search.best_index_] == scores.max()
+    order = np.random.default_rng(0).permutation(60)
+    with pytest.warns(UserWarning, match="held out"):
+        again = clone(search).fit(stacked.Xs[order], stacked.ys[order])
+    np.testing.assert_array_equal(again.cv_results_["mean_test_score"], scores)
+
+
+def test_not_fitted(stacked):
     with pytest.raises(NotFittedError):
         LabelFreeSearch(MODEL, GRID).predict(stacked.Xt)
 
 
-def test_progress_bar(stacked, capsys):
-    LabelFreeSearch(MODEL, {"ridge": [0.1]}, verbose=True).fit(stacked.X, stacked.y)
-    assert "settings" in capsys.readouterr().out
+def test_tells_how_many_settings_are_tried(stacked, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal then
+    told = []
+    with listen(told.append):
+        LabelFreeSearch(MODEL, GRID).fit(stacked.X, stacked.y)
+    shares = [event.share for event in told if getattr(event, "what", "") == "Trying settings"]
+    assert shares == [None, 0.0, 0.25, 0.5, 0.75]
+    assert capsys.readouterr() == ("", "")
+    LabelFreeSearch(MODEL, GRID, verbose=True).fit(stacked.X, stacked.y)
+    shown = capsys.readouterr()
+    assert "so far" in shown.err
+    assert shown.out == ""
+
+
+def test_a_search_that_fails_leaves_the_last_one_alone(stacked):
+    search = LabelFreeSearch(MODEL, GRID, scoring="entropy").fit(stacked.X, stacked.y)
+    before = dict(vars(search))
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(ValueError, match="settings has a score"),
+    ):
+        search.set_params(param_grid={"n_neighbors": [500]}).fit(stacked.X[:, :4], stacked.y)
+    assert vars(search) == before | {"param_grid": {"n_neighbors": [500]}}
+
+
+def test_the_best_estimator_is_fitted_as_it_would_be_by_itself(stacked):
+    names = np.array(["ant", "bee", "cat"])
+    X = pd.DataFrame(stacked.X, columns=[f"f{i}" for i in range(stacked.X.shape[1])])
+    y = np.concatenate([names[stacked.ys], np.full(len(stacked.yt), None)])
+    search = LabelFreeSearch(MODEL, GRID, scoring="entropy").fit(X, y)
+    alone = clone(MODEL).set_params(**search.best_params_).fit(X, y)
+    best = search.best_estimator_
+    np.testing.assert_array_equal(best.transduction_, alone.transduction_)
+    np.testing.assert_array_equal(best.feature_names_in_, alone.feature_names_in_)
+    np.testing.assert_array_equal(best.decision_function(X), alone.decision_function(X))
+    np.testing.assert_array_equal(search.decision_function(X), alone.decision_function(X))
+
+
+def test_pipelines_are_searched(stacked):
+    columns = make_column_transformer((StandardScaler(), ["f0", "f1", "f2", "f3", "f4"]))
+    X = pd.DataFrame(stacked.X, columns=[f"f{i}" for i in range(stacked.X.shape[1])])
+    grid = {"tfdfv__alignment": [0.1, 10.0]}
+    search = LabelFreeSearch(make_pipeline(columns, MODEL), grid).fit(X, stacked.y)
+    best = search.best_estimator_
+    assert len(best[-1].transduction_) == len(X)
+    assert best[-1].classes_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(search.predict(X), search.transduction_)
+
+
+@pytest.mark.parametrize("transformer", [PerDomainScaler(), None])
+def test_a_search_behind_a_transformer_sees_both_domains(stacked, transformer):
+    search = LabelFreeSearch(MODEL, GRID)
+    model = AdaptedClassifier(transformer, search).adapt(stacked.Xs, stacked.ys, stacked.Xt)
+    rows = stacked.X if transformer is None else transformer.fit_transform(stacked.X, stacked.y)
+    alone = clone(search).fit(rows, stacked.y)
+    assert model.estimator_.best_params_ == alone.best_params_
+    np.testing.assert_array_equal(model.transduction_, alone.transduction_)
+    assert np.mean(model.predict(stacked.Xt) == stacked.yt) > 0.8
+
+
+def test_searches_saved_before_they_were_classifiers_of_the_library_still_predict(stacked):
+    search = LabelFreeSearch(MODEL, GRID, scoring="entropy").fit(stacked.X, stacked.y)
+    state = search.__getstate__()
+    for name in ("classes_", "transduction_", "n_features_in_"):
+        del state[name]
+    old = LabelFreeSearch(MODEL)
+    old.__setstate__(state)
+    np.testing.assert_array_equal(old.predict(stacked.Xt), search.predict(stacked.Xt))
+    np.testing.assert_array_equal(old.transduction_, search.transduction_)
+    assert old.n_features_in_ == stacked.X.shape[1]
 
 
 def test_the_default_grid_is_for_tfdf(stacked):
@@ -195,6 +285,7 @@ def test_a_search_is_saved_with_its_results(stacked, tmp_path):
         MODEL, grid, scoring=scoring, refit="sum", checkpoint=tmp_path / "trials.jsonl"
     ).fit(stacked.X, stacked.y)
     transferable.save(search, tmp_path / "search.skops")
+    assert search.checkpoint == tmp_path / "trials.jsonl", "saving changes nothing"
     again = transferable.load(tmp_path / "search.skops")
     np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
     assert again.best_params_ == search.best_params_

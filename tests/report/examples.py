@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -9,40 +10,47 @@ import numpy as np
 
 from problems import small_problem
 from transferable import TFDF
-from transferable.report import ReportData
+from transferable.diagnostics import TransferEstimate, Trust
+from transferable.model_selection import AccuracyEstimate
+from transferable.report import Facts, describe
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
 
-def report_data(estimator: Any = None, *, names: tuple[str, ...] = ("ant", "bee", "cat"), **fields):
+def report_data(
+    estimator: Any = None, *, names: tuple[str, ...] = ("ant", "bee", "cat"), **options
+):
     """A fitted method with all that its report tells."""
-    task = small_problem(n_source=42, n_target=33, n_classes=len(names))
+    task = small_problem(n_source=14 * len(names), n_target=11 * len(names), n_classes=len(names))
     classes = np.array(names)
     model = TFDF(manifold_dim=None, max_iter=3) if estimator is None else estimator
     model.adapt(task.Xs, classes[task.ys], task.Xt)
-    known = {
-        "command": "transferable adapt source.csv target.csv --label kind",
-        "method": type(model).__name__,
+    facts = {
         "source_name": "source.csv",
         "target_name": "target.csv",
-        "label": "kind",
-        "Xs": task.Xs,
-        "Xt": task.Xt,
-        "feature_names": [f"column {i}" for i in range(6)],
-        "ys": classes[task.ys],
-        "classes": model.classes_,
-        "predicted": model.predict(task.Xt),
-        "estimator": model,
-        "probabilities": model.predict_proba(task.Xt),
-        "yt": classes[task.yt],
-        "parameters": {"ridge": 0.1, "kernel": "rbf"},
-        "preprocessing": {"scale": "joint"},
-        "versions": {"transferable": "0.0", "python": "3"},
+        "command": "transferable adapt source.csv target.csv --label kind",
         "seed": 3,
         "notes": ["a note on the input"],
         "seconds": 1.25,
     }
-    return ReportData(**known | fields)
+    data = describe(
+        model,
+        task.Xs,
+        classes[task.ys],
+        task.Xt,
+        yt=classes[task.yt],
+        trust=options.pop("trust", fixed_trust(model, task)),
+        facts=Facts(**facts | options.pop("facts", {})),
+    )
+    return replace(data, **options)
+
+
+def fixed_trust(model, task):
+    """What is known of the labels, without the fits that it takes to find out."""
+    estimate = TransferEstimate(AccuracyEstimate(0.8, 0.66, 0.94), AccuracyEstimate(0.7, 0.5, 0.9))
+    labels = model.predict(task.Xt)
+    shares = dict.fromkeys(model.classes_.tolist(), 1 / len(model.classes_))
+    return Trust(labels, np.roll(labels, 1), estimate, shares)
 
 
 class Page(HTMLParser):

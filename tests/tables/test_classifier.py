@@ -41,18 +41,22 @@ def target():
     return domain(30, 1, shift=2.0, unit=10.0)
 
 
+def ones(table):
+    return np.ones(len(table))
+
+
 def unlabelled(table):
     return table.drop(columns="label")
 
 
-def fitted(source, target, **options):
-    return TableClassifier(TFDFV(), **options).adapt(source, target)
+def fitted(source, target, label="label", **options):
+    return TableClassifier(TFDFV(), **options).adapt(source, label, target)
 
 
 @pytest.mark.parametrize("estimator", [None, TFDFV(), CORAL(), AdaptedClassifier()], ids=str)
 @pytest.mark.parametrize("scale", ["per-domain", "joint", "none", "unit"])
 def test_labels_the_target(source, target, estimator, scale):
-    model = TableClassifier(estimator, scale=scale).adapt(source, unlabelled(target))
+    model = TableClassifier(estimator, scale=scale).adapt(source, "label", unlabelled(target))
     assert set(model.predict(target)) <= {"good", "bad"}
     np.testing.assert_allclose(model.predict_proba(target).sum(axis=1), 1.0)
     if scale == "per-domain":
@@ -80,42 +84,53 @@ def pixels(n, seed, n_columns=20, widest=1.0):
 def test_auto_scales_unless_columns_seem_of_one_unit(options, more, expected):
     source = pixels(40, 0, **options).assign(label=np.arange(40) % 2, **more)
     target = pixels(30, 1, **options).assign(**more)
-    model = TableClassifier(CORAL()).adapt(source, target)
-    assert model.scale_ == expected
+    model = TableClassifier(CORAL()).adapt(source, "label", target)
+    assert model.encoder_.scale_ == expected
     assert any("similar ranges" in note for note in model.notes_) == (expected == "none")
     np.testing.assert_array_equal(
         model.predict_proba(target),
-        clone(model).set_params(scale=expected).adapt(source, target).predict_proba(target),
+        clone(model)
+        .set_params(scale=expected)
+        .adapt(source, "label", target)
+        .predict_proba(target),
     )
 
 
 def test_per_domain_scaling_forgets_units(source, target):
     model = fitted(source, unlabelled(target))
-    Xs, Xt = model.encode(source, source=True), model.encode(target)
+    Xs, Xt = model.encoder_.transform(source, ones(source)), model.encoder_.transform(target)
     for X in (Xs, Xt):
         np.testing.assert_allclose(X[:, :3].mean(axis=0), 0, atol=1e-12)
         np.testing.assert_allclose(X[:, :3].std(axis=0), 1)
-    assert model.feature_names_ == ["height", "width", "moist", "colour=blue", "colour=red"]
+    assert model.encoder_.get_feature_names_out().tolist() == [
+        "height",
+        "width",
+        "moist",
+        "colour=blue",
+        "colour=red",
+    ]
     assert set(np.unique(Xt[:, 3:])) == {0.0, 1.0}
 
 
 def test_other_scalings(source, target):
     joint = fitted(source, target, scale="joint")
-    X = np.vstack([joint.encode(source, source=True), joint.encode(target)])
+    X = np.vstack(
+        [joint.encoder_.transform(source, ones(source)), joint.encoder_.transform(target)]
+    )
     np.testing.assert_allclose(X[:, :3].mean(axis=0), 0, atol=1e-12)
-    none = fitted(source, target, scale="none").encode(target)
+    none = fitted(source, target, scale="none").encoder_.transform(target)
     np.testing.assert_array_equal(none[:, 0], target["height"])
-    unit = fitted(source, target, scale="unit").encode(target)
+    unit = fitted(source, target, scale="unit").encoder_.transform(target)
     np.testing.assert_allclose(np.linalg.norm(unit, axis=1), 1.0)
 
 
 def test_column_order_and_further_columns_do_not_matter(source, target):
     expected = fitted(source, target).predict_proba(target)
     turned = target[target.columns[::-1]].assign(weather="mild")
-    model = fitted(source, turned)
+    model = fitted(source, unlabelled(turned))
     np.testing.assert_allclose(model.predict_proba(turned), expected)
     assert model.notes_ == ["only the target has column 'weather'; left out."]
-    model = fitted(source.assign(old=1.0, older=2.0), target)
+    model = fitted(source.assign(old=1.0, older=2.0), unlabelled(target))
     assert model.notes_ == ["only the source has columns 'old', 'older'; left out."]
 
 
@@ -130,7 +145,7 @@ def test_missing_numbers_get_the_median_of_their_domain(source, target):
     target.loc[5, "height"] = np.nan
     model = fitted(source, target, scale="per-domain")
     for table, row, own in ((source, 3, True), (target, 5, False)):
-        X = model.encode(table, source=own)
+        X = model.encoder_.transform(table, ones(table) if own else None)
         filled = table["height"].fillna(table["height"].median())
         np.testing.assert_allclose(X[:, 0], (filled - filled.mean()) / filled.std(ddof=0))
         assert np.isfinite(X[row]).all()
@@ -142,21 +157,21 @@ def test_missing_booleans_and_categories(source, target):
         table.loc[2, "moist"] = None
         table.loc[4, "colour"] = np.nan
     model = fitted(source, target)
-    assert "moist" in model.numeric_
-    assert "colour=(missing)" in model.feature_names_
-    assert np.isfinite(model.encode(target)).all()
+    assert "moist" in model.encoder_.numeric_
+    assert "colour=(missing)" in model.encoder_.get_feature_names_out()
+    assert np.isfinite(model.encoder_.transform(target)).all()
 
 
 def test_categories_of_one_domain_are_none_of_the_others(source, target):
     source.loc[0, "colour"] = "teal"
     target.loc[1, "colour"] = "mauve"
     model = fitted(source, target)
-    assert model.feature_names_[3:] == ["colour=blue", "colour=red"]
-    np.testing.assert_array_equal(model.encode(target)[1, 3:], [0, 0])
+    assert model.encoder_.get_feature_names_out()[3:].tolist() == ["colour=blue", "colour=red"]
+    np.testing.assert_array_equal(model.encoder_.transform(target)[1, 3:], [0, 0])
     assert any("'teal'" in note and "source only" in note for note in model.notes_)
     assert any("'mauve'" in note and "target only" in note for note in model.notes_)
     never_seen = target.assign(colour="ochre")
-    np.testing.assert_array_equal(model.encode(never_seen)[:, 3:], 0)
+    np.testing.assert_array_equal(model.encoder_.transform(never_seen)[:, 3:], 0)
 
 
 def test_empty_and_counting_columns_are_left_out(source, target):
@@ -164,10 +179,10 @@ def test_empty_and_counting_columns_are_left_out(source, target):
     source["gone"] = np.nan
     target["gone"] = 1.0
     model = fitted(source, target)
-    assert model.numeric_ == ["height", "width", "moist"]
+    assert model.encoder_.numeric_ == ["height", "width", "moist"]
     assert any("'gone'" in note for note in model.notes_)
     assert any("'row'" in note for note in model.notes_)
-    assert "row" in fitted(source, target, features=["row", "height"]).numeric_
+    assert "row" in fitted(source, target, features=["row", "height"]).encoder_.numeric_
 
 
 def test_ids_drop_and_features(source, target):
@@ -175,9 +190,13 @@ def test_ids_drop_and_features(source, target):
         [f"{kind}{i}" for i in range(len(t))] for kind, t in (("s", source), ("t", target))
     )
     model = fitted(source, target, ids=["who"], drop=["width"])
-    assert model.numeric_ + model.categorical_ == ["height", "moist", "colour"]
+    assert model.encoder_.numeric_ + list(model.encoder_.categories_) == [
+        "height",
+        "moist",
+        "colour",
+    ]
     model = fitted(source, target, features=["width"])
-    assert model.numeric_ + model.categorical_ == ["width"]
+    assert model.encoder_.numeric_ + list(model.encoder_.categories_) == ["width"]
     with pytest.raises(TableError, match=r"'who' holds 70 different texts.*--id who"):
         fitted(source, target)
 
@@ -256,7 +275,7 @@ def test_all_columns_empty(source, target):
 
 def test_estimators_of_others_are_refused(source, target):
     with pytest.raises(TypeError, match="LogisticRegression"):
-        TableClassifier(LogisticRegression()).adapt(source, target)
+        TableClassifier(LogisticRegression()).adapt(source, "label", target)
 
 
 def test_prediction_checks_its_columns(source, target):
@@ -276,8 +295,8 @@ def test_fit_takes_both_domains_in_one_table(source, target):
     labels = pd.concat([source["label"], target["label"]])
     model = TableClassifier(TFDFV()).fit(both, labels, sample_domain=marks)
     np.testing.assert_allclose(model.predict_proba(target), expected)
-    with pytest.raises(TableError, match="no target rows"):
-        TableClassifier(TFDFV()).fit(unlabelled(source), source["label"])
+    alone = TableClassifier(TFDFV()).fit(unlabelled(source), source["label"])
+    assert alone.transduction_.tolist() == alone.predict(source).tolist()
 
 
 def test_is_an_estimator(source, target):

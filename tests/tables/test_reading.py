@@ -112,7 +112,7 @@ def test_pieces_tell_how_much_is_done(tmp_path):
         ("blank.csv", b"\n\n", "cannot be read"),
         ("heading.csv", b"a,b\n", "no rows"),
         ("junk.csv", bytes(range(256)) * 40, "not a text file"),
-        ("latin.csv", "größe\n1\n".encode("latin-1"), "UTF-8"),
+        ("latin.csv", "größe\n1\n".encode("latin-1"), "not text in utf-8"),
         ("ragged.csv", b"a,b\n1,2\n1,2,3,4\n", "cannot be read"),
         ("nameless.csv", b"a,b\n1,2,3\n4,5,6\n", "longer than its heading"),
         ("junk.csv.gz", b"a,b\n1,2\n", "cannot be read"),
@@ -122,7 +122,8 @@ def test_pieces_tell_how_much_is_done(tmp_path):
         ("junk.npy", b"no array", "cannot be read"),
         ("junk.npz", b"PK no archive", "cannot be read"),
         ("junk.mat", b"no matrices" * 30, "cannot be read"),
-        ("table.xlsx", b"PK", "must end in"),
+        ("table.xls", b"PK", "must end in"),
+        ("junk.xlsx", b"PK no workbook", "cannot be read"),
         ("table", b"a\n1\n", "must end in"),
     ],
 )
@@ -194,9 +195,9 @@ def test_numbers_are_read_to_the_bit(tmp_path):
 @pytest.mark.parametrize(
     ("name", "heading", "told"),
     [
-        ("a.csv", "size;colour", "semicolons seem to divide; separate columns with commas."),
-        ("a.csv", "size\tcolour", "tabs seem to divide; .* with commas, or name the file .tsv"),
-        ("a.tsv", "size,colour", "commas seem to divide; separate columns with tabs"),
+        ("a.csv", "size;colour", "semicolons seem to divide; say so: --sep ';'"),
+        ("a.csv", "size\tcolour", "tabs seem to divide; say so: --sep tab"),
+        ("a.tsv", "size,colour", "commas seem to divide; say so: --sep ','"),
     ],
 )
 def test_another_separator_is_told(tmp_path, name, heading, told):

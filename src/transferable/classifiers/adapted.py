@@ -11,11 +11,12 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
-from transferable.base import DomainAdapter, DomainClassifier
-from transferable.classifiers._nearest import NearestRow
+from transferable.base import DomainClassifier
 from transferable.domains import Domains
+from transferable.engines.nearest_row import NearestRow
 
 __all__ = ["AdaptedClassifier"]
 
@@ -44,8 +45,9 @@ class AdaptedClassifier(DomainClassifier):
         are, so that the estimator is trained on the source alone, without adaptation.
     estimator : classifier or None, default=None
         Trained on the adapted source rows; None means one nearest neighbour, with probabilities
-        that tell how much farther away the other classes are. A classifier of this library adapts
-        once more, and gets the adapted target rows as well.
+        that tell how much farther away the other classes are. A classifier whose ``fit`` takes
+        ``sample_domain``, as those of this library do, adapts once more: it gets the adapted
+        target rows as well, with marks.
 
     Attributes
     ----------
@@ -105,8 +107,8 @@ class AdaptedClassifier(DomainClassifier):
         self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
         adapted = self.transformer_.fit_transform(domains.X, codes)
-        if isinstance(self.estimator_, DomainAdapter):
-            self.estimator_.fit(adapted, codes)
+        if domains.n_target and has_fit_parameter(self.estimator_, "sample_domain"):
+            self.estimator_.fit(adapted, codes, sample_domain=np.where(codes < 0, -1, 1))
         else:
             self.estimator_.fit(adapted[: domains.n_source], domains.y)
         labels = self.classes_[self.estimator_.predict(adapted)]

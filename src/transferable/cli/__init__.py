@@ -9,6 +9,7 @@ import typer
 
 from transferable import __version__
 from transferable.cli import adapt, compare, demo, diagnose, inspect, methods, predict, reproduce
+from transferable.cli._options import epilog
 
 __all__ = ["app", "main"]
 
@@ -19,13 +20,29 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("adapt")(adapt.run)
-app.command("predict")(predict.run)
-app.command("inspect")(inspect.run)
-app.command("diagnose")(diagnose.run)
-app.command("compare")(compare.run)
-app.command("methods")(methods.run)
-app.command("demo")(demo.run)
+_PAIR = "source.csv target.csv --label kind"
+app.command(
+    "adapt",
+    epilog=epilog(
+        f"transferable adapt {_PAIR} --id who --out predictions.csv --report report.html",
+        f"transferable adapt {_PAIR} --tune --model model.skops --out predictions.parquet",
+        "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
+    ),
+)(adapt.run)
+app.command(
+    "predict", epilog=epilog("transferable predict model.skops new.csv --out predictions.csv")
+)(predict.run)
+app.command("inspect", epilog=epilog("transferable inspect model.skops"))(inspect.run)
+app.command("diagnose", epilog=epilog(f"transferable diagnose {_PAIR}"))(diagnose.run)
+app.command("compare", epilog=epilog(f"transferable compare {_PAIR} --methods tfdf,coral,jda"))(
+    compare.run
+)
+app.command("methods", epilog=epilog("transferable methods", "transferable methods tfdf"))(
+    methods.run
+)
+app.command("demo", epilog=epilog("transferable demo", "transferable demo --export digits"))(
+    demo.run
+)
 app.command("reproduce")(reproduce.run)
 
 
@@ -40,7 +57,11 @@ def _options(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Say which version."
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Say which version.",
+            metavar="",
         ),
     ] = False,
 ) -> None:

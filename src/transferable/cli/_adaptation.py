@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from transferable.cli._console import Messages
+from transferable.cli._inputs import Evaluation, Inputs
 from transferable.cli._methods import parameters_of
 from transferable.cli._predictions import predicted
 
@@ -17,19 +16,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from rich.table import Table
 
+    from transferable.diagnostics import Trust
     from transferable.tables import TableClassifier
 
-__all__ = ["Adaptation", "Evaluation", "adapt", "evaluate", "read"]
+__all__ = ["Adaptation", "adapt"]
 
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Predictions against true target labels, which nothing was learnt from."""
-
-    column: str
-    true: NDArray[Any]
-    known: NDArray[Any]
-    accuracy: float
+_CHANGES_SHOWN = 3
 
 
 @dataclass(frozen=True)
@@ -37,27 +29,36 @@ class Adaptation:
     """A fitted model with its predictions for the target."""
 
     model: TableClassifier
-    source: pd.DataFrame
-    target: pd.DataFrame
+    inputs: Inputs
     lines: pd.DataFrame
     probabilities: NDArray[Any]
     evaluation: Evaluation | None
+    trust: Trust | None
     seconds: float
 
     @property
+    def fitted(self) -> Any:
+        """The method as it was fitted: the one that a search chose, or the only one."""
+        return getattr(self.model.estimator_, "best_estimator_", self.model.estimator_)
+
+    @property
     def method(self) -> str:
-        """The name of the method's class."""
-        return type(self.model.estimator).__name__
+        """The name of the method's class; of a transformer's, if one nearest neighbour follows."""
+        return type(self._named).__name__
 
     @property
     def parameters(self) -> dict[str, Any]:
         """The method's parameters."""
-        return parameters_of(self.model.estimator)
+        return parameters_of(self._named)
+
+    @property
+    def _named(self) -> Any:
+        return getattr(self.fitted, "transformer", None) or self.fitted
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Rows of each class in the source and as predicted in the target."""
-        source, target = self.source[self.model.label].astype(str), self.lines["prediction"]
-        ours, theirs = source.value_counts(), target.astype(str).value_counts()
+        source = self.inputs.source[self.inputs.label].astype(str)
+        ours, theirs = source.value_counts(), self.lines["prediction"].astype(str).value_counts()
         return {
             name: (int(ours.get(name, 0)), int(theirs.get(name, 0)))
             for name in map(str, self.model.classes_.tolist())
@@ -65,95 +66,114 @@ class Adaptation:
 
     def table(self) -> Table:
         """The summary for people."""
+        from rich.markup import escape
         from rich.table import Table
 
         table = Table("class")
         for heading in ("source rows", "target rows, predicted", "mean confidence"):
             table.add_column(heading, justify="right")
+        if self.trust is not None:
+            table.add_column("by the source alone", justify="right")
+            alone = self.lines["source_only"].astype(str).value_counts()
         confidence = self.lines["confidence"].groupby(self.lines["prediction"].astype(str)).mean()
         for name, (ours, theirs) in self.counts().items():
             sure = f"{confidence[name]:.1%}" if theirs else "-"
-            table.add_row(name, f"{ours:,}", f"{theirs:,}", sure)
+            more = [f"{int(alone.get(name, 0)):,}"] if self.trust is not None else []
+            table.add_row(escape(name), f"{ours:,}", f"{theirs:,}", sure, *more)
         return table
 
     def summary(self) -> str:
         """One line on what was done."""
         return (
-            f"{self.method} learnt from {len(self.source):,} source and {len(self.target):,} "
-            f"target rows, {len(self.model.feature_names_)} features, in {self.seconds:.1f} s"
+            f"{self.method} learnt from {len(self.inputs.source):,} source and "
+            f"{len(self.inputs.target):,} target rows, "
+            f"{len(self.model.encoder_.get_feature_names_out())} features, in {self.seconds:.1f} s"
         )
 
-    def verdict(self) -> str:
-        """One line on the evaluation, or on its absence."""
+    def verdicts(self) -> list[str]:
+        """Lines on what is known of the accuracy, and on the evaluation or its absence."""
+        lines = []
+        if self.trust is not None:
+            lines += _on_trust(self.trust)
         found = self.evaluation
         if found is None:
-            return "The target's true labels were not given; its accuracy is unknown."
-        return (
-            f"Accuracy on the {int(found.known.sum()):,} target rows with a value in "
-            f"{found.column!r}: {found.accuracy:.1%} (used for this evaluation only)"
-        )
+            lines.append("The target's true labels were not given; its accuracy is unknown.")
+        else:
+            lines.append(
+                f"Accuracy on the {int(found.known.sum()):,} target rows with a value in "
+                f"{found.column!r}: {found.accuracy:.1%} (used for this evaluation only)"
+            )
+        return lines
 
 
-def read(path: Path, messages: Messages) -> pd.DataFrame:
-    """Read a table with a progress bar."""
-    from transferable.tables import read_table
-
-    with messages.bar(f"Reading {path.name}") as bar:
-        return read_table(path, progress=bar.tick)
+def _on_trust(trust: Trust) -> list[str]:
+    pairs = [f"{c.rows:,} from {c.source_only} to {c.adapted}" for c in trust.changes]
+    shown = ", ".join(pairs[:_CHANGES_SHOWN])
+    more = f" and {len(pairs) - _CHANGES_SHOWN} other kinds" if len(pairs) > _CHANGES_SHOWN else ""
+    changed = (
+        f"Against a model of the source alone, {trust.changed:,} of {len(trust.labels):,} rows "
+        f"({trust.changed / len(trust.labels):.0%}) changed their label"
+    )
+    estimate = trust.estimate
+    lines = [
+        changed + (f": {shown}{more}" if pairs else ""),
+        f"Estimated without labels, {estimate.adapted} of the labels are right; of the "
+        f"source-only model's, {estimate.source_only}",
+    ]
+    return [*lines, f"Warning: {trust.warning}"] if trust.warning else lines
 
 
 def adapt(
     model: TableClassifier,
-    source: pd.DataFrame,
-    target: pd.DataFrame,
-    target_label: str | None,
+    inputs: Inputs,
     messages: Messages,
+    *,
+    seed: int,
+    estimates: bool,
+    every_class: bool,
 ) -> Adaptation:
-    """Fit a model, label the target's rows and, where their labels are known, score it."""
+    """Fit a model, label the target's rows, and tell what is known of the labels."""
     from transferable.events import stage
-    from transferable.tables import TableError
 
-    if target_label is not None and target_label not in target.columns:
-        raise TableError(f"the target has no column {target_label!r} to evaluate with.")
     start = perf_counter()
-    with warnings.catch_warnings(record=True) as caught, messages.bar("Adapting"):
-        warnings.simplefilter("always")
-        model.adapt(source, target)
+    with messages.hearing(), messages.bar("Adapting"):
+        model.adapt(inputs.source, inputs.label, inputs.target)
         stage("Labelling the target")
-        lines, probabilities = predicted(model, target, model.ids)
+        lines, probabilities = predicted(model, inputs.target, inputs.ids, every_class=every_class)
     seconds = perf_counter() - start
-    if model.label in target.columns and target_label is None:
-        messages.note(
-            f"the target's own column {model.label!r} was not looked at; to evaluate with it: "
-            f"--target-label {model.label}."
-        )
-    for text in [*model.notes_, *(str(w.message) for w in caught if _for_users(w))]:
-        messages.note(text)
-    evaluation = evaluate(lines, target[target_label]) if target_label else None
-    return Adaptation(model, source, target, lines, probabilities, evaluation, seconds)
+    search = model.estimator_ if hasattr(model.estimator_, "best_params_") else None
+    if search is not None:
+        chosen = ", ".join(f"{name}={value}" for name, value in search.best_params_.items())
+        messages.note(f"of {len(search.cv_results_['params'])} settings, --tune chose {chosen}.")
+    trust = _trust(model, inputs, seed, messages) if estimates else None
+    if trust is not None:
+        lines = lines.assign(source_only=trust.source_only)
+    evaluation = inputs.evaluate(lines["prediction"].to_numpy(), messages)
+    return Adaptation(model, inputs, lines, probabilities, evaluation, trust, seconds)
 
 
-def _for_users(warning: warnings.WarningMessage) -> bool:
-    return issubclass(warning.category, UserWarning | RuntimeWarning)
+def _trust(model: TableClassifier, inputs: Inputs, seed: int, messages: Messages) -> Trust | None:
+    """How far to trust the labels; None, with a note, where the rows are too few to tell."""
+    import warnings
 
-
-def evaluate(lines: pd.DataFrame, column: pd.Series) -> Evaluation:
-    """Compare labels as the text they print as; numbers as numbers."""
     import numpy as np
-    import pandas as pd
 
-    from transferable.tables import TableError
+    from transferable.diagnostics import assess_trust
 
-    labels = lines["prediction"].to_numpy()
-    known = column.notna().to_numpy()
-    if not known.any():
-        raise TableError(f"column {column.name!r} holds no true label to evaluate with.")
-    values = column.astype(object)
-    if labels.dtype.kind in "iufb":
-        true = pd.to_numeric(values, errors="coerce").to_numpy(dtype=float)
-        if known.all() and np.array_equal(true, true.astype(labels.dtype)):
-            true = true.astype(labels.dtype)
-    else:
-        labels, true = labels.astype(str), values.map(str).to_numpy(dtype=str)
-    right = labels[known] == true[known]
-    return Evaluation(str(column.name), true, known, float(np.mean(right)))
+    encoder = model.encoder_
+    alone = encoder.of_source_alone(inputs.source)
+    fitted = getattr(model.estimator_, "best_estimator_", model.estimator_)
+    with messages.bar("Estimating the accuracy"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits on parts of the rows
+        try:
+            return assess_trust(
+                fitted,
+                encoder.transform(inputs.source, np.ones(len(inputs.source))),
+                inputs.labels,
+                encoder.transform(inputs.target),
+                plain=(alone.transform(inputs.source), alone.transform(inputs.target)),
+                random_state=seed,
+            )
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            messages.note(f"the accuracy cannot be estimated without labels here: {error}")
+            return None

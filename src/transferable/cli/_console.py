@@ -1,12 +1,17 @@
 """Where commands write: results to standard output, messages and progress to standard error."""
 
+from __future__ import annotations
+
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
-from transferable.progress import Bar
+if TYPE_CHECKING:
+    from transferable.progress import Bar
 
 __all__ = ["BAD_INPUT", "FAILURE", "INTERRUPTED", "Messages", "reporting", "stdout"]
 
@@ -40,8 +45,28 @@ class Messages:
         if not self._quiet:
             self._console.print(text)
 
+    @contextmanager
+    def hearing(self) -> Iterator[None]:
+        """Within, tell what fits note and warn of as soon as they do, not when they are done."""
+        from transferable.events import Event, Note, listen
+
+        def hear(event: Event) -> None:
+            if isinstance(event, Note):
+                self.note(event.text)
+
+        def show(message: Any, category: type[Warning], *_: Any) -> None:
+            if issubclass(category, UserWarning | RuntimeWarning):
+                self.note(str(message))
+
+        with warnings.catch_warnings(), listen(hear):
+            warnings.simplefilter("always")
+            warnings.showwarning = show  # type: ignore[assignment]
+            yield
+
     def bar(self, what: str, *, hidden: bool = False) -> Bar:
         """Return a bar that shows what takes its time; hidden where it would be in the way."""
+        from transferable.progress import Bar
+
         drawn = self._console.is_terminal and not self._quiet and not hidden
         return Bar(self._console, what, drawn=drawn)
 

@@ -7,7 +7,17 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["all_methods", "configured", "method_named", "parameters_of", "require", "takes"]
+__all__ = [
+    "all_methods",
+    "chosen_method",
+    "configured",
+    "method_named",
+    "parameters_of",
+    "require",
+    "takes",
+    "tuned",
+    "within_memory",
+]
 
 _PARTS = ("AdaptedClassifier", "LandmarkFeatures")  # of methods; by themselves they do not adapt
 
@@ -29,8 +39,15 @@ def method_named(name: str) -> type[Any]:
     return methods[_plain(name)]
 
 
+def chosen_method(name: str | None) -> type[Any]:
+    """The method that was named, or the one that tables get by default."""
+    from transferable.tables.classifier import default_method
+
+    return default_method() if name is None else method_named(name)
+
+
 def configured(
-    name: str,
+    name: str | None,
     settings: Iterable[str] = (),
     *,
     seed: int = 0,
@@ -41,7 +58,7 @@ def configured(
 
     The seed is for methods that have one; for the others, options left at None are not set.
     """
-    estimator = method_named(name)()
+    estimator = chosen_method(name)()
     known = estimator.get_params(deep=False)
     if "random_state" in known:
         estimator.set_params(random_state=seed)
@@ -49,6 +66,8 @@ def configured(
         if text is not None:
             require(option, [type(estimator)])
             estimator.set_params(**{option: _value(text.lower())})
+    if device in ("cuda", "auto"):
+        _require_torch(device)
     for setting in settings:
         parameter, equals, value = setting.partition("=")
         if not equals or parameter.strip() not in known:
@@ -58,6 +77,66 @@ def configured(
             )
         estimator.set_params(**{parameter.strip(): _value(value.strip())})
     return estimator
+
+
+# Values to try, by parameter; of the methods over TFDF's objective the search has its own grid.
+_GRID: dict[str, list[Any]] = {
+    "regularization": [0.01, 0.1, 1.0, 10.0],
+    "ridge": [0.1, 1.0, 10.0],
+    "n_components": [None, 5, 10, 20],
+    "trusted": [0.25, 0.5, 0.75],
+}
+
+
+def tuned(estimator: Any, *, seed: int = 0) -> Any:
+    """The search over settings of a method that needs no target label."""
+    from transferable.classifiers import AdaptedClassifier
+    from transferable.model_selection import LabelFreeSearch
+
+    known = estimator.get_params(deep=False)
+    prefix = ""
+    if not hasattr(estimator, "predict"):
+        estimator, prefix = AdaptedClassifier(estimator), "transformer__"
+    if {"ridge", "alignment", "manifold", "n_neighbors"} <= set(known):
+        return LabelFreeSearch(estimator, random_state=seed)
+    grid = {prefix + name: values for name, values in _GRID.items() if name in known}
+    if not grid:
+        able = [
+            name.lower()
+            for name, cls in all_methods().items()
+            if any(map(cls().get_params(deep=False).__contains__, _GRID))
+        ]
+        raise ValueError(
+            f"--tune knows no setting of {type(estimator).__name__} to try; methods that it does: "
+            f"{', '.join(able)}."
+        )
+    return LabelFreeSearch(estimator, grid, random_state=seed)
+
+
+_HELD_BYTES = 1.6e9  # of the features of landmarks; a fit then stays below 3 GB
+_LANDMARKS = 1000  # that "auto" takes where rows are many
+
+
+def within_memory(estimator: Any, n_rows: int, settings: Iterable[str], messages: Any) -> None:
+    """Take fewer landmarks where so many rows would take more than 3 GB, unless told otherwise."""
+    fits = int(_HELD_BYTES / (4 * n_rows))
+    if fits >= _LANDMARKS or not all(takes(o, type(estimator)) for o in ("n_landmarks", "device")):
+        return
+    given = any(setting.partition("=")[0].strip() == "max_memory" for setting in settings)
+    if given or estimator.n_landmarks != "auto" or estimator.device != "cpu":
+        return
+    estimator.set_params(n_landmarks=max(fits, 50), max_memory="2.75GB")
+    messages.note(
+        f"{estimator.n_landmarks} landmarks stand for {n_rows:,} rows, so that the fit stays below "
+        f"3 GB; --n-landmarks {_LANDMARKS} takes more memory and time."
+    )
+
+
+def _require_torch(device: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise ValueError(f"--device {device} needs torch: pip install 'transferable[gpu]'.")
 
 
 def takes(option: str, method: type[Any]) -> bool:

@@ -9,23 +9,32 @@ from typing import Annotated, Any
 import typer
 
 __all__ = [
+    "Decimal",
     "Device",
     "Drop",
+    "Encoding",
     "Features",
     "Ids",
     "Json",
     "Label",
     "Landmarks",
     "Method",
+    "Missing",
     "Quiet",
     "Scale",
     "Seed",
+    "Separator",
     "Source",
     "Target",
     "TargetLabel",
     "complete_methods",
+    "dialect_of",
+    "epilog",
+    "flag",
     "one_of",
 ]
+
+_DOCUMENTATION = "docs/command-line.md in the repository, or its page in the documentation"
 
 
 def one_of(*choices: str) -> dict[str, Any]:
@@ -37,6 +46,26 @@ def one_of(*choices: str) -> dict[str, Any]:
         return value
 
     return {"callback": check, "autocompletion": _completing(*choices)}
+
+
+def flag(*names: str, help: str) -> Any:
+    """An option that is there or not, shown without a value in the help."""
+    return typer.Option(*names, help=help, metavar="")
+
+
+def epilog(*examples: str) -> str:
+    """What stands below the help of a command: examples, and where to read on."""
+    shown = "\n\n".join(f"`{example}`" for example in examples)
+    return f"**Examples**\n\n{shown}\n\nMore: {_DOCUMENTATION}."
+
+
+def dialect_of(sep: str | None, decimal: str, encoding: str, missing: list[str] | None) -> Any:
+    """How the text files are written, from the options that say so."""
+    from transferable.tables.reading import Dialect
+
+    words = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+    found = None if sep is None else words.get(sep.lower(), sep)
+    return Dialect(found, decimal, encoding, None if missing is None else tuple(missing))
 
 
 def complete_methods(incomplete: str) -> list[str]:
@@ -52,6 +81,23 @@ def _completing(*choices: str) -> Callable[[str], list[str]]:
     return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
 
 
+def _check_mark(value: str) -> str:
+    if len(value) == 1:
+        return value
+    raise typer.BadParameter(f"{value!r} is no single character; give one, such as ','.")
+
+
+def _check_encoding(value: str) -> str:
+    import codecs
+
+    try:
+        return codecs.lookup(value).name
+    except LookupError:
+        raise typer.BadParameter(
+            f"there is no encoding {value!r}; try utf-8, utf-16 or cp1252."
+        ) from None
+
+
 def _check_landmarks(value: str | None) -> str | None:
     if value is None or value.lower() in ("auto", "none") or (value.isdecimal() and int(value)):
         return value
@@ -65,10 +111,15 @@ Source = Annotated[
     Path,
     typer.Argument(
         metavar="SOURCE",
-        help="Labelled rows: .csv, .tsv, .parquet, .feather, .npz, .npy or .mat, also .gz.",
+        help="Labelled rows: .csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy or .mat, also .gz; "
+        "- for CSV on standard input.",
+        allow_dash=True,
     ),
 ]
-Target = Annotated[Path, typer.Argument(metavar="TARGET", help="Rows of the other domain.")]
+Target = Annotated[
+    Path,
+    typer.Argument(metavar="TARGET", help="Rows of the other domain; - for CSV on standard input."),
+]
 Label = Annotated[str, typer.Option(metavar="COLUMN", help="The source's column of labels.")]
 TargetLabel = Annotated[
     str | None,
@@ -88,15 +139,43 @@ Features = Annotated[
 Scale = Annotated[
     str,
     typer.Option(
+        metavar="NAME",
         help="Scaling of numeric columns: auto, per-domain, joint, none or unit; auto is none "
         "where all seem to be of one unit, as pixels are, and per-domain elsewhere.",
         **one_of(*_SCALES),
     ),
 ]
 Method = Annotated[
-    str,
+    str | None,
     typer.Option(
-        help="The method; 'transferable methods' lists them.", autocompletion=complete_methods
+        metavar="NAME",
+        help="The method; 'transferable methods' lists them, and says which one is the default.",
+        autocompletion=complete_methods,
+    ),
+]
+Separator = Annotated[
+    str | None,
+    typer.Option(
+        "--sep",
+        metavar="MARK",
+        help="What separates the cells of text files: ';', tab, '|' ...; by default a comma, in "
+        ".tsv files a tab.",
+    ),
+]
+Decimal = Annotated[
+    str,
+    typer.Option(metavar="MARK", help="Decimal mark of text files.", callback=_check_mark),
+]
+Encoding = Annotated[
+    str, typer.Option(metavar="NAME", help="Encoding of text files.", callback=_check_encoding)
+]
+Missing = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT",
+        help="What stands in cells of text files that have no value, besides nothing; may be "
+        "repeated. By default NA, null and the like in columns of features, and nothing else in "
+        "ids and labels.",
     ),
 ]
 Landmarks = Annotated[
@@ -112,6 +191,7 @@ Landmarks = Annotated[
 Device = Annotated[
     str | None,
     typer.Option(
+        metavar="NAME",
         help="Where to compute, for methods that can: cpu, cuda or auto; the last two need torch.",
         **one_of("cpu", "cuda", "auto"),
     ),
@@ -119,5 +199,5 @@ Device = Annotated[
 Seed = Annotated[
     int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of whatever is random.")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress.")]
+Json = Annotated[bool, flag("--json", help="Print one JSON object.")]
+Quiet = Annotated[bool, flag("--quiet", "-q", help="No notes, no progress.")]

@@ -1,4 +1,4 @@
-"""Predictions as lines of text: id columns, then prediction, confidence and runner-up."""
+"""Predictions as lines: id columns, then prediction, confidence and runner-up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Protocol
 
 import typer
 
@@ -19,29 +19,28 @@ if TYPE_CHECKING:
     from transferable.tables import TableClassifier
 
 __all__ = [
-    "PredictionWriter",
+    "Writer",
     "check_distinct",
     "check_folder",
     "check_output",
-    "names",
     "predicted",
     "writing",
 ]
 
-_COLUMNS = ("prediction", "confidence", "runner_up")
+_COLUMNS = ("prediction", "confidence", "runner_up", "source_only")
 _BLOCK = 4096
-_TEXT = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-
-
-def names(given: Sequence[str] | None) -> list[str]:
-    """Column names from options that may be repeated and may hold several names with commas."""
-    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+_FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+_STDOUT = Path("-")
 
 
 def check_output(path: Path | None) -> Path | None:
     """Refuse a path for predictions that cannot take them, before anything is computed."""
-    if path is not None and not path.name.lower().endswith(_TEXT):
-        raise typer.BadParameter(f"{path.name!r} must end in one of {', '.join(_TEXT)}.")
+    if path in (None, _STDOUT):
+        return None
+    if not path.name.lower().endswith(_FORMATS):
+        raise typer.BadParameter(
+            f"{path.name!r} must end in one of {', '.join(_FORMATS)}, or be - for standard output."
+        )
     return check_folder(path)
 
 
@@ -70,47 +69,68 @@ def check_distinct(given: Sequence[Path], written: Sequence[Path | None]) -> Non
 
 
 def predicted(
-    model: TableClassifier, table: pd.DataFrame, ids: Sequence[str]
+    model: TableClassifier,
+    table: pd.DataFrame,
+    ids: Sequence[str],
+    *,
+    every_class: bool = False,
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
     """Lines of predictions for the rows of a table, and the probabilities behind them."""
     import numpy as np
     import pandas as pd
 
-    from transferable.tables import TableError
-
-    lacking = [name for name in ids if name not in table.columns]
-    clashing = [name for name in ids if name in _COLUMNS]
-    if lacking or clashing:
-        raise TableError(
-            f"id column {(lacking or clashing)[0]!r} "
-            + ("is not in the table." if lacking else "has a name the predictions need; rename it.")
-        )
-    X = model.encode(table)
+    classes = model.classes_
+    each = [f"probability_{name}" for name in classes.tolist()] if every_class else []
+    _check_ids(table, ids, [*_COLUMNS, *each])
+    X = model.encoder_.transform(table)
     blocks = [X[start : start + _BLOCK] for start in range(0, len(X), _BLOCK)]
     probabilities = np.concatenate([model.estimator_.predict_proba(block) for block in blocks])
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     best, second = np.take_along_axis(probabilities, order, axis=1).T
     labels = np.concatenate([model.estimator_.predict(block) for block in blocks])
-    other = np.where(model.classes_[order[:, 0]] == labels, order[:, 1], order[:, 0])
-    runner_up = pd.Series(model.classes_[other]).astype(object).where(second > 0, "")
+    other = np.where(classes[order[:, 0]] == labels, order[:, 1], order[:, 0])
+    runner_up = pd.Series(classes[other]).astype(object).where(second > 0, "")
     lines = (
         table[list(ids)]
         .reset_index(drop=True)
-        .assign(prediction=labels, confidence=best.round(6), runner_up=runner_up)
+        .assign(
+            prediction=labels,
+            confidence=best.round(6).astype(float),
+            runner_up=runner_up,
+            **dict(zip(each, probabilities.round(6).astype(float).T, strict=False)),
+        )
     )
     return lines, probabilities
 
 
-class PredictionWriter:
-    """Writes lines as they come, with one heading."""
+def _check_ids(table: pd.DataFrame, ids: Sequence[str], taken: Sequence[str]) -> None:
+    from transferable.tables import TableError
+    from transferable.tables._errors import require_columns, who
 
-    def __init__(self, stream: IO[str], separator: str) -> None:
-        self._stream = stream
-        self._separator = separator
-        self._started = False
+    require_columns(list(table.columns), ids, who(table, "the table"))
+    clashing = [name for name in ids if name in taken]
+    if clashing:
+        raise TableError(
+            f"id column {clashing[0]!r} has a name the predictions need; rename it in "
+            f"{who(table, 'the table')}."
+        )
+
+
+class Writer(Protocol):
+    """Takes lines as they come."""
 
     def write(self, lines: pd.DataFrame) -> None:
         """Append lines."""
+
+
+class _TextWriter:
+    """Lines of text with one heading."""
+
+    def __init__(self, stream: IO[str], separator: str) -> None:
+        self._stream, self._separator = stream, separator
+        self._started = False
+
+    def write(self, lines: pd.DataFrame) -> None:
         lines.to_csv(
             self._stream,
             index=False,
@@ -121,19 +141,57 @@ class PredictionWriter:
         self._started = True
 
 
+class _ParquetWriter:
+    """One row group for each piece."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+        self._writer: Any = None
+
+    def write(self, lines: pd.DataFrame) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        texts = lines.select_dtypes(exclude="number").columns
+        plain = lines.assign(**{name: lines[name].astype(object) for name in texts})
+        fields = {name: pa.string() for name in texts}
+        kinds = [(n, fields.get(n) or pa.from_numpy_dtype(plain[n].dtype)) for n in plain.columns]
+        table = pa.Table.from_pandas(plain, schema=pa.schema(kinds), preserve_index=False)
+        if self._writer is None:
+            self._writer = pq.ParquetWriter(self._stream, table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        if self._writer is not None:
+            self._writer.close()
+
+
 @contextmanager
-def writing(path: Path | None) -> Iterator[PredictionWriter]:
+def writing(path: Path | None) -> Iterator[Writer]:
     """Write predictions to a file, which is there whole or not at all, or to standard output."""
     from transferable._atomic import replacing
 
     if path is None:
-        yield PredictionWriter(sys.stdout, ",")
+        yield _TextWriter(sys.stdout, ",")
         return
     name = path.name.lower()
     separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
-    if name.endswith(".gz"):
+    if name.endswith(".parquet"):
+        _require_pyarrow(path)
+        with replacing(path, "wb") as raw:
+            writer = _ParquetWriter(raw)
+            yield writer
+            writer.close()
+    elif name.endswith(".gz"):
         with replacing(path, "wb") as raw, gzip.open(raw, "wt", encoding="utf-8") as stream:
-            yield PredictionWriter(stream, separator)
+            yield _TextWriter(stream, separator)
     else:
         with replacing(path) as stream:
-            yield PredictionWriter(stream, separator)
+            yield _TextWriter(stream, separator)
+
+
+def _require_pyarrow(path: Path) -> None:
+    from importlib.util import find_spec
+
+    if find_spec("pyarrow") is None:
+        raise ValueError(f"{path} needs pyarrow to be written: pip install 'transferable[tables]'.")

@@ -5,83 +5,37 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from transferable.cli._adaptation import Adaptation
     from transferable.cli._console import Messages
 
 __all__ = ["report_on"]
-
-_LENGTHS = {"pictures": 20.0}  # in the time of any other section: t-SNE, twice
 
 
 def report_on(
     result: Adaptation, path: Path, files: tuple[Path, Path], seed: int, messages: Messages
 ) -> None:
     """Write everything that is known of an adaptation of one file to another as a page."""
-    from transferable.persistence import versions
-    from transferable.report import ReportData, write_report
+    from transferable.report import Facts, write_report
 
-    model, found = result.model, result.evaluation
-    if found is not None and not found.known.all():
+    found, inputs = result.evaluation, result.inputs
+    whole = found is not None and bool(found.known.all())
+    if found is not None and not whole:
         messages.note("the report has no confusion matrix: some true target labels are missing.")
-    Xs, ys, Xt = model.prepare(result.source, result.target)
-    ids = list(model.ids)
-    data = ReportData(
-        command=shlex.join(["transferable", *sys.argv[1:]]),
-        method=result.method,
-        source_name=files[0].name,
-        target_name=files[1].name,
-        label=model.label,
-        Xs=Xs,
-        Xt=Xt,
-        feature_names=model.feature_names_,
-        ys=ys,
-        classes=model.classes_,
-        predicted=result.lines["prediction"].to_numpy(),
-        estimator=model.estimator_,
-        probabilities=result.probabilities,
-        yt=found.true if found is not None and found.known.all() else None,
-        ids=result.lines[ids] if ids else None,
-        parameters=result.parameters,
-        preprocessing=_preprocessing(result),
-        versions=versions(),
-        seed=seed,
-        notes=messages.notes,
-        seconds=result.seconds,
-        as_given=_as_given(result),
-    )
+    names = ["standard input" if str(file) == "-" else file.name for file in files]
+    command = shlex.join(["transferable", *sys.argv[1:]])
+    facts = Facts(names[0], names[1], command, seed, messages.notes, result.seconds)
     with messages.bar("Writing the report") as bar:
         write_report(
             path,
-            data,
-            track=lambda sections: bar.through(
-                sections,
-                name=lambda section: section.__name__,
-                length=lambda section: _LENGTHS.get(section.__name__, 1.0),
-            ),
+            result.model,
+            inputs.source,
+            inputs.label,
+            inputs.target,
+            yt=found.true if found is not None and whole else None,
+            trust=result.trust or False,
+            facts=facts,
+            track=lambda sections: bar.through(sections, name=lambda write: write.__name__),
         )
-
-
-def _as_given(result: Adaptation) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Both tables on a common scale, where the model has scaled each domain by itself."""
-    from sklearn.base import clone
-
-    if result.model.scale_ != "per-domain":
-        return None
-    common = clone(result.model).set_params(scale="joint")
-    Xs, _, Xt = common.prepare(result.source, result.target)
-    return Xs, Xt
-
-
-def _preprocessing(result: Adaptation) -> dict[str, str]:
-    model = result.model
-    indicators = len(model.feature_names_) - len(model.numeric_)
-    return {
-        "numeric columns": f"{len(model.numeric_)}, missing values filled with the median",
-        "categorical columns": f"{len(model.categorical_)}, as {indicators} indicators",
-        "scale": model.scale_,
-    }

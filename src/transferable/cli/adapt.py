@@ -9,55 +9,82 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli._console import Messages, reporting, stdout
+from transferable.cli._inputs import Roles, read_inputs
 from transferable.cli._options import (
+    Decimal,
     Device,
     Drop,
+    Encoding,
     Features,
     Ids,
     Json,
     Label,
     Landmarks,
     Method,
+    Missing,
     Quiet,
     Scale,
     Seed,
+    Separator,
     Source,
     TargetLabel,
+    dialect_of,
+    flag,
 )
-from transferable.cli._predictions import (
-    check_distinct,
-    check_folder,
-    check_output,
-    names,
-    writing,
-)
+from transferable.cli._predictions import check_distinct, check_folder, check_output, writing
 
 if TYPE_CHECKING:
     from transferable.cli._adaptation import Adaptation
+    from transferable.diagnostics import Trust
 
 
 def run(
     source: Source,
     target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="Rows to label, of the other domain.")
+        Path,
+        typer.Argument(
+            metavar="TARGET",
+            help="Rows to label, of the other domain; - for CSV on standard input.",
+        ),
     ],
     label: Label,
-    method: Method = "tfdf",
+    method: Method = None,
+    tune: Annotated[
+        bool,
+        flag("--tune", help="Search the method's settings by scores that need no target label."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File for the predictions, .csv or .tsv; by default they go to standard output.",
+            metavar="FILE",
+            help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
+            "to standard output.",
             callback=check_output,
         ),
     ] = None,
+    probabilities: Annotated[
+        bool, flag("--probabilities", help="Write the probability of every class as well.")
+    ] = False,
     model: Annotated[
         Path | None,
-        typer.Option(help="File for the model, which 'predict' uses.", callback=check_folder),
+        typer.Option(
+            metavar="FILE", help="File for the model, which 'predict' uses.", callback=check_folder
+        ),
     ] = None,
     report: Annotated[
         Path | None,
-        typer.Option(help="File for a report, one page of HTML.", callback=check_folder),
+        typer.Option(
+            metavar="FILE", help="File for a report, one page of HTML.", callback=check_folder
+        ),
     ] = None,
+    no_estimate: Annotated[
+        bool,
+        flag(
+            "--no-estimate",
+            help="Do not estimate the accuracy, which takes a few fits of up to 1,000 rows, nor "
+            "compare with a model of the source alone.",
+        ),
+    ] = False,
     target_label: TargetLabel = None,
     ids: Ids = None,
     drop: Drop = None,
@@ -73,38 +100,53 @@ def run(
     ] = None,
     n_landmarks: Landmarks = None,
     device: Device = None,
+    sep: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    missing: Missing = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Label the rows of TARGET with what the labelled rows of SOURCE teach.
 
-    Writes one line for each target row, in order: its id columns, the prediction, its confidence
-    and the runner-up. Columns are matched by name; numbers, booleans, text and missing values are
-    taken care of, and notes on standard error say what was left out.
-    Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
+    Writes one line for each target row, in order: its id columns, the prediction, its confidence,
+    the runner-up, and what a model of the source alone says. Columns are matched by name; numbers,
+    booleans, text and missing values are taken care of, and notes on standard error say what was
+    left out. Ends with status 0, with 1 if something failed, and with 2 if the input cannot be
+    used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
-        from transferable.cli._adaptation import adapt, read
-        from transferable.cli._methods import configured
+        from transferable.cli._adaptation import adapt
+        from transferable.cli._methods import configured, tuned, within_memory
         from transferable.cli._reporting import report_on
         from transferable.tables import TableClassifier
 
         check_distinct((source, target), (out, model, report))
-        aside = [*names(drop), *([target_label] if target_label not in (None, label) else [])]
-        unfitted = TableClassifier(
-            configured(method, settings or (), seed=seed, n_landmarks=n_landmarks, device=device),
-            label=label,
-            scale=scale,  # type: ignore[arg-type]
-            ids=names(ids),
-            drop=aside,
-            features=names(features) or None,
+        estimator = configured(
+            method, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )
-        tables = read(source, messages), read(target, messages)
-        if source.resolve() == target.resolve():
-            messages.note("target and source are the same file; there is nothing to adapt to.")
-        result = adapt(unfitted, *tables, target_label, messages)
+        dialect = dialect_of(sep, decimal, encoding, missing)
+        roles = Roles(label, target_label, ids, drop, features)
+        tuned_one = tuned(estimator, seed=seed) if tune else None
+        inputs = read_inputs((source, target), roles, dialect, messages)
+        within_memory(estimator, inputs.n_rows, settings or (), messages)
+        unfitted = TableClassifier(
+            tuned_one or estimator,
+            scale=scale,  # type: ignore[arg-type]
+            ids=inputs.ids,
+            drop=inputs.drop,
+            features=inputs.features,
+        )
+        result = adapt(
+            unfitted,
+            inputs,
+            messages,
+            seed=seed,
+            estimates=not no_estimate,
+            every_class=probabilities,
+        )
         if out is not None or not as_json:
             with writing(out) as writer:
                 writer.write(result.lines)
@@ -124,7 +166,7 @@ def run(
 
 def _tell(result: Adaptation, files: dict[str, Path | None], messages: Messages) -> None:
     """Sum up on standard output, or on standard error if the predictions went to the former."""
-    lines = [result.summary(), result.verdict()]
+    lines = [result.summary(), *result.verdicts()]
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
     if files["predictions"] is None:
         for line in lines:
@@ -147,11 +189,11 @@ def _record(
     record = {
         "method": result.method,
         "parameters": result.parameters,
-        "scale": result.model.scale_,
+        "scale": result.model.encoder_.scale_,
         "seed": seed,
-        "n_source": len(result.source),
-        "n_target": len(result.target),
-        "features": result.model.feature_names_,
+        "n_source": len(result.inputs.source),
+        "n_target": len(result.inputs.target),
+        "features": result.model.encoder_.get_feature_names_out().tolist(),
         "classes": {
             name: {"source": ours, "predicted": theirs}
             for name, (ours, theirs) in result.counts().items()
@@ -159,6 +201,7 @@ def _record(
         "mean_confidence": float(result.lines["confidence"].mean()),
         "evaluation": found
         and {"column": found.column, "rows": int(found.known.sum()), "accuracy": found.accuracy},
+        "trust": result.trust and _trust(result.trust),
         "seconds": round(result.seconds, 3),
         "notes": notes,
         "files": {kind: path and str(path) for kind, path in files.items()},
@@ -167,6 +210,22 @@ def _record(
     if files["predictions"] is None:
         record["predictions"] = result.lines.to_dict("records")
     return record
+
+
+def _trust(trust: Trust) -> dict[str, Any]:
+    """What is known of the labels without a true one."""
+    estimates = {"adapted": trust.estimate.adapted, "source_only": trust.estimate.source_only}
+    return {
+        "verdict": trust.verdict,
+        "warning": trust.warning,
+        "estimated_accuracy": {
+            name: {"accuracy": found.accuracy, "low": found.low, "high": found.high}
+            for name, found in estimates.items()
+        },
+        "changed": trust.changed,
+        "changes": [change._asdict() for change in trust.changes],
+        "estimated_class_shares": {str(name): share for name, share in trust.shares.items()},
+    }
 
 
 def _plain(value: Any) -> Any:

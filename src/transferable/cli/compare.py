@@ -9,23 +9,28 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli._console import FAILURE, Messages, reporting, stdout
+from transferable.cli._inputs import Inputs, Roles, read_inputs
 from transferable.cli._options import (
+    Decimal,
     Device,
     Drop,
+    Encoding,
     Features,
     Ids,
     Json,
     Label,
     Landmarks,
+    Missing,
     Quiet,
     Scale,
     Seed,
+    Separator,
     Source,
     Target,
     TargetLabel,
     complete_methods,
+    dialect_of,
 )
-from transferable.cli._pair import Choice, Pair, read_pair
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -52,6 +57,7 @@ def run(
     methods: Annotated[
         str,
         typer.Option(
+            metavar="NAMES",
             help="Methods with commas between them, or all: tfdf,jda,coral.",
             autocompletion=complete_methods,
         ),
@@ -63,6 +69,10 @@ def run(
     scale: Scale = "auto",
     n_landmarks: Landmarks = None,
     device: Device = None,
+    sep: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    missing: Missing = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -71,29 +81,48 @@ def run(
 
     Agreement is the share of target rows to which a method gives the label that most methods give;
     it is no accuracy, which only true target labels tell. Two models of the source alone are there
-    for comparison. All methods have their default parameters.
+    for comparison; nothing they learn, not even a scale, is of the target. All methods have their
+    default parameters.
     Ends with status 0, with 1 if a method failed, and with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
+        import numpy as np
+
         from transferable.diagnostics import compare_methods, source_only_methods
 
         chosen = _chosen(methods, seed, n_landmarks, device)
-        choice = Choice(label, target_label, ids, drop, features)
-        (pair,) = read_pair((source, target), choice, (scale,), messages)
+        dialect = dialect_of(sep, decimal, encoding, missing)
+        roles = Roles(label, target_label, ids, drop, features)
+        inputs = read_inputs((source, target), roles, dialect, messages)
+        ys = inputs.labels
+        with messages.hearing():
+            encoder = inputs.encoder(scale).adapt(inputs.source, None, inputs.target)
         alone = source_only_methods()
         with messages.bar("Comparing methods") as bar:
-            outcomes = compare_methods(
-                *(alone | chosen, pair.Xs, pair.ys, pair.Xt),
-                track=lambda steps: bar.through(steps, lambda step: step[0]),
-            )
-        lines = _lines(outcomes, pair, set(alone))
+            groups = [(alone, encoder.of_source_alone(inputs.source)), (chosen, encoder)]
+            steps = iter(bar.through([*alone, *chosen], str))
+            outcomes = []
+            for group, encoding_of in groups:
+                Xs = encoding_of.transform(inputs.source, np.ones(len(inputs.source)))
+                Xt = encoding_of.transform(inputs.target)
+                outcomes += compare_methods(
+                    group, Xs, ys, Xt, track=lambda found: ((m, next(steps))[0] for m in found)
+                )
+            next(steps, None)
+        lines = _lines(outcomes, inputs, set(alone), messages)
         if as_json:
-            record = {"n_source": len(pair.Xs), "n_target": len(pair.Xt), "scale": pair.scale}
-            record |= {"seed": seed, "results": [vars(line) for line in lines]}
-            typer.echo(json.dumps(record | {"notes": messages.notes}))
+            record = {
+                "n_source": len(inputs.source),
+                "n_target": len(inputs.target),
+                "scale": encoder.scale_,
+                "seed": seed,
+                "results": [vars(line) for line in lines],
+                "notes": messages.notes,
+            }
+            typer.echo(json.dumps(record))
         else:
-            stdout().print(_table(lines, evaluated=pair.true is not None))
+            stdout().print(_table(lines, evaluated=inputs.true is not None))
         for line in lines:
             if line.failure:
                 messages.say(f"Failed: {line.method}: {line.failure}")
@@ -123,7 +152,9 @@ def _chosen(names: str, seed: int, n_landmarks: str | None, device: str | None) 
     }
 
 
-def _lines(outcomes: list[MethodOutcome], pair: Pair, alone: set[str]) -> list[Line]:
+def _lines(
+    outcomes: list[MethodOutcome], inputs: Inputs, alone: set[str], messages: Messages
+) -> list[Line]:
     """The best first: by accuracy where it is known, by agreement otherwise; failures last."""
     import numpy as np
 
@@ -135,7 +166,7 @@ def _lines(outcomes: list[MethodOutcome], pair: Pair, alone: set[str]) -> list[L
         agreement = accuracy = None
         if o.predicted is not None:
             agreement = float(np.mean(o.predicted == majority))
-            evaluation = pair.evaluate(o.predicted)
+            evaluation = inputs.evaluate(o.predicted, messages)
             accuracy = None if evaluation is None else evaluation.accuracy
         seconds = round(o.seconds, 3)
         lines.append(Line(o.name, o.name not in alone, agreement, accuracy, seconds, o.failure))

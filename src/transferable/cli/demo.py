@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli._console import Messages, reporting, stdout
+from transferable.cli._options import Json, Quiet
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -64,8 +65,8 @@ def run(
             help="Write the task as source.csv and target.csv into this folder, and do no more.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Adapt printed digits to handwritten ones and show what it gains.
 

@@ -9,25 +9,32 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli._console import Messages, reporting, stdout
+from transferable.cli._inputs import Inputs, Roles, read_inputs
 from transferable.cli._options import (
+    Decimal,
     Drop,
+    Encoding,
     Features,
     Ids,
     Json,
     Label,
+    Missing,
     Quiet,
     Seed,
+    Separator,
     Source,
     Target,
     TargetLabel,
+    dialect_of,
     one_of,
 )
-from transferable.cli._pair import Choice, Pair, read_pair
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
     from rich.table import Table
 
     from transferable.diagnostics import ColumnShift, Diagnosis, DomainGap
+    from transferable.tables import TableEncoder
 
 _COLUMNS_SHOWN = 10
 
@@ -43,11 +50,16 @@ def run(
     scale: Annotated[
         str,
         typer.Option(
+            metavar="NAME",
             help="Scaling of numeric columns: joint, per-domain (what is left when each domain is "
             "scaled by itself, as 'adapt' mostly does), none, unit or auto (as 'adapt').",
             **one_of("auto", "per-domain", "joint", "none", "unit"),
         ),
     ] = "joint",
+    sep: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    missing: Missing = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -64,17 +76,26 @@ def run(
     with reporting():
         from transferable.diagnostics import column_shifts, diagnose
 
-        choice = Choice(label, target_label, ids, drop, features)
-        pair, raw = read_pair((source, target), choice, (scale, "none"), messages)
+        dialect = dialect_of(sep, decimal, encoding, missing)
+        roles = Roles(label, target_label, ids, drop, features)
+        inputs = read_inputs((source, target), roles, dialect, messages)
+        ys = inputs.labels
+        with messages.hearing():
+            encoder, raw = (
+                inputs.encoder(s).adapt(inputs.source, None, inputs.target) for s in (scale, "none")
+            )
+        Xs, Xt = _rows(encoder, inputs)
         with messages.bar("Measuring the gap"):
-            found = diagnose(pair.Xs, pair.ys, pair.Xt, _true(pair, messages), random_state=seed)
-            shifts = column_shifts(raw.Xs, raw.Xt, raw.feature_names)
+            found = diagnose(Xs, ys, Xt, _true(inputs, messages), random_state=seed)
+            shifts = column_shifts(*_rows(raw, inputs), raw.get_feature_names_out().tolist())
         if as_json:
-            typer.echo(json.dumps(_record(pair, found, shifts, seed, messages.notes)))
+            sizes = {"n_source": len(Xs), "n_target": len(Xt), "n_features": Xs.shape[1]}
+            record = sizes | {"scale": encoder.scale_, "seed": seed}
+            typer.echo(json.dumps(record | _record(found, shifts, messages.notes)))
             return
         console = stdout()
-        rows = f"{len(pair.Xs):,} source rows, {len(pair.Xt):,} target rows"
-        console.print(f"{rows}, {pair.Xs.shape[1]} features", markup=False)
+        rows = f"{len(Xs):,} source rows, {len(Xt):,} target rows"
+        console.print(f"{rows}, {Xs.shape[1]} features", markup=False)
         console.print(_gap_table(found.gap))
         console.print(_shift_table(shifts))
         console.print(f"Is adaptation likely to pay? {found.verdict.capitalize()}:", style="bold")
@@ -82,9 +103,16 @@ def run(
         console.print(_estimates(found), markup=False)
 
 
-def _true(pair: Pair, messages: Messages) -> Any:
+def _rows(encoder: TableEncoder, inputs: Inputs) -> tuple[NDArray[Any], NDArray[Any]]:
+    import numpy as np
+
+    marks = np.ones(len(inputs.source))
+    return encoder.transform(inputs.source, marks), encoder.transform(inputs.target)
+
+
+def _true(inputs: Inputs, messages: Messages) -> Any:
     """True target labels, if every row has one."""
-    evaluation = pair.evaluate(pair.ys[[0] * len(pair.Xt)])
+    evaluation = inputs.evaluate(inputs.labels[[0] * len(inputs.target)], messages)
     if evaluation is None or evaluation.known.all():
         return None if evaluation is None else evaluation.true
     messages.note(
@@ -132,19 +160,8 @@ def _estimates(found: Diagnosis) -> str:
     )
 
 
-def _record(
-    pair: Pair,
-    found: Diagnosis,
-    shifts: list[ColumnShift],
-    seed: int,
-    notes: list[str],
-) -> dict[str, Any]:
+def _record(found: Diagnosis, shifts: list[ColumnShift], notes: list[str]) -> dict[str, Any]:
     return {
-        "n_source": len(pair.Xs),
-        "n_target": len(pair.Xt),
-        "n_features": pair.Xs.shape[1],
-        "scale": pair.scale,
-        "seed": seed,
         "gap": _numbers(found.gap.overall),
         "gap_by_class": {str(c): _numbers(values) for c, values in found.gap.by_class.items()},
         "within_classes": _numbers({"A-distance": found.within, "by_chance": found.within_chance}),

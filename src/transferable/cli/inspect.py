@@ -9,13 +9,14 @@ from typing import Annotated, Any
 import typer
 
 from transferable.cli._console import reporting, stdout
+from transferable.cli._options import Json
 
 _SHOWN = 12  # of a list, to people; --json has all
 
 
 def run(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Tell what a saved model was made with, what it takes and what it predicts."""
     with reporting():
@@ -43,16 +44,19 @@ def _record(path: Path) -> dict[str, Any]:
     model = load(path)
     if not isinstance(model, TableClassifier):
         return record | {"parameters": parameters_of(model)}
+    encoder, fitted = model.encoder_, model.estimator_
+    method = getattr(fitted, "best_estimator_", fitted)
+    method = getattr(method, "transformer", None) or method
     return record | {
-        "method": type(model.estimator).__name__,
-        "parameters": parameters_of(model.estimator),
+        "method": type(method).__name__,
+        "parameters": parameters_of(method),
         "classes": model.classes_.tolist(),
-        "label": model.label,
+        "label": model.label_,
         "id columns": list(model.ids),
-        "numeric columns": model.numeric_,
-        "categorical columns": model.categorical_,
-        "features": len(model.feature_names_),
-        "scale": getattr(model, "scale_", model.scale),  # older files hold no scale_
+        "numeric columns": encoder.numeric_,
+        "categorical columns": list(encoder.categories_),
+        "features": len(encoder.get_feature_names_out()),
+        "scale": encoder.scale_,
         "notes": model.notes_,
     }
 

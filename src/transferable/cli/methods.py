@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from transferable.cli._console import reporting, stdout
-from transferable.cli._options import complete_methods
+from transferable.cli._options import complete_methods, flag
 
 
 def run(
@@ -23,7 +23,7 @@ def run(
         ),
     ] = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print a JSON array, parameters included.")
+        bool, flag("--json", help="Print a JSON array, parameters included.")
     ] = False,
 ) -> None:
     """List the methods, or tell the parameters of one, which --set takes.
@@ -49,7 +49,8 @@ def _list(records: list[dict[str, Any]]) -> None:
 
     table = Table("method", "kind", "what it does")
     for record in records:
-        table.add_row(record["method"], record["kind"], record["summary"])
+        default = " (the default)" if record["default"] else ""
+        table.add_row(record["method"] + default, record["kind"], record["summary"])
     stdout().print(table, markup=False)
 
 
@@ -58,18 +59,46 @@ def _describe(record: dict[str, Any]) -> None:
 
     console = stdout()
     console.print(record["summary"], markup=False)
-    table = Table("parameter", "default")
+    table = Table("parameter", "default", "what it does")
     for parameter, value in record["parameters"].items():
-        table.add_row(parameter, str(value))
+        table.add_row(parameter, str(value), record["explained"].get(parameter, ""))
     console.print(table, markup=False)
 
 
 def _record(method: type[Any]) -> dict[str, Any]:
-    from transferable.cli._methods import parameters_of
+    from transferable.cli._methods import chosen_method, parameters_of
 
     return {
         "method": method.__name__.lower(),
+        "default": method is chosen_method(None),
         "kind": "transformer" if hasattr(method, "transform") else "classifier",
         "summary": re.split(r"\n\s*\n", inspect.getdoc(method) or "")[0].replace("\n", " "),
         "parameters": parameters_of(method()),
+        "explained": _explained(method),
     }
+
+
+def _explained(method: type[Any]) -> dict[str, str]:
+    """What the documentation says of each parameter, also where it refers to another method's."""
+    from transferable import all_estimators
+
+    classes = dict(all_estimators())
+    text = inspect.getdoc(method) or ""
+    part = re.search(
+        r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", text, re.DOTALL | re.MULTILINE
+    )
+    entries = re.split(r"^(?=\w)", part[1], flags=re.MULTILINE) if part else []
+    found: dict[str, str] = {}
+    for head, _, body in (entry.partition("\n") for entry in entries if entry.strip()):
+        told = _plain(body)
+        other = re.search(r"\b[Aa]s (?:in|for) (\w+)\.?$", told)
+        theirs = _explained(classes[other[1]]) if other and other[1] in classes else {}
+        for name in head.partition(":")[0].split(","):
+            found[name.strip()] = theirs.get(name.strip(), told)
+    return found
+
+
+def _plain(text: str) -> str:
+    """Words without the marks of reStructuredText."""
+    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(text.split()))
+    return text.replace("``", "").replace("`", "")

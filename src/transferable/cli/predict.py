@@ -6,20 +6,27 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from transferable.cli._console import Messages, reporting, stdout
-from transferable.cli._predictions import (
-    check_distinct,
-    check_output,
-    names,
-    predicted,
-    writing,
+from transferable.cli._inputs import named_columns, possible_names, true_labels
+from transferable.cli._options import (
+    Decimal,
+    Encoding,
+    Missing,
+    Quiet,
+    Separator,
+    TargetLabel,
+    dialect_of,
+    flag,
 )
+from transferable.cli._predictions import check_distinct, check_output, predicted, writing
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from transferable.tables import TableClassifier
 
 
@@ -28,15 +35,24 @@ def run(
         Path, typer.Argument(metavar="MODEL", help="A model that 'adapt --model' has saved.")
     ],
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="Rows to label, of the target domain.")
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Rows to label, of the target domain; - for CSV on standard input.",
+        ),
     ],
     out: Annotated[
         Path | None,
         typer.Option(
-            help="File for the predictions, .csv or .tsv; by default they go to standard output.",
+            metavar="FILE",
+            help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
+            "to standard output.",
             callback=check_output,
         ),
     ] = None,
+    probabilities: Annotated[
+        bool, flag("--probabilities", help="Write the probability of every class as well.")
+    ] = False,
     ids: Annotated[
         list[str] | None,
         typer.Option(
@@ -45,35 +61,110 @@ def run(
             help="Column that names rows; by default those of 'adapt', if they are there.",
         ),
     ] = None,
+    target_label: TargetLabel = None,
+    sep: Separator = None,
+    decimal: Decimal = ".",
+    encoding: Encoding = "utf-8",
+    missing: Missing = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object for each row, or with --out one.")
+        bool, flag("--json", help="Print one JSON object for each row, or with --out one.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No notes, no progress.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Label the rows of FILE, which is read piece by piece, with a saved model.
 
-    Writes what 'adapt' writes. The model knows how to treat the columns: the file needs no
-    preparation. Loading a model runs no code that its file brings.
-    Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
+    Writes what 'adapt' writes, but for the labels of a model of the source alone. The model knows
+    how to treat the columns: the file needs no preparation. Loading a model runs no code that its
+    file brings. Ends with status 0, with 1 if something failed, and with 2 if the input cannot be
+    used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
+        from transferable.tables import iter_table
+
         check_distinct((model, file), (out,))
         loaded = load_table_model(model)
-        counts = _predict(
-            loaded, file, out, names(ids), messages, lines_of_json=as_json and not out
+        pieces = iter_table(
+            file,
+            as_written=possible_names(ids, loaded.ids, [target_label] if target_label else None),
+            text=list(loaded.encoder_.categories_),
+            dialect=dialect_of(sep, decimal, encoding, missing),
         )
+        tally = _Tally(loaded, ids, target_label, messages, every_class=probabilities)
+        beside = out is None and sys.stdout.isatty()
+        with messages.bar("Predicting", hidden=beside) as bar, writing(out) as writer:
+            for piece, done in pieces:
+                lines = tally.label(piece)
+                if as_json and not out:
+                    typer.echo(lines.to_json(orient="records", lines=True), nl=False)
+                else:
+                    writer.write(lines)
+                bar.tick(done)
+        _tell(tally, out, messages, as_json=as_json)
+
+
+class _Tally:
+    """Labels pieces and counts what came out."""
+
+    def __init__(
+        self,
+        model: TableClassifier,
+        ids: list[str] | None,
+        target_label: str | None,
+        messages: Messages,
+        *,
+        every_class: bool,
+    ) -> None:
+        self.counts: Counter[str] = Counter()
+        self.known = self.right = 0
+        self._model, self._ids, self._truth = model, ids, target_label
+        self._messages, self._every_class = messages, every_class
+
+    def label(self, piece: pd.DataFrame) -> pd.DataFrame:
+        """Lines of predictions for the next rows."""
+        from transferable.tables._errors import require_columns, who
+
+        columns = list(piece.columns)
+        wanted = named_columns(self._ids, columns) or [c for c in self._model.ids if c in columns]
+        if self._truth is not None:
+            require_columns(columns, [self._truth], who(piece, "the file"))
+        lines, _ = predicted(self._model, piece, wanted, every_class=self._every_class)
+        self.counts.update(lines["prediction"].astype(str).tolist())
+        if self._truth is not None and piece[self._truth].notna().any():
+            classes = [str(name) for name in self._model.classes_.tolist()]
+            true, known = true_labels(piece[self._truth], classes, self._messages)
+            hits = lines["prediction"].to_numpy()[known].astype(str) == true[known]
+            self.known, self.right = self.known + len(hits), self.right + int(hits.sum())
+        return lines
+
+    @property
+    def evaluation(self) -> dict[str, Any] | None:
+        """The accuracy where true labels are known; None where none were asked for."""
+        if self._truth is None:
+            return None
+        if not self.known:
+            raise ValueError(f"column {self._truth!r} holds no true label to evaluate with.")
+        return {"column": self._truth, "rows": self.known, "accuracy": self.right / self.known}
+
+
+def _tell(tally: _Tally, out: Path | None, messages: Messages, *, as_json: bool) -> None:
+    """Sum up: on standard output, or on standard error if the predictions went to the former."""
+    found, total = tally.evaluation, tally.counts.total()
+    if out is not None and as_json:
+        record = {"n_rows": total, "predicted": tally.counts, "evaluation": found}
+        typer.echo(json.dumps(record | {"predictions": str(out), "notes": messages.notes}))
+        return
+    lines = [] if out is None else [f"{total:,} rows labelled; predictions saved to {out}"]
+    if found is not None:
+        lines.append(
+            f"Accuracy on the {found['rows']:,} rows with a value in {found['column']!r}: "
+            f"{found['accuracy']:.1%} (used for this evaluation only)"
+        )
+    for line in lines:
         if out is None:
-            return
-        if as_json:
-            record = {"n_rows": counts.total(), "predicted": counts, "predictions": str(out)}
-            typer.echo(json.dumps(record))
+            messages.say(line)
         else:
-            stdout().print(
-                f"{counts.total():,} rows labelled; predictions saved to {out}",
-                markup=False,
-                soft_wrap=True,
-            )
+            stdout().print(line, markup=False, soft_wrap=True)
 
 
 def load_table_model(path: Path) -> TableClassifier:
@@ -90,32 +181,3 @@ def load_table_model(path: Path) -> TableClassifier:
             "Python, or save a model with 'transferable adapt --model'."
         )
     return loaded
-
-
-def _predict(
-    model: TableClassifier,
-    file: Path,
-    out: Path | None,
-    ids: list[str],
-    messages: Messages,
-    *,
-    lines_of_json: bool,
-) -> Counter[str]:
-    """Label and write piece after piece; how often each class was predicted."""
-    from transferable.tables import iter_table
-
-    counts: Counter[str] = Counter()
-    wanted = ids
-    shown_beside = out is None and sys.stdout.isatty()
-    with messages.bar("Predicting", hidden=shown_beside) as bar, writing(out) as writer:
-        for piece, done in iter_table(file, text=model.categorical_):
-            if not counts:
-                wanted = ids or [name for name in model.ids if name in piece.columns]
-            lines, _ = predicted(model, piece, wanted)
-            if lines_of_json:
-                typer.echo(lines.to_json(orient="records", lines=True), nl=False)
-            else:
-                writer.write(lines)
-            counts.update(lines["prediction"].astype(str).tolist())
-            bar.tick(done)
-    return counts

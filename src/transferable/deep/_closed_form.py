@@ -5,7 +5,7 @@ well as by class, and all source rows count. That fails where classes are absent
 counts as often as the present labels say, at most as in the source: its source rows are thinned
 out to that share and, if next to no target row has its label, left out; only classes are aligned.
 That fails where a poor start has lost real classes. :meth:`FeatureProblem.solve` tries both and
-asks the target's neighbourhoods.
+asks the target's neighbourhoods; the less sure the network is, the more they must gain.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ __all__ = ["FeatureProblem", "Solution"]
 
 _ABSENT = 0.3  # a class with less than this share of an even one is taken to be absent
 _GAIN = 0.015  # by which neighbours must agree more often for shares to be free
+_SURE = 0.87  # mean probability of the network's labels; for each hundredth that is missing ...
+_CAUTION = 0.25  # ... neighbours must gain so many hundredths more
 _NEIGHBORS = 10
 _FEWEST_ROWS = 30  # of the target, on which neighbours are asked
 _PASSES = 2  # of thinning out and solving
@@ -79,6 +81,8 @@ class FeatureProblem:
         Features.
     ys, first : ndarray of shapes (n_source,) and (n_target,)
         The source's classes and the target's present labels.
+    confidence : float
+        Mean probability that the network gave these labels.
     n_classes : int
         Number of classes.
     model : TFDFV or None
@@ -91,6 +95,7 @@ class FeatureProblem:
     ys: NDArray[np.intp]
     Zt: NDArray[np.float32]
     first: NDArray[np.intp]
+    confidence: float
     n_classes: int
     model: Any
     device: str
@@ -105,7 +110,8 @@ class FeatureProblem:
         kept, free = self.kept(), self.free()
         labels = {"network": self.first, "kept": kept.codes, "free": free.codes}
         agreement = self.neighbor_agreement(labels)
-        chosen = free if agreement["free"] - agreement["kept"] > _GAIN else kept
+        wanted = _GAIN + _CAUTION * max(0.0, _SURE - self.confidence)
+        chosen = free if agreement["free"] - agreement["kept"] > wanted else kept
         return replace(chosen, neighbors=agreement)
 
     def neighbor_agreement(self, labels: dict[str, NDArray[np.intp]]) -> dict[str, float]:

@@ -9,16 +9,21 @@ from transferable.diagnostics.comparison import (
     vote,
 )
 from transferable.diagnostics.gap import MEASURES, DomainGap, domain_gap, unit_variance
-from transferable.diagnostics.space import history_of, shared_space
+from transferable.diagnostics.space import TERM_TITLES, history_of, shared_space
 from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
+from transferable.diagnostics.trust import Change, Trust, assess_trust
 
 __all__ = [
     "MEASURES",
+    "TERM_TITLES",
+    "Change",
     "ColumnShift",
     "Diagnosis",
     "DomainGap",
     "MethodOutcome",
     "TransferEstimate",
+    "Trust",
+    "assess_trust",
     "column_shifts",
     "compare_methods",
     "diagnose",

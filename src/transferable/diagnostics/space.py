@@ -11,7 +11,21 @@ from sklearn.pipeline import Pipeline
 from transferable.base import DomainAdapter, DomainTransformer
 from transferable.linalg.rows import dense
 
-__all__ = ["history_of", "shared_space"]
+__all__ = ["TERM_TITLES", "history_of", "shared_space"]
+
+# What the entries of ``history_`` mean to a reader who has not seen the code.
+TERM_TITLES = {
+    "objective": "objective (sum of terms)",
+    "source": "squared error on the source",
+    "ridge": "norm of the classifier",
+    "manifold": "roughness along the graph",
+    "variance": "variance of the scores",
+    "means": "discrepancy of means",
+    "covariances": "discrepancy of covariances",
+    "confusion": "class confusion",
+    "balance": "balance",
+    "changed": "share of labels changed",
+}
 
 
 def shared_space(estimator: Any, X: Any, sample_domain: ArrayLike) -> NDArray[np.float64]:

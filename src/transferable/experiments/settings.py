@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -18,9 +19,9 @@ from sklearn.svm import SVC
 from transferable import classifiers, transformers
 from transferable.classifiers import AdaptedClassifier
 
-__all__ = ["build", "datasets", "methods"]
+__all__ = ["build", "datasets", "from_setting", "methods"]
 
-_KEYS = {"estimator", "parameters", "unit_rows", "scale_domains", "classifier"}
+_KEYS = {"estimator", "published", "parameters", "unit_rows", "scale_domains", "classifier"}
 
 
 @cache
@@ -81,18 +82,21 @@ def build(dataset: str, method: str, *, defaults: bool = False) -> BaseEstimator
                       transformer=GFK(n_components=20))
     """
     setting = _choose(_choose(_tables(), dataset, "dataset"), method, f"method on {dataset}")
+    return from_setting(f"{method} on {dataset}", setting, defaults=defaults)
+
+
+def from_setting(name: str, setting: Mapping[str, Any], *, defaults: bool = False) -> BaseEstimator:
+    """Estimator that one table of ``settings.toml`` describes; see :func:`build`."""
     unknown = set(setting) - _KEYS
     if unknown:
         raise ValueError(
-            f"settings.toml gives {sorted(unknown)} for {method} on {dataset}; the keys are "
-            f"{sorted(_KEYS)}."
+            f"settings.toml gives {sorted(unknown)} for {name}; the keys are {sorted(_KEYS)}."
         )
     steps: list[Any] = [Normalizer()] if setting.get("unit_rows", False) else []
     if setting.get("scale_domains", False):
         steps.append(transformers.PerDomainScaler())
     if "estimator" in setting:
-        parameters = {} if defaults else setting.get("parameters", {})
-        estimator = _estimator(setting["estimator"], parameters)
+        estimator = _estimator(setting["estimator"], {} if defaults else setting)
         if hasattr(estimator, "predict"):
             return AdaptedClassifier(_chain(steps), estimator) if steps else estimator
         steps.append(estimator)
@@ -110,12 +114,13 @@ def _choose(table: dict[str, Any], name: str, kind: str) -> Any:
     return table[name]
 
 
-def _estimator(name: str, parameters: dict[str, Any]) -> Any:
-    parameters = {key: None if value == "none" else value for key, value in parameters.items()}
+def _estimator(name: str, setting: Mapping[str, Any]) -> Any:
+    given = setting.get("parameters", {})
+    parameters = {key: None if value == "none" else value for key, value in given.items()}
     if name == "PCA":
         return PCA(**parameters)
-    home = transformers if name in transformers.__all__ else classifiers
-    return getattr(home, name)(**parameters)
+    cls = getattr(transformers if name in transformers.__all__ else classifiers, name)
+    return cls.as_published(**parameters) if setting.get("published", False) else cls(**parameters)
 
 
 def _classifier(setting: str | dict[str, Any]) -> BaseEstimator:

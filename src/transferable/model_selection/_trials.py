@@ -1,32 +1,145 @@
-"""Trying one setting after another: in an order that reuses most, kept as they finish."""
+"""Trying settings on rows, one after another: in an order that reuses most."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.model_selection import ParameterGrid
+from sklearn.utils.validation import has_fit_parameter
 
+from transferable._sklearn import safe_indexing
 from transferable._store import parse_line
+from transferable.domains import Domains, Reordered
 from transferable.events import silence
-from transferable.model_selection._problem import Problem, Scorers
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 from transferable.workspace import sharing
 
-__all__ = ["Trial", "keyed_trial", "run_trials", "warn_of_gaps"]
+__all__ = [
+    "DEFAULT_GRID",
+    "StackedRows",
+    "Trial",
+    "digest_of",
+    "keyed_trial",
+    "run_trials",
+    "settings_of",
+    "trial_key",
+    "warn_of_gaps",
+]
+
+Scorers = Mapping[str, Callable[..., float]]
+
+# Of TFDF and TFDF-V; what docs/selection.md reports is about this grid.
+DEFAULT_GRID: dict[str, list[float]] = {
+    "ridge": [0.01, 0.1, 1.0],
+    "alignment": [0.1, 1.0, 10.0],
+    "manifold": [0.1, 1.0, 10.0],
+    "n_neighbors": [5, 20],
+}
 
 # Settings that agree in these share kernels, graphs and factorisations; the later the finer.
 _COSTLY = (
     *("manifold_dim", "kernel", "gamma", "degree", "coef0", "n_components"),
     *("n_neighbors", "manifold", "variance", "ridge"),
 )
+
+
+def settings_of(param_grid: Any) -> list[dict[str, Any]]:
+    """Every setting of a grid, of the default one if it is None; an error if there is none."""
+    param_grid = DEFAULT_GRID if param_grid is None else param_grid
+    grids = _grids(param_grid)
+    empty = [name for grid in grids for name, values in grid.items() if not len(values)]
+    if empty or not grids:
+        what = f"no value for {empty[0]!r}" if empty else "no settings"
+        raise ValueError(
+            f"param_grid={param_grid!r} holds {what}; give at least one value for each parameter."
+        )
+    return list(ParameterGrid(param_grid))
+
+
+def _grids(param_grid: Any) -> list[Mapping[str, Any]]:
+    grids = [param_grid] if isinstance(param_grid, Mapping) else list(param_grid)
+    return [grid for grid in grids if grid]
+
+
+@dataclass(frozen=True)
+class StackedRows:
+    """Rows of both domains in the order of the input; labels of target rows mean nothing.
+
+    Attributes
+    ----------
+    X : table of shape (n, n_features)
+        The rows.
+    y : ndarray of shape (n,)
+        Labels.
+    sample_domain : ndarray of shape (n,) or None
+        1 for source rows and -1 for target rows; None where there are no target rows.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    sample_domain: NDArray[np.intp] | None
+
+    @classmethod
+    def of(cls, domains: Domains) -> StackedRows:
+        """The rows as they were given."""
+        in_place = isinstance(domains.X, Reordered)
+        X = domains.X.table if in_place else domains.X[np.argsort(domains.order)]
+        y = domains.classes[domains.restore(domains.with_target(np.zeros(domains.n_target, int)))]
+        marks = np.where(np.arange(len(y)) < domains.n_source, 1, -1)
+        return cls(X, y, domains.restore(marks) if domains.n_target else None)
+
+    def take(self, rows: NDArray[np.intp]) -> StackedRows:
+        """The rows at these positions."""
+        marks = None if self.sample_domain is None else self.sample_domain[rows]
+        return StackedRows(safe_indexing(self.X, rows), self.y[rows], marks)
+
+    def some(self, domains: Domains, share: float, seed: int) -> StackedRows:
+        """A share of the rows of each source class and of the target."""
+        if share == 1.0:
+            return self
+        rng = np.random.default_rng(seed)
+        groups = [np.flatnonzero(domains.y == code) for code in range(domains.n_classes)]
+        groups.append(np.arange(domains.n_source, len(domains.order)))
+        parts = [rng.choice(g, max(1, round(share * len(g))), replace=False) for g in groups]
+        return self.take(np.sort(domains.order[np.concatenate(parts)]))
+
+    def fit(self, model: Any) -> Any:
+        """The model, fitted to the rows; target rows are unlabelled for one that takes no marks."""
+        if self.sample_domain is None:
+            return model.fit(self.X, self.y)
+        if has_fit_parameter(model, "sample_domain"):
+            return model.fit(self.X, self.y, sample_domain=self.sample_domain)
+        y = self.y.astype(object)
+        y[self.sample_domain < 0] = None
+        return model.fit(self.X, y)
+
+
+def digest_of(domains: Domains) -> str:
+    """A name for the rows and the source's labels, whatever their order."""
+    content = domains.X.toarray() if hasattr(domains.X, "toarray") else domains.X
+    text = hashlib.sha256(np.ascontiguousarray(content).tobytes() + domains.y.tobytes())
+    text.update(repr(domains.classes.tolist()).encode())
+    return text.hexdigest()
+
+
+def trial_key(estimator: Any, setting: Mapping[str, Any], scorers: Scorers, rows: str) -> str:
+    """Name of a trial: the same rows, estimator, setting and scorers give the same."""
+    model = clone(estimator).set_params(**setting)
+    parameters = sorted((name, repr(value)) for name, value in model.get_params().items())
+    asked = sorted((name, repr(scorer)) for name, scorer in scorers.items())
+    text = json.dumps([type(model).__name__, parameters, asked, rows])
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @dataclass
@@ -67,7 +180,11 @@ def keyed_trial(line: bytes) -> tuple[str, Trial]:
 
 
 def run_trials(
-    problem: Problem, settings: Sequence[Mapping[str, Any]], scorers: Scorers, n_jobs: int | None
+    estimator: Any,
+    rows: StackedRows,
+    settings: Sequence[Mapping[str, Any]],
+    scorers: Scorers,
+    n_jobs: int | None,
 ) -> Iterator[tuple[int, Trial]]:
     """Try every setting; yields its position and what became of it, group by group."""
     groups: dict[str, list[int]] = {}
@@ -76,7 +193,7 @@ def run_trials(
     parallel = Parallel(n_jobs=n_jobs, return_as="generator")
     with sharing():
         answers = parallel(
-            delayed(_try_group)(problem, [settings[i] for i in group], scorers)
+            delayed(_try_group)(estimator, rows, [settings[i] for i in group], scorers)
             for group in groups.values()
         )
         for group, trials in zip(groups.values(), answers, strict=True):
@@ -91,32 +208,30 @@ def _group(setting: Mapping[str, Any]) -> str:
 
 
 def _try_group(
-    problem: Problem, settings: Sequence[Mapping[str, Any]], scorers: Scorers
+    estimator: Any, rows: StackedRows, settings: Sequence[Mapping[str, Any]], scorers: Scorers
 ) -> list[Trial]:
     labels_only = all(getattr(scorer, "labels_only", False) for scorer in scorers.values())
     with sharing(labels_only=labels_only), silence():
-        return [_try(problem, setting, scorers) for setting in settings]
+        return [_try(estimator, rows, setting, scorers) for setting in settings]
 
 
-def _try(problem: Problem, setting: Mapping[str, Any], scorers: Scorers) -> Trial:
+def _try(estimator: Any, rows: StackedRows, setting: Mapping[str, Any], scorers: Scorers) -> Trial:
     """Fit one setting and ask every scorer; what goes wrong is kept, not raised."""
-    X, y, marks = problem.X, problem.y, problem.sample_domain
     start = perf_counter()
-    nothing = dict.fromkeys(scorers, math.nan)
+    scores, errors = dict.fromkeys(scorers, math.nan), []
     try:
-        model = _without_history(problem.estimator).set_params(**setting)
-        model.fit(X, y) if marks is None else model.fit(X, y, sample_domain=marks)
+        model = rows.fit(_without_history(estimator).set_params(**setting))
     except Exception as error:
-        return Trial(nothing, perf_counter() - start, 0.0, f"{type(error).__name__}: {error}")
+        return Trial(scores, perf_counter() - start, 0.0, f"{type(error).__name__}: {error}")
     fitted = perf_counter()
-    evidence = Evidence(model, X, y, marks, just_fitted=True)
-    scores, errors = nothing, []
+    given = (model, rows.X, rows.y, rows.sample_domain)
+    evidence = None if rows.sample_domain is None else Evidence(*given, just_fitted=True)
     for name, scorer in scorers.items():
         try:
             scores[name] = float(
                 scorer.score(evidence)
-                if isinstance(scorer, LabelFreeScorer)
-                else scorer(model, X, y, sample_domain=marks)
+                if evidence is not None and isinstance(scorer, LabelFreeScorer)
+                else scorer(*given)
             )
         except Exception as error:
             errors.append(f"{name}: {type(error).__name__}: {error}")
@@ -137,5 +252,5 @@ def warn_of_gaps(settings: Sequence[Mapping[str, Any]], trials: Sequence[Trial])
         if missing:
             why = trial.error or f"no finite score of {', '.join(missing)}"
             warnings.warn(
-                f"The setting {dict(setting)} is left out: {why}.", UserWarning, stacklevel=4
+                f"The setting {dict(setting)} is left out: {why}.", UserWarning, stacklevel=5
             )

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import safe_indexing
-from transferable.base import _stack
+from transferable.base import stack_domains
 from transferable.engines.risk.calibration import temperature
 from transferable.model_selection._scorer import Evidence, class_probabilities, fit_domains
 from transferable.model_selection.agreement import AgreementScore
@@ -127,7 +127,7 @@ def estimate_accuracy(
     if Xs is None or ys is None:
         return _estimate(confidence, _ERROR_OF_CONFIDENCE, n_target, {"confidence": confidence})
     with sharing():
-        evidence = Evidence(model, *_stack(Xs, ys, Xt))
+        evidence = Evidence(model, *stack_domains(Xs, ys, Xt))
         agreements = {
             "agreement_of_halves": _agreement_of_halves(evidence),
             "agreement_of_methods": AgreementScore().score(evidence),

@@ -3,31 +3,42 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from numbers import Integral
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from rich.progress import track
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import Tags, get_tags
+from numpy.typing import NDArray
+from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
-from transferable._sklearn import HasMethods, Interval, validate_parameter_constraints
+from transferable._sklearn import HasMethods, Interval
 from transferable._store import LineStore
-from transferable.base import _stack
+from transferable.base import DomainClassifier
 from transferable.domains import Domains
-from transferable.model_selection._problem import Problem, digest_of, settings_of
+from transferable.events import rounds, stage
+from transferable.linalg.arrays import like
 from transferable.model_selection._results import (
     best_first,
     columns_of,
     named_scores,
     rows_of,
 )
-from transferable.model_selection._scorer import read_domains
-from transferable.model_selection._trials import Trial, keyed_trial, run_trials, warn_of_gaps
+from transferable.model_selection._scorer import held_out_rows
+from transferable.model_selection._trials import (
+    StackedRows,
+    Trial,
+    digest_of,
+    keyed_trial,
+    run_trials,
+    settings_of,
+    trial_key,
+    warn_of_gaps,
+)
 from transferable.model_selection.ranking import RankSum, Scoring, resolve
 from transferable.workspace import sharing
 
@@ -44,7 +55,7 @@ def _if_best_has(method: Callable[..., Any]) -> Any:
     )(method)
 
 
-class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     """Try every setting of a grid and take the best by a score that needs no target label.
 
     Settings that agree in their features, kernel or graph share them, and those that agree in
@@ -102,7 +113,8 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     -----
     No score is reliable everywhere: see docs/selection.md for how far each is from the best
     setting. Settings without a score are left out with a warning; if none has one, that is an
-    error.
+    error. Where there are no target rows, nothing can be judged by them: settings are then
+    compared by accuracy on a fifth of the source rows, held out, which is warned of.
 
     References
     ----------
@@ -159,90 +171,35 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Self:
-        """Try the settings on stacked rows and fit the best one.
+    @property
+    def _accept_sparse(self) -> bool:  # type: ignore[override]
+        return bool(get_tags(self.estimator).input_tags.sparse)
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            The rows of both domains.
-        y : array-like of shape (n_samples,)
-            Labels; those of target rows are never looked at.
-        sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows; None reads the unlabelled marks.
-
-        Returns
-        -------
-        self : object
-            The fitted search.
-        """
-        validate_parameter_constraints(
-            self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-        )
+    def _fit_domains(self, domains: Domains) -> None:
         settings = settings_of(self.param_grid)
-        scorers, columns = resolve(self.scoring)
+        scorers, columns = self._judges(domains)
         decisive = self._decisive(columns)
-        marks = None if sample_domain is None else np.asarray(sample_domain)
-        problem = Problem(self.estimator, X, np.asarray(y), marks)
-        domains = read_domains(X, y, sample_domain)
+        rows = StackedRows.of(domains)
+        rows = replace(rows, X=self._named(rows.X))
         with sharing():
-            rows = self._search(problem, domains, settings, scorers, columns, decisive)
+            tried = self._search(rows, domains, settings, scorers, columns, decisive)
             best = clone(self.estimator).set_params(**self.best_params_)
-            self.best_estimator_ = (
-                best.fit(X, y) if marks is None else best.fit(X, y, sample_domain=marks)
-            )
-        self.cv_results_ = columns_of(rows)
-        return self
+            self.best_estimator_ = rows.fit(best)
+        self.cv_results_ = columns_of(tried)
+        self.classes_ = domains.classes
+        labels = getattr(self.best_estimator_, "transduction_", None)
+        self.transduction_ = self.best_estimator_.predict(rows.X) if labels is None else labels
 
-    def adapt(self, Xs: Any, ys: ArrayLike, Xt: Any) -> Self:
-        """Try the settings on source rows, their labels and target rows; fit the best one.
+    def _named(self, rows: Any) -> Any:
+        """Validated rows with the names of their columns, where they came with such."""
+        if not hasattr(self, "feature_names_in_"):
+            return rows
+        import pandas as pd
 
-        Parameters
-        ----------
-        Xs : array-like or sparse matrix of shape (n_source, n_features)
-            Source rows.
-        ys : array-like of shape (n_source,)
-            Their labels.
-        Xt : array-like or sparse matrix of shape (n_target, n_features)
-            Target rows.
+        return pd.DataFrame(rows, columns=self.feature_names_in_, copy=False)
 
-        Returns
-        -------
-        self : object
-            The fitted search.
-        """
-        X, y, sample_domain = _stack(Xs, ys, Xt)
-        return self.fit(X, y, sample_domain=sample_domain)
-
-    @property
-    def classes_(self) -> NDArray[Any]:
-        """The labels of the source."""
-        return self._best.classes_
-
-    @property
-    def transduction_(self) -> NDArray[Any]:
-        """The label of every fitted row, in input order."""
-        return self._best.transduction_
-
-    @property
-    def n_features_in_(self) -> int:
-        """Number of features seen in ``fit``."""
-        return self._best.n_features_in_
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Labels of rows by the best estimator.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-            The label of each row.
-        """
-        return self._best.predict(X)
+    def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
+        return np.searchsorted(self.classes_, self.best_estimator_.predict(self._named(rows)))
 
     @_if_best_has
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -258,7 +215,7 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         probabilities : ndarray of shape (n_samples, n_classes)
             A distribution over ``classes_`` for each row.
         """
-        return self._best.predict_proba(X)
+        return self._ask("predict_proba", X)
 
     @_if_best_has
     def decision_function(self, X: Any) -> NDArray[np.float64]:
@@ -274,12 +231,27 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
             As the best estimator gives them.
         """
-        return self._best.decision_function(X)
+        return self._ask("decision_function", X)
 
-    @property
-    def _best(self) -> Any:
-        check_is_fitted(self, "best_estimator_")
-        return self.best_estimator_
+    def _ask(self, method: str, X: Any) -> NDArray[np.float64]:
+        rows = self._named(self._validate_rows(X))
+        return like(X, getattr(self.best_estimator_, method)(rows))
+
+    def _judges(
+        self, domains: Domains
+    ) -> tuple[Mapping[str, Callable[..., float]], Mapping[str, RankSum | str]]:
+        """The scorers that must be asked, and what each named score is made of."""
+        scorers, columns = resolve(self.scoring)
+        if domains.n_target:
+            return scorers, columns
+        warnings.warn(
+            f"None of the {domains.n_source} rows is a target row, by which models are judged; "
+            "settings are compared by accuracy on source rows that are held out.",
+            UserWarning,
+            stacklevel=4,
+        )
+        held_out = domains.order[held_out_rows(domains.y)]
+        return {"held_out": partial(_accuracy, held_out)}, dict.fromkeys(columns, "held_out")
 
     def _decisive(self, columns: Mapping[str, Any]) -> str:
         if self.refit is None and len(columns) == 1:
@@ -293,10 +265,10 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _search(
         self,
-        problem: Problem,
+        stacked: StackedRows,
         domains: Domains,
         settings: Sequence[Mapping[str, Any]],
-        scorers: Mapping[str, Any],
+        scorers: Mapping[str, Callable[..., float]],
         columns: Mapping[str, RankSum | str],
         decisive: str,
     ) -> list[dict[str, Any]]:
@@ -307,9 +279,9 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         rows: list[dict[str, Any]] = []
         shares = self._rounds(len(settings), domains)
         for iteration, share in enumerate(shares):
-            subset = problem.subset(domains, share, self.random_state)
+            subset = stacked.some(domains, share, self.random_state)
             name = f"{digest} {share} {self.random_state if share < 1 else 0}"
-            keys = [problem.key(setting, scorers, name) for setting in settings]
+            keys = [trial_key(self.estimator, setting, scorers, name) for setting in settings]
             trials = self._run(subset, settings, keys, scorers, known, file)
             warn_of_gaps(settings, trials)
             scores = named_scores(trials, scorers, columns)
@@ -335,23 +307,19 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _run(
         self,
-        problem: Problem,
+        rows: StackedRows,
         settings: Sequence[Mapping[str, Any]],
         keys: Sequence[str],
-        scorers: Mapping[str, Any],
+        scorers: Mapping[str, Callable[..., float]],
         known: dict[str, Trial],
         file: LineStore[Trial] | None,
     ) -> list[Trial]:
         """Trials of all settings, from the file or made now."""
         new = [i for i, key in enumerate(keys) if key not in known]
-        answers = run_trials(problem, [settings[i] for i in new], scorers, self.n_jobs)
-        bar = track(
-            answers,
-            description="settings",
-            total=len(new),
-            disable=not self.verbose,
-        )
-        for position, trial in bar:
+        asked = [settings[i] for i in new]
+        answers = run_trials(self.estimator, rows, asked, scorers, self.n_jobs)
+        stage("Trying settings")
+        for (position, trial), _ in zip(answers, rounds(len(new), "Trying settings"), strict=True):
             key = keys[new[position]]
             known[key] = trial
             if file is not None:
@@ -359,12 +327,24 @@ class LabelFreeSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return [known[key] for key in keys]
 
     def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
+        state = dict(super().__getstate__())  # which is the estimator's own otherwise
         if self.checkpoint is not None:  # saved models hold no objects but known ones
             state["checkpoint"] = os.fspath(self.checkpoint)
         return state
 
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
-        return tags
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "best_estimator_" in state and "classes_" not in state:  # saved when it had none
+            self.classes_ = self.best_estimator_.classes_
+            self.transduction_ = self.best_estimator_.transduction_
+            self.n_features_in_ = self.best_estimator_.n_features_in_
+
+
+def _accuracy(
+    rows: NDArray[np.intp], model: Any, X: Any, y: NDArray[Any], sample_domain: None = None
+) -> float:
+    """Accuracy on these source rows of a copy that is fitted without them; 0 if there are none."""
+    everything = StackedRows(X, y, sample_domain)
+    kept = np.setdiff1d(np.arange(len(y)), rows)
+    copy, held_out = everything.take(kept).fit(clone(model)), everything.take(rows)
+    return float(np.mean(copy.predict(held_out.X) == held_out.y)) if len(rows) else 0.0

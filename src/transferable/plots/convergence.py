@@ -12,25 +12,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from transferable.diagnostics import history_of
+from transferable.diagnostics import TERM_TITLES, history_of
 from transferable.plots._style import INK, finish, line_style, new_axes, plain
 
 __all__ = ["ConvergenceDisplay"]
 
 _COLUMNS = 3
-# What the entries of ``history_`` mean to a reader who has not seen the code.
-_TITLES = {
-    "objective": "objective (sum of terms)",
-    "source": "squared error on the source",
-    "ridge": "norm of the classifier",
-    "manifold": "roughness along the graph",
-    "variance": "variance of the scores",
-    "means": "discrepancy of means",
-    "covariances": "discrepancy of covariances",
-    "confusion": "class confusion",
-    "balance": "balance",
-    "changed": "share of labels changed",
-}
 
 
 class ConvergenceDisplay:
@@ -111,7 +98,7 @@ class ConvergenceDisplay:
                     "TFDF, with record_history=True."
                 )
             for key in history[0]:
-                panel = curves.setdefault(_TITLES.get(key, key), {})
+                panel = curves.setdefault(TERM_TITLES.get(key, key), {})
                 panel[name] = [entry[key] for entry in history]
         return cls(curves).plot(ax=ax)
 

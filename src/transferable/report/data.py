@@ -7,119 +7,237 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from transferable.diagnostics import DomainGap, domain_gap, shared_space
+from transferable.diagnostics import (
+    ColumnShift,
+    DomainGap,
+    Trust,
+    assess_trust,
+    column_shifts,
+    domain_gap,
+    shared_space,
+)
 from transferable.linalg.rows import dense
+from transferable.persistence import versions
+from transferable.tables import TableClassifier, TableEncoder
+from transferable.tables.classifier import checked_labels
+from transferable.tables.encoder import as_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ReportData"]
+__all__ = ["Facts", "ReportData", "describe"]
+
+_MOST_ROWS = 1000  # of each domain, for the gap between them
+
+
+@dataclass(frozen=True)
+class Facts:
+    """How an adaptation came about, as far as its model cannot tell.
+
+    Attributes
+    ----------
+    source_name, target_name : str
+        Names of the domains, usually those of their files.
+    command : str
+        The command line that repeats it; empty if it was none.
+    seed : int
+        Seed of whatever was random.
+    notes : list of str or None
+        What there was to say about the input; None takes the model's own notes.
+    seconds : float or None
+        Time of the fit.
+    """
+
+    source_name: str = "source"
+    target_name: str = "target"
+    command: str = ""
+    seed: int = 0
+    notes: list[str] | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True)
 class ReportData:
     """One adaptation: what was given, what came out, and how to do it again.
 
-    Attributes
-    ----------
-    command : str
-        The command line that repeats it.
-    method : str
-        Name of the method.
-    source_name, target_name : str
-        Names of the domains, usually those of their files.
-    label : str
-        Name of the label column.
-    Xs, Xt : ndarray of shape (n_source, n_features) and (n_target, n_features)
-        Rows as the estimator was given them, encoded and scaled.
-    feature_names : list of str
-        Names of their columns.
-    ys : ndarray of shape (n_source,)
-        Labels of the source.
-    classes : ndarray of shape (n_classes,)
-        The classes, in the order of the columns of `probabilities`.
-    predicted : ndarray of shape (n_target,)
-        The labels that were predicted.
-    estimator : classifier
-        Fitted to these rows.
-    probabilities : ndarray of shape (n_target, n_classes) or None
-        Probability of each class; None where the method has none.
-    yt : ndarray of shape (n_target,) or None
-        True labels of the target, which the fit has not seen.
-    ids : DataFrame of shape (n_target, n_ids) or None
-        Columns that tell target rows apart; None numbers them from 1.
-    parameters, preprocessing, versions : dict
-        The method's parameters, what was done to the tables first, versions of what computed.
-    seed : int or None
-        Seed of whatever was random.
-    notes : list of str
-        What there was to say about the input.
-    seconds : float or None
-        Time of the fit.
-    as_given : tuple of two ndarrays or None
-        Rows of both domains on a common scale, before anything brought the domains together, such
-        as a scaling of each by itself; None takes `Xs` and `Xt` for that.
+    ``Xs`` and ``Xt`` are rows as the estimator takes them, ``before`` the same on a common scale,
+    before anything brought the domains together.
     """
 
-    command: str
+    facts: Facts
     method: str
-    source_name: str
-    target_name: str
+    estimator: Any
     label: str
     Xs: NDArray[Any]
-    Xt: NDArray[Any]
-    feature_names: list[str]
     ys: NDArray[Any]
+    Xt: NDArray[Any]
+    before: tuple[NDArray[Any], NDArray[Any]]
+    feature_names: list[str]
     classes: NDArray[Any]
     predicted: NDArray[Any]
-    estimator: Any
-    probabilities: NDArray[Any] | None = None
+    probabilities: NDArray[Any] | None
+    shifts: list[ColumnShift]
+    trust: Trust | None = None
     yt: NDArray[Any] | None = None
     ids: pd.DataFrame | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     preprocessing: dict[str, str] = field(default_factory=dict)
-    versions: dict[str, str] = field(default_factory=dict)
-    seed: int | None = None
     notes: list[str] = field(default_factory=list)
-    seconds: float | None = None
-    as_given: tuple[NDArray[Any], NDArray[Any]] | None = None
 
     @cached_property
-    def sample_domain(self) -> NDArray[np.int8]:
-        """1 for source rows, which come first, -1 for target rows."""
-        return np.repeat(np.array([1, -1], dtype=np.int8), [len(self.ys), len(self.predicted)])
+    def versions(self) -> dict[str, str]:
+        """Versions of what computed."""
+        return versions()
 
     @cached_property
-    def labels(self) -> NDArray[Any]:
-        """Given labels of source rows, predicted labels of target rows."""
-        return np.concatenate([self.ys, self.predicted])
+    def confidence(self) -> NDArray[np.float64] | None:
+        """Probability of the label that was given to each target row."""
+        return None if self.probabilities is None else self.probabilities.max(axis=1)
 
     @cached_property
-    def before(self) -> NDArray[np.float64]:
-        """Rows before adaptation, source rows first."""
-        return _stacked(*(self.as_given or (self.Xs, self.Xt)))
+    def row_names(self) -> list[str]:
+        """What target rows are called: by their ids, or numbered from 1."""
+        if self.ids is None or self.ids.shape[1] == 0:
+            return [str(i) for i in range(1, len(self.predicted) + 1)]
+        return [" · ".join(map(str, row)) for row in self.ids.astype(str).to_numpy().tolist()]
+
+    def space(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Some rows, counted with the source's first, in the space in which the model decides."""
+        source = rows < len(self.ys)
+        X = np.concatenate([self.Xs[rows[source]], self.Xt[rows[~source] - len(self.ys)]])
+        marks = np.repeat([1, -1], [source.sum(), (~source).sum()])
+        return shared_space(self.estimator, X, marks)
 
     @cached_property
-    def after(self) -> NDArray[np.float64]:
-        """Rows in the space in which the fitted estimator decides."""
-        return shared_space(self.estimator, _stacked(self.Xs, self.Xt), self.sample_domain)
-
-    @cached_property
-    def stages(self) -> dict[str, NDArray[np.float64]]:
-        """Both tables by the name of their stage."""
-        return {"before adaptation": self.before, f"after {self.method}": self.after}
-
-    @cached_property
-    def gaps(self) -> dict[str, DomainGap]:
-        """The gap between the domains at each stage, with predicted labels on target rows."""
-        n = len(self.ys)
-        return {
-            stage: domain_gap(Z[:n], Z[n:], self.ys, self.predicted)
-            for stage, Z in self.stages.items()
-        }
+    def gaps(self) -> tuple[DomainGap, DomainGap]:
+        """The gap before and after, with predicted labels on target rows, of up to 1000 each."""
+        n, m = len(self.ys), len(self.predicted)
+        ours, theirs = (
+            np.unique(np.linspace(0, k - 1, min(k, _MOST_ROWS)).astype(int)) for k in (n, m)
+        )
+        Z = self.space(np.concatenate([ours, n + theirs]))
+        labels = self.ys[ours], self.predicted[theirs]
+        return (
+            domain_gap(self.before[0][ours], self.before[1][theirs], *labels),
+            domain_gap(Z[: len(ours)], Z[len(ours) :], *labels),
+        )
 
 
-def _stacked(Xs: NDArray[Any], Xt: NDArray[Any]) -> NDArray[np.float64]:
-    return np.concatenate([dense(Xs), dense(Xt)]).astype(np.float64)
+def describe(
+    model: Any,
+    Xs: Any,
+    ys: ArrayLike | str,
+    Xt: Any,
+    *,
+    yt: ArrayLike | None = None,
+    trust: Trust | bool = True,
+    facts: Facts | None = None,
+) -> ReportData:
+    """Collect what a report tells of a fitted model.
+
+    Parameters
+    ----------
+    model : classifier
+        A :class:`~transferable.tables.TableClassifier` or any classifier of the library.
+    Xs, ys, Xt : array-like, frame
+        What it was fitted with; `ys` may be the name of a column of a table.
+    yt : array-like of shape (n_target,), default=None
+        True labels of the target, to compare with.
+    trust : Trust or bool, default=True
+        What is known of the labels; True finds out, which takes a few fits of up to 1000 rows.
+    facts : Facts or None, default=None
+        How it came about.
+
+    Returns
+    -------
+    data : ReportData
+        What :func:`render_report` takes.
+    """
+    facts = facts or Facts()
+    rows = (
+        _of_table(model, Xs, ys, Xt)
+        if isinstance(model, TableClassifier)
+        else _of_arrays(model, Xs, ys, Xt)
+    )
+    estimator, plain = rows.pop("fitted"), rows.pop("plain")
+    if trust is True:
+        trust = assess_trust(
+            estimator, rows["Xs"], rows["ys"], rows["Xt"], plain=plain, random_state=facts.seed
+        )
+    notes = rows.pop("notes") if facts.notes is None else facts.notes
+    rows["notes"] = notes
+    named = getattr(estimator, "transformer", None) or estimator
+    has_probabilities = hasattr(estimator, "predict_proba")
+    return ReportData(
+        facts=facts,
+        method=type(named).__name__,
+        estimator=estimator,
+        classes=estimator.classes_,
+        predicted=np.asarray(estimator.predict(rows["Xt"])),
+        probabilities=estimator.predict_proba(rows["Xt"]) if has_probabilities else None,
+        trust=trust or None,
+        yt=None if yt is None else np.asarray(yt),
+        parameters=named.get_params(deep=False),
+        **rows,
+    )
+
+
+def _of_arrays(model: Any, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
+    source, target = (np.asarray(dense(X), dtype=np.float64) for X in (Xs, Xt))
+    names = list(getattr(model, "feature_names_in_", range(1, source.shape[1] + 1)))
+    names = [f"column {name}" if isinstance(name, int) else str(name) for name in names]
+    return {
+        "fitted": getattr(model, "best_estimator_", model),
+        "plain": (source, target),
+        "label": "ys",
+        "Xs": source,
+        "ys": np.asarray(ys),
+        "Xt": target,
+        "before": (source, target),
+        "feature_names": names,
+        "shifts": column_shifts(source, target, names),
+        "notes": [],
+    }
+
+
+def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
+    source, target, encoder = as_table(Xs), as_table(Xt), model.encoder_
+    labels = source[ys] if isinstance(ys, str) else ys
+    alone = encoder.of_source_alone(source)
+    plain = alone.transform(source), alone.transform(target)
+    raw = TableEncoder(scale="none", features=encoder.feature_names_in_.tolist())
+    raw.adapt(source, None, target)
+    marks = np.ones(len(source))
+    names = raw.get_feature_names_out().tolist()
+    indicators = len(names) - len(encoder.numeric_)
+    preprocessing: dict[str, str] = {"scale": encoder.scale_}
+    if encoder.numeric_:
+        preprocessing["numeric columns"] = f"{len(encoder.numeric_)}; medians where missing"
+    if encoder.categories_:
+        count = f"{len(encoder.categories_)}, as {indicators} indicators"
+        preprocessing["categorical columns"] = count
+    fitted = model.estimator_
+    return {
+        "fitted": getattr(fitted, "best_estimator_", fitted),
+        "plain": plain,
+        "label": model.label_ or "ys",
+        "Xs": encoder.transform(source, marks),
+        "ys": checked_labels(labels, None),
+        "Xt": encoder.transform(target),
+        "before": _on_one_scale(raw, source, target),
+        "feature_names": names,
+        "shifts": column_shifts(raw.transform(source, marks), raw.transform(target), names),
+        "ids": target[[name for name in model.ids if name in target.columns]],
+        "preprocessing": preprocessing,
+        "notes": model.notes_,
+    }
+
+
+def _on_one_scale(raw: TableEncoder, source: Any, target: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows of both domains, every column divided by its spread over both."""
+    Xs, Xt = raw.transform(source, np.ones(len(source))), raw.transform(target)
+    spread = np.concatenate([Xs, Xt]).std(axis=0)
+    spread[spread == 0] = 1.0
+    return Xs / spread, Xt / spread

@@ -2,35 +2,39 @@
 
 from __future__ import annotations
 
-import io
-import re
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
-from matplotlib import rc_context
-from matplotlib.figure import Figure
-
-from transferable.plots._style import GRID, INK
-
-__all__ = ["Section", "definitions", "figure", "number", "paragraph", "table", "text"]
+__all__ = [
+    "Section",
+    "bar",
+    "definitions",
+    "number",
+    "paragraph",
+    "percent",
+    "range_bar",
+    "table",
+    "text",
+]
 
 _LONGEST_TEXT = 200
-_NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 
 
 class Section(NamedTuple):
-    """A part of the page: its identifier, its title, and its content as markup."""
+    """A part of the page: its identifier, its title, its content as markup, folded or not."""
 
     key: str
     title: str
     content: Sequence[str]
+    folded: bool = False
 
     def html(self) -> str:
         """The section with its heading."""
         heading = f'<h2 id="{self.key}">{text(self.title)}</h2>'
         body = "\n".join(part for part in self.content if part)
+        if self.folded:
+            heading, body = f"<details><summary>{heading}</summary>", f"{body}\n</details>"
         return f'<section aria-labelledby="{self.key}">\n{heading}\n{body}\n</section>'
 
 
@@ -47,6 +51,11 @@ def number(value: float, digits: int = 3) -> str:
     return "–" if value != value else f"{value:,.{digits}f}"
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """A share as per cent."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def paragraph(content: str, kind: str = "") -> str:
     """A paragraph of markup, perhaps of a kind the style sheet knows."""
     return f'<p class="{kind}">{content}</p>' if kind else f"<p>{content}</p>"
@@ -58,46 +67,64 @@ def definitions(items: Mapping[str, Any]) -> str:
     return f"<dl>{''.join(pairs)}</dl>"
 
 
-def table(
-    caption: str, head: Sequence[Any], rows: Iterable[Sequence[Any]], *, names: int = 1
-) -> str:
-    """A table in a region that the keyboard can scroll; the first columns name the rows."""
-    cells = "".join(f'<th scope="col">{text(name)}</th>' for name in head)
-    body = "".join(f"<tr>{_row(row, names)}</tr>\n" for row in rows)
+def bar(share: float, kind: str = "") -> str:
+    """A bar as long as a share of the width there is."""
+    width = f"{100 * min(max(share, 0.0), 1.0):.1f}%"
+    return f'<span class="bar {kind}" aria-hidden="true"><i style="width:{width}"></i></span>'
+
+
+def range_bar(low: float, value: float, high: float) -> str:
+    """A range and a value in it, on a line from 0 to 1."""
     return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{text(caption)}"><table>'
-        f"<caption>{text(caption)}</caption><thead><tr>{cells}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
+        '<span class="range" aria-hidden="true">'
+        f'<i style="left:{100 * low:.1f}%;width:{100 * (high - low):.1f}%"></i>'
+        f'<b style="left:{100 * value:.1f}%"></b></span>'
     )
 
 
-def _row(row: Sequence[Any], names: int) -> str:
-    head = (f'<th scope="row">{text(value)}</th>' for value in row[:names])
-    return "".join((*head, *(f"<td>{text(value)}</td>" for value in row[names:])))
+def table(
+    caption: str,
+    head: Sequence[Any],
+    rows: Iterable[Sequence[Any]],
+    *,
+    names: int = 1,
+    key: str = "",
+    kind: str = "",
+    marked: bool = False,
+) -> str:
+    """A table; the first columns name the rows, and what follows is aligned by what it is.
+
+    Cells are texts, unless `marked` says that they are markup already. A column is one of numbers
+    if all of its cells begin and end as numbers do.
+    """
+    lines = [list(map(str, row)) for row in rows]
+    numeric = [
+        i >= names and bool(lines) and all(_is_number(line[i]) for line in lines)
+        for i in range(len(head))
+    ]
+    sides = [' class="n"' if n else "" for n in numeric]
+    named = "".join(f' {name}="{value}"' for name, value in (("id", key), ("class", kind)) if value)
+    show = (lambda cell: cell) if marked else text
+    cells = "".join(f'<th scope="col"{k}>{text(h)}</th>' for h, k in zip(head, sides, strict=True))
+    body = "".join(
+        "<tr>"
+        + "".join(f'<th scope="row">{show(c)}</th>' for c in line[:names])
+        + "".join(
+            f"<td{k}>{show(c)}</td>" for c, k in zip(line[names:], sides[names:], strict=True)
+        )
+        + "</tr>\n"
+        for line in lines
+    )
+    return (
+        f"<table{named}><caption>{text(caption)}</caption>"
+        f"<thead><tr>{cells}</tr></thead><tbody>{body}</tbody></table>"
+    )
 
 
-def figure(key: str, drawing: Figure, caption: str, description: str) -> str:
-    """A drawing inside the page, in the page's ink, with a description for those who do not see."""
-    svg = _inline_svg(key, drawing)
-    opening = f'<svg role="img" aria-labelledby="{key}-description"'
-    svg = svg.replace("<svg", opening, 1)
-    title = f'<title id="{key}-description">{text(description)}</title>'
-    svg = re.sub(r"(<svg[^>]*>)", lambda match: match[1] + title, svg, count=1)
-    return f"<figure>{svg}<figcaption>{text(caption)}</figcaption></figure>"
-
-
-def _inline_svg(key: str, drawing: Figure) -> str:
-    """SVG whose ink is that of the page, and whose identifiers no other drawing has."""
-    buffer = io.StringIO()
-    settings: dict[Any, Any] = {"svg.fonttype": "none", "svg.hashsalt": key}
-    with rc_context(settings), warnings.catch_warnings():
-        # The page's reader has fonts for letters that ours lacks.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        drawing.savefig(buffer, format="svg", dpi=160, transparent=True, metadata=_NO_METADATA)
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :].strip()
-    svg = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\bid="([^"]+)"', rf'id="{key}-\1"', svg)
-    svg = re.sub(r'href="#([^"]+)"', rf'href="#{key}-\1"', svg)
-    svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{key}-\1)", svg)
-    return svg.replace(INK, "currentColor").replace(GRID, "var(--line)")
+def _is_number(cell: str) -> bool:
+    plain = cell.split("<", 1)[0].strip()
+    return (
+        bool(plain)
+        and (plain[0].isdigit() or plain[0] in "–-+")
+        and not any(c.isalpha() for c in plain)
+    )

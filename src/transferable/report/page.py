@@ -1,47 +1,81 @@
-"""The page: head, summary, contents and sections, without a script or a link to elsewhere."""
+"""The page: the answer, then pictures and rows, then details; nothing is loaded from elsewhere."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
+from numpy.typing import ArrayLike
 
 from transferable._atomic import replacing
-from transferable.report.data import ReportData
-from transferable.report.html import Section, definitions, number, paragraph, text
-from transferable.report.outcome import balance, confidence, evaluation, given, repeat
-from transferable.report.spaces import convergence, gap, pictures
+from transferable.diagnostics import Trust
+from transferable.report.answer import answer
+from transferable.report.classes import balance, evaluation
+from transferable.report.data import Facts, ReportData, describe
+from transferable.report.details import columns, fit, gap, given, repeat
+from transferable.report.drawing import CLASS_COLOURS
+from transferable.report.html import Section, paragraph, text
+from transferable.report.rows import pictures, uncertain
 
 __all__ = ["render_report", "write_report"]
 
 _Writer = Callable[[ReportData], Section | None]
 _SECTIONS: tuple[_Writer, ...] = (
-    *(given, gap, pictures, balance, confidence, convergence, evaluation, repeat),
+    *(pictures, uncertain, balance, evaluation, columns, gap, given, repeat, fit),
 )
-# Whatever slipped through the escaping could still not run, load or send anything.
-_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'"
 
 
 def write_report(
     path: str | os.PathLike[str],
-    data: ReportData,
+    model: Any,
+    Xs: Any,
+    ys: ArrayLike | str,
+    Xt: Any,
     *,
+    yt: ArrayLike | None = None,
+    trust: Trust | bool = True,
+    facts: Facts | None = None,
     track: Callable[[Sequence[_Writer]], Iterable[_Writer]] = iter,
 ) -> None:
-    """Write the report of an adaptation to a file, whole or not at all.
+    """Write the report of a fitted model to a file, whole or not at all.
 
     Parameters
     ----------
     path : path
         The HTML file.
-    data : ReportData
-        What the report is about.
+    model : classifier
+        A :class:`~transferable.tables.TableClassifier` or any classifier of the library.
+    Xs, ys, Xt : array-like, frame
+        What it was fitted with; for a table, `ys` may be the name of its column.
+    yt : array-like of shape (n_target,), default=None
+        True labels of the target, to compare with; the fit has not seen them.
+    trust : Trust or bool, default=True
+        What is known of the labels, from :func:`~transferable.diagnostics.assess_trust`; True
+        finds out, which takes a few fits of up to 1000 rows, and False leaves it out.
+    facts : Facts or None, default=None
+        Names of the domains, the command, the seed, notes and time, where they are known.
     track : callable, default=iter
         Goes through the sections while they are written, for a progress bar.
+
+    Examples
+    --------
+    >>> import numpy as np, pathlib, tempfile
+    >>> from transferable import TFDFV
+    >>> from transferable.report import write_report
+    >>> rng = np.random.default_rng(0)
+    >>> ys = np.repeat(["cat", "dog"], 20)
+    >>> Xs = rng.normal(size=(40, 3)) + 4 * (ys == "dog")[:, None]
+    >>> model = TFDFV().adapt(Xs, ys, Xs + 0.5)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_report(f"{folder}/report.html", model, Xs, ys, Xs + 0.5)
+    ...     "Can I trust it?" in pathlib.Path(folder, "report.html").read_text("utf-8")
+    True
     """
+    data = describe(model, Xs, ys, Xt, yt=yt, trust=trust, facts=facts)
     page = render_report(data, track=track)
     with replacing(path) as file:
         file.write(page)
@@ -55,7 +89,7 @@ def render_report(
     Parameters
     ----------
     data : ReportData
-        What the report is about.
+        What the report is about, from :func:`describe`.
     track : callable, default=iter
         Goes through the sections while they are written, for a progress bar.
 
@@ -65,51 +99,66 @@ def render_report(
         A page that needs nothing but itself.
     """
     found = [section for write in track(_SECTIONS) if (section := write(data)) is not None]
-    title = f"{text(data.method)}: {text(data.source_name)} → {text(data.target_name)}"
+    names = text(data.facts.source_name), text(data.facts.target_name)
+    title = f"{text(data.method)}: {names[0]} → {names[1]}"
     links = "".join(f'<li><a href="#{s.key}">{text(s.title)}</a></li>' for s in found)
-    style = files("transferable.report").joinpath("style.css").read_text(encoding="utf-8")
     body = "\n".join(section.html() for section in found)
+    script, style = (_asset(name) for name in ("script.js", "style.css"))
     return f"""<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_POLICY}">
+<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <meta name="generator" content="transferable {text(data.versions.get("transferable", ""))}">
 <title>{title}</title>
 <style>
-{style}</style>
+{style}{_colours()}</style>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the report</a>
 <header>
 <h1>{title}</h1>
-{_summary(data)}
+{_lead(data)}
 </header>
-<nav aria-label="Sections"><ol>{links}</ol></nav>
 <main id="main">
+{answer(data)}
+<nav aria-label="Sections"><ol>{links}</ol></nav>
 {body}
 </main>
+<script>{script}</script>
 </body>
 </html>
 """
 
 
-def _summary(data: ReportData) -> str:
-    """What happened, in a sentence and a few numbers."""
-    sentence = (
+def _lead(data: ReportData) -> str:
+    """What happened, in a sentence."""
+    return paragraph(
         f"<strong>{text(data.method)}</strong> labelled {len(data.predicted):,} rows of "
-        f"{text(data.target_name)} with what {len(data.ys):,} labelled rows of "
-        f"{text(data.source_name)} teach."
+        f"{text(data.facts.target_name)} with what {len(data.ys):,} labelled rows of "
+        f"{text(data.facts.source_name)} teach.",
+        "lead",
     )
-    before, after = (stage.overall["A-distance"] for stage in data.gaps.values())
-    facts: dict[str, Any] = {"classes": len(data.classes)}
-    if data.yt is not None:
-        facts["accuracy on the target"] = f"{np.mean(data.predicted == data.yt):.1%}"
-    if data.probabilities is not None:
-        facts["mean confidence"] = f"{data.probabilities.max(axis=1).mean():.1%}"
-    facts["A-distance, before → after"] = f"{number(before, 2)} → {number(after, 2)}"
-    if data.seconds is not None:
-        facts["time of the fit"] = f"{data.seconds:.1f} s"
-    return paragraph(sentence, "lead") + f'<div class="facts">{definitions(facts)}</div>'
+
+
+def _policy(script: str) -> str:
+    """Whatever slipped through the escaping could still not run, load or send anything.
+
+    Only the one script that the page came with may run, known by its digest.
+    """
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _colours() -> str:
+    """The colours of the classes, in the picture and in its key."""
+    return "".join(f".c{i} {{ --own: {colour}; }}\n" for i, colour in enumerate(CLASS_COLOURS))
+
+
+def _asset(name: str) -> str:
+    return files("transferable.report").joinpath(name).read_text(encoding="utf-8")

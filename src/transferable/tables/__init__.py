@@ -1,7 +1,8 @@
-"""Tables in files: reading them, and classifiers that take them as they are."""
+"""Tables in files: reading them, and estimators that take them as they are."""
 
 from transferable.tables._errors import TableError
 from transferable.tables.classifier import TableClassifier
+from transferable.tables.encoder import TableEncoder
 from transferable.tables.reading import iter_table, read_table
 
-__all__ = ["TableClassifier", "TableError", "iter_table", "read_table"]
+__all__ = ["TableClassifier", "TableEncoder", "TableError", "iter_table", "read_table"]

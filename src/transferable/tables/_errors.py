@@ -1,14 +1,67 @@
-"""What is wrong with a table, in words for the person who brought it."""
+"""What is wrong with tables, in words for the person who brought them; all of it at once."""
 
-__all__ = ["TableError", "listed"]
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+__all__ = ["Problems", "TableError", "listed", "require_columns", "who"]
 
 
 class TableError(ValueError):
     """A table that cannot be used as asked; the message says why and what to do."""
 
 
-def listed(names: object, most: int = 8) -> str:
+class Problems:
+    """Collects what is wrong, so that it is told together and not one thing at a time."""
+
+    def __init__(self) -> None:
+        self._found: list[str] = []
+
+    def add(self, text: str) -> None:
+        """Take note of something that is wrong, once."""
+        if text not in self._found:
+            self._found.append(text)
+
+    @contextmanager
+    def catching(self) -> Iterator[None]:
+        """Within, take note of an error instead of ending with it."""
+        try:
+            yield
+        except TableError as error:
+            self.add(str(error))
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def tell(self) -> None:
+        """End with everything that was found, if anything was."""
+        if self._found:
+            raise TableError(" ".join(self._found))
+
+
+def listed(names: Iterable[Any], most: int = 8) -> str:
     """Names in quotation marks, the first few of many."""
-    names = [repr(str(name)) for name in names]  # type: ignore[attr-defined]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
+    quoted = [repr(str(name)) for name in names]
+    more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return ", ".join(quoted[:most]) + more
+
+
+def who(table: Any, otherwise: str) -> str:
+    """What to call a table: the file it was read from, if it was."""
+    return str(table.attrs.get("file", otherwise))
+
+
+def require_columns(columns: Sequence[str], names: Iterable[str], *where: str) -> None:
+    """Refuse names that no column has, with those that were perhaps meant."""
+    lacking = [name for name in names if name not in columns]
+    if not lacking:
+        return
+    close = [match for name in lacking for match in get_close_matches(name, columns, n=1)]
+    meant = f"; did you mean {listed(close)}?" if close else f"; it has {listed(columns)}."
+    plural = "s" if len(lacking) > 1 else ""
+    tables = list(dict.fromkeys(where))
+    verb = "has" if len(tables) == 1 else "have"
+    raise TableError(f"{' and '.join(tables)} {verb} no column{plural} {listed(lacking)}{meant}")

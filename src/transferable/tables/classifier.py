@@ -2,58 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Tags, column_or_1d
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from transferable.base import DomainAdapter
 from transferable.classifiers import TFDF, AdaptedClassifier
 from transferable.domains import source_mask
-from transferable.tables._errors import TableError, listed
-from transferable.tables.columns import as_numbers, as_text
-from transferable.tables.encoding import (
-    SCALES,
-    Scale,
-    choose_columns,
-    choose_scale,
-    make_encoder,
-    shared_categories,
-)
+from transferable.events import note, silence
+from transferable.tables._errors import Problems, TableError, require_columns, who
+from transferable.tables._older import upgraded
+from transferable.tables.encoder import TableEncoder, as_table
+from transferable.tables.encoding import Scale
 
-__all__ = ["TableClassifier"]
+__all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method"]
 
 _MANY_CLASSES = 50  # labels of more than that, and of more than half of the rows, are no classes
 _FEW_ROWS = 10  # of more, not every one can be a class of its own
 
 
+def default_method() -> type[Any]:
+    """The method that labels tables unless another one is named, here and on the command line."""
+    return TFDF
+
+
+def _if_estimator_has(method: Callable[..., Any]) -> Any:
+    """Hide a method unless the estimator has one of the same name."""
+    name = method.__name__
+    return available_if(lambda self: hasattr(self._fitted_or_not(), name))(method)
+
+
 class TableClassifier(ClassifierMixin, BaseEstimator):
     """Label the rows of a table with what a labelled table of another domain teaches.
 
-    Columns are found by name, in any order. Numbers and booleans are numeric; missing ones get
-    the median. Text is categorical: one indicator for each category that both domains know, a
-    missing value being a category of its own, and any other category none of them. Dates are
-    refused. Columns that only one table has, that are empty in one of them or that merely number
-    the rows are left out, which `notes_` tells.
+    Tables go in as they are, through a :class:`TableEncoder`: columns are matched by name, text
+    and missing values are taken care of.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        A classifier or transformer of this library; a transformer is followed by one nearest
-        neighbour. None means :class:`~transferable.TFDF`.
-    label : str, default="label"
-        The source's column of labels. A column of that name in the target is not looked at.
+        A classifier or transformer of this library, or a search over one; a transformer is
+        followed by one nearest neighbour. None means :class:`~transferable.TFDF`.
     scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
-        "per-domain" brings numeric columns to mean 0 and variance 1 in each domain, with missing
-        values filled from the same domain; "joint" does so over both domains; "none" only fills
-        missing values; "unit" fills them and brings rows to unit length. "auto" is "none" if all
-        columns seem to be of one unit, as pixels and embeddings are, and "per-domain" otherwise.
-        They seem so if there are at least 20 numeric columns and none of text, and the widest
-        ranges over at most ten times what the narrowest quarter does.
+        As for :class:`TableEncoder`, like the other parameters.
     ids : sequence of str, default=()
         Columns that name rows, which are no features.
     drop : sequence of str, default=()
@@ -65,15 +63,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
-    numeric_, categorical_ : list of str
-        The columns in use.
-    feature_names_ : list of str
-        What the estimator sees: numeric columns and indicators.
-    encoder_, source_encoder_ : Pipeline
-        scikit-learn's preprocessing of target and source rows; one and the same unless
-        `scale_` is "per-domain".
-    scale_ : str
-        What `scale` came to.
+    transduction_ : ndarray of shape (n_rows,)
+        The predicted label of every fitted row, in input order.
+    label_ : str or None
+        The column of labels, if it was named.
+    encoder_ : TableEncoder
+        The fitted preprocessing.
     estimator_ : classifier
         The fitted classifier of encoded rows.
     notes_ : list of str
@@ -89,7 +84,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     >>> colour = np.where(label == "ill", "red", "blue")
     >>> source = pd.DataFrame({"size": size, "colour": colour, "label": label})
     >>> target = pd.DataFrame({"colour": colour, "size": 10 * size + 3})
-    >>> model = TableClassifier().adapt(source, target)
+    >>> model = TableClassifier().adapt(source, "label", target)
     >>> float(np.mean(model.predict(target) == label))
     1.0
     """
@@ -98,97 +93,91 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self,
         estimator: Any = None,
         *,
-        label: str = "label",
         scale: Scale = "auto",
         ids: Sequence[str] = (),
         drop: Sequence[str] = (),
         features: Sequence[str] | None = None,
     ) -> None:
         self.estimator = estimator
-        self.label = label
         self.scale = scale
         self.ids = ids
         self.drop = drop
         self.features = features
 
-    def adapt(self, source: pd.DataFrame, target: pd.DataFrame) -> Self:
-        """Learn from a labelled source table and an unlabelled target table.
-
-        Parameters
-        ----------
-        source : DataFrame
-            Rows with the column `label`.
-        target : DataFrame
-            Rows of the other domain.
-
-        Returns
-        -------
-        self : object
-            The fitted classifier.
-        """
-        return self._learn(*self.prepare(source, target))
-
-    def prepare(
-        self, source: pd.DataFrame, target: pd.DataFrame
-    ) -> tuple[NDArray[np.float64], NDArray[Any], NDArray[np.float64]]:
-        """Learn the preprocessing alone.
-
-        Parameters
-        ----------
-        source : DataFrame
-            Rows with the column `label`.
-        target : DataFrame
-            Rows of the other domain.
-
-        Returns
-        -------
-        Xs, ys, Xt : ndarray
-            Encoded source rows, their labels, and encoded target rows.
-        """
-        labels = self._labels(source)
-        _check_classes(labels, self.label)
-        Xs, Xt = self._encode_both(source, target)
-        return Xs, labels, Xt
-
-    def fit(self, X: pd.DataFrame, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: ArrayLike | str, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from the rows of both domains in one table.
 
         Parameters
         ----------
-        X : DataFrame
+        X : frame or array-like of shape (n_rows, n_columns)
             The rows of both domains.
-        y : array-like of shape (n_rows,)
-            Labels; those of target rows are never looked at.
+        y : array-like of shape (n_rows,) or str
+            Labels, or the column of `X` that holds them; those of target rows are never looked at.
         sample_domain : array-like of shape (n_rows,), default=None
             Positive for source rows, negative for target rows. Without it, rows that have no
-            label, as for the estimators of the library, are the target.
+            label, as for the estimators of the library, are the target; without any, the source
+            is fitted alone.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        source = source_mask(y, sample_domain, len(X))
-        if source.all():
-            raise TableError("there are no target rows; mark them with a negative sample_domain.")
-        labels = _as_labels(pd.Series(y)[source])
-        _check_classes(labels, "y")
-        Xs, Xt = self._encode_both(X[source], X[~source])
-        return self._learn(Xs, labels, Xt)
-
-    def _learn(
-        self, Xs: NDArray[np.float64], labels: NDArray[Any], Xt: NDArray[np.float64]
-    ) -> Self:
-        self.estimator_ = self._classifier().adapt(Xs, labels, Xt)
-        self.classes_ = self.estimator_.classes_
+        if y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None"
+            )
+        table = as_table(X)
+        labels: Any = y
+        if isinstance(y, str):
+            column = _column(table, y, who(table, "the table")).astype(object)
+            labels = column.where(column.notna(), None).to_numpy()
+        labels = np.asarray(labels)
+        labels = column_or_1d(labels, dtype=labels.dtype, warn=True)
+        source = source_mask(labels, sample_domain, len(table))
+        given = pd.Series(labels)[source]
+        parts = table[source], table[~source]
+        codes = self._learn(parts, given, y if isinstance(y, str) else None)
+        self.transduction_ = np.empty(len(table), dtype=codes.dtype)
+        self.transduction_[source], self.transduction_[~source] = np.split(codes, [source.sum()])
         return self
 
-    def predict(self, table: pd.DataFrame) -> NDArray[Any]:
+    def adapt(self, Xs: Any, ys: ArrayLike | str, Xt: Any) -> Self:
+        """Learn from a labelled source table and an unlabelled target table.
+
+        Parameters
+        ----------
+        Xs : frame or array-like of shape (n_source, n_columns)
+            Source rows.
+        ys : array-like of shape (n_source,) or str
+            Their labels, or the column of `Xs` that holds them. A column of that name in the
+            target is not looked at.
+        Xt : frame or array-like of shape (n_target, n_columns)
+            Target rows.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+        """
+        source, target = as_table(Xs), as_table(Xt)
+        given = _column(source, ys, who(source, "the source")) if isinstance(ys, str) else ys
+        if np.shape(given)[:1] != (len(source),):
+            raise ValueError(
+                f"ys has shape {np.shape(given)}, but Xs has {len(source)} rows; give one label "
+                "each."
+            )
+        self.transduction_ = self._learn(
+            (source, target), pd.Series(given), ys if isinstance(ys, str) else None
+        )
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
         """Label rows of the target domain.
 
         Parameters
         ----------
-        table : DataFrame
+        X : frame or array-like of shape (n_rows, n_columns)
             Rows with the columns that were learnt from; others are not looked at.
 
         Returns
@@ -196,14 +185,16 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         labels : ndarray of shape (n_rows,)
             The label of each row.
         """
-        return self.estimator_.predict(self.encode(table))
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict(self.encoder_.transform(X)))
 
-    def predict_proba(self, table: pd.DataFrame) -> NDArray[np.floating]:
-        """Probability of each class.
+    @_if_estimator_has
+    def predict_proba(self, X: Any) -> NDArray[np.floating]:
+        """Probability of each class, if the estimator gives any.
 
         Parameters
         ----------
-        table : DataFrame
+        X : frame or array-like of shape (n_rows, n_columns)
             Rows with the columns that were learnt from; others are not looked at.
 
         Returns
@@ -211,129 +202,169 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n_rows, n_classes)
             One column for each label of `classes_`.
         """
-        return self.estimator_.predict_proba(self.encode(table))
+        check_is_fitted(self)
+        return self.estimator_.predict_proba(self.encoder_.transform(X))
 
-    def encode(self, table: pd.DataFrame, *, source: bool = False) -> NDArray[np.float64]:
-        """Rows as the estimator sees them.
+    @_if_estimator_has
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Scores of the classes, if the estimator gives any.
 
         Parameters
         ----------
-        table : DataFrame
-            Rows with the columns that were learnt from.
-        source : bool, default=False
-            Whether they are of the source domain.
+        X : frame or array-like of shape (n_rows, n_columns)
+            Rows with the columns that were learnt from; others are not looked at.
 
         Returns
         -------
-        X : ndarray of shape (n_rows, n_features)
-            Filled, scaled and with indicators, in the order of `feature_names_`.
+        scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
+            As the estimator's own ``decision_function``.
         """
         check_is_fitted(self)
-        rows = self._prepare(table, "source" if source else "table")
-        encoder = self.source_encoder_ if source else self.encoder_
-        return np.asarray(encoder.transform(rows), dtype=np.float64)
+        return self.estimator_.decision_function(self.encoder_.transform(X))
 
-    def _encode_both(
-        self, source: pd.DataFrame, target: pd.DataFrame
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Choose columns, fit the encoders and encode the rows of both domains."""
-        if self.scale not in SCALES:
-            raise TableError(f"scale={self.scale!r} is unknown; choose one of {', '.join(SCALES)}.")
-        rows, others = self._candidates(source, "source"), self._candidates(target, "target")
-        numeric, text, notes = choose_columns(rows, others, numbered=self.features is not None)
-        categories, more = shared_categories(rows, others, text)
-        if not numeric and not categories:
-            raise TableError("no column is left to learn from. " + " ".join(notes + more))
-        self.numeric_, self.categorical_ = numeric, list(categories)
-        self.notes_ = notes + more
+    @property
+    def notes_(self) -> list[str]:
+        """What was left out or chosen, and why."""
+        return [*self._notes_on_labels, *self.encoder_.notes_]
 
-        rows, others = self._prepare(rows, "source"), self._prepare(others, "target")
-        self.scale_ = self.scale
-        if self.scale == "auto":
-            self.scale_ = choose_scale(rows, others, numeric)
-            if self.scale_ == "none":
-                self.notes_.append(
-                    "columns have similar ranges, as pixels and embeddings do, and are taken as "
-                    "they are; the scale 'per-domain' would bring each domain to one by itself."
-                )
-        encoder = make_encoder(numeric, categories, self.scale_)
-        if self.scale_ == "per-domain":
-            self.source_encoder_, self.encoder_ = clone(encoder).fit(rows), encoder.fit(others)
-        else:
-            encoder.fit(pd.concat([rows, others], ignore_index=True))
-            self.source_encoder_ = self.encoder_ = encoder
-        self.feature_names_ = numeric + [
-            f"{column}={value}" for column, values in categories.items() for value in values
-        ]
-        return self.source_encoder_.transform(rows), self.encoder_.transform(others)
+    def _learn(
+        self, parts: tuple[pd.DataFrame, pd.DataFrame], labels: pd.Series, label: str | None
+    ) -> NDArray[Any]:
+        """Fit encoder and estimator; the labels of source rows, then of target rows."""
+        source, target = parts
+        classifier = self._classifier()
+        problems = Problems()
+        aside = [*self.drop]
+        if label is not None:
+            with problems.catching():
+                check_parts(label, ids=self.ids, drop=self.drop, features=self.features or ())
+            aside += [label]
+        with problems.catching():
+            ys = checked_labels(labels, label, who(source, "the source"))
+            notes = _notes_on(ys, label if label in target.columns else None)
+        encoder = TableEncoder(scale=self.scale, ids=self.ids, drop=aside, features=self.features)
+        if label is None or label in source.columns:
+            with problems.catching(), silence():  # notes are of no use before an error
+                encoder.adapt(source, None, target)
+        problems.tell()
+        for text in (*notes, *encoder.notes_):
+            note(text)
+        Z = [encoder.transform(source, np.ones(len(source)))]
+        if len(target):
+            Z.append(encoder.transform(target))
+        marks = np.repeat([1, -1], [len(source), len(target)])
+        y = np.concatenate([ys, np.repeat(ys[:1], len(target))])
+        classifier.fit(np.concatenate(Z), y, **({"sample_domain": marks} if len(target) else {}))
+        self._notes_on_labels, self.label_ = notes, label
+        self.encoder_, self.estimator_ = encoder, classifier
+        self.feature_names_in_, self.n_features_in_ = (
+            encoder.feature_names_in_,
+            encoder.n_features_in_,
+        )
+        self.classes_ = classifier.classes_
+        return np.asarray(classifier.transduction_)
+
+    def _fitted_or_not(self) -> Any:
+        return self.estimator_ if hasattr(self, "estimator_") else self._classifier()
 
     def _classifier(self) -> Any:
-        estimator = TFDF() if self.estimator is None else clone(self.estimator)
-        if not isinstance(estimator, DomainAdapter):
+        estimator = default_method()() if self.estimator is None else clone(self.estimator)
+        if "sample_domain" not in inspect.signature(estimator.fit).parameters:
             raise TypeError(
-                f"estimator must be one of this library, got {type(estimator).__name__}."
+                f"estimator must be one of this library, or take sample_domain in fit as they do; "
+                f"got {type(estimator).__name__}."
             )
-        return AdaptedClassifier(estimator) if hasattr(estimator, "transform") else estimator
+        return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
 
-    def _labels(self, source: pd.DataFrame) -> NDArray[Any]:
-        """The source's labels; text as text, numbers as numbers."""
-        _require(source, [self.label], "source")
-        taken = {"id": self.ids, "dropped": self.drop, "feature": self.features or ()}
-        for role, names in taken.items():
-            if self.label in names:
-                raise TableError(
-                    f"column {self.label!r} cannot be the label and also {role}; name it once."
-                )
-        column = source[self.label]
-        missing = int(column.isna().sum())
-        if missing:
-            raise TableError(
-                f"{missing} of the {len(column)} source rows have no value in the label column "
-                f"{self.label!r}; fill it or remove these rows."
-            )
-        return _as_labels(column)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(upgraded(state))
 
-    def _candidates(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The columns that may become features."""
-        if self.features is not None:
-            _require(table, self.features, name)
-            return table[list(self.features)]
-        aside = {self.label, *self.ids, *self.drop}
-        return table[[column for column in table.columns if column not in aside]]
-
-    def _prepare(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
-        """The columns in use, numbers as floats and text as text."""
-        _require(table, self.numeric_ + self.categorical_, name)
-        columns: dict[str, Any] = {c: as_numbers(table[c]) for c in self.numeric_}
-        columns |= {c: as_text(table[c]) for c in self.categorical_}
-        return pd.DataFrame(columns)
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
 
-def _as_labels(column: pd.Series) -> NDArray[Any]:
-    """Text as text, numbers as numbers."""
+def check_parts(
+    label: str, *, ids: Sequence[str], drop: Sequence[str], features: Sequence[str]
+) -> None:
+    """Refuse a column of labels that is to be something else as well."""
+    for role, names in {"id": ids, "dropped": drop, "feature": features}.items():
+        if label in names:
+            raise TableError(f"column {label!r} cannot be the label and also {role}; name it once.")
+
+
+def _column(table: pd.DataFrame, label: str, where: str) -> pd.Series:
+    require_columns(list(table.columns), [label], where)
+    return table[label]
+
+
+def checked_labels(column: pd.Series, label: str | None, where: str = "the source") -> NDArray[Any]:
+    """Labels of the source, text as text and numbers as numbers; refused if they are no classes."""
+    missing = int(column.isna().sum())
+    if missing:
+        called = f"the label column {label!r}" if label else "ys"
+        raise TableError(
+            f"{where}: {missing} of the {len(column)} source rows have no value in {called}; fill "
+            "it or remove these rows."
+        )
     values = column.astype(object).tolist()
-    return np.array([str(v) for v in values] if isinstance(values[0], str) else values)
+    labels = np.array([str(v) for v in values] if isinstance(values[0], str) else values)
+    _check_classes(labels, label or "ys", where)
+    return labels
 
 
-def _check_classes(labels: NDArray[Any], name: str) -> None:
+def _check_classes(labels: NDArray[Any], name: str, where: str) -> None:
     """Refuse labels of which there is one only, and what is no label of a class."""
     classes, n = np.unique(labels), len(labels)
     if len(classes) < 2:
         raise TableError(
-            f"the {n} source rows all have the label {classes[0].item()!r}; at least two labels "
-            "are needed."
+            f"{where}: the {n} source rows all have the label {classes[0].item()!r}, which is one "
+            "class; at least two are needed."
+        )
+    if labels.dtype.kind == "f" and not np.all(classes == np.floor(classes)):
+        example = classes[classes != np.floor(classes)][0].item()
+        raise TableError(
+            f"{where}: Unknown label type: {name!r} holds fractions, such as {example}, "
+            "which measure something; turn them into text if they are names of classes."
         )
     if len(classes) > max(_MANY_CLASSES, n // 2) or len(classes) == n > _FEW_ROWS:
         raise TableError(
-            f"{name!r} has {len(classes):,} different values in {n:,} source rows, so it seems to "
-            "name rows or to measure something; labels are classes that several rows share."
+            f"{where}: {name!r} has {len(classes):,} different values in {n:,} source rows, so it "
+            "seems to name rows or to measure something; labels are classes that several rows "
+            "share."
         )
 
 
-def _require(table: pd.DataFrame, names: Sequence[str], where: str) -> None:
-    """Refuse a table that lacks columns."""
-    lacking = [name for name in names if name not in table.columns]
-    if lacking:
-        raise TableError(
-            f"the {where} has no column {listed(lacking)}; it has {listed(table.columns)}."
+def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
+    """What to know of labels: that those of the target are ignored, and of texts of numbers."""
+    notes = []
+    if in_target is not None:
+        notes.append(
+            f"the target's own column {in_target!r} is not looked at; to evaluate with it: "
+            f"--target-label {in_target}."
         )
+    if labels.dtype.kind != "U":
+        return notes
+    numbers: dict[float, list[str]] = {}
+    for text in np.unique(labels).tolist():
+        try:
+            numbers.setdefault(float(text), []).append(text)
+        except ValueError:
+            return notes
+    notes += [
+        f"the labels {' and '.join(map(repr, texts))} are one number, written in "
+        f"{len(texts)} ways, and are taken for {len(texts)} classes; write them alike if they are "
+        "one."
+        for texts in numbers.values()
+        if len(texts) > 1
+    ]
+    broken = [texts[0] for number, texts in numbers.items() if not number.is_integer()]
+    if broken:
+        notes.append(
+            f"labels such as {broken[0]!r} are taken for names of classes, as they are written, "
+            "and not for measurements."
+        )
+    return notes

@@ -1,9 +1,10 @@
-"""What kind of values a column holds, and its values in the form the encoders take."""
+"""What kind of values a column holds, and its values in the form the encoder takes."""
 
 from __future__ import annotations
 
 import datetime
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
@@ -11,11 +12,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_complex_dtype, is_numeric_dtype
+from pandas.api.types import is_bool_dtype, is_complex_dtype, is_integer_dtype, is_numeric_dtype
 
 from transferable.tables._errors import TableError
 
-__all__ = ["MISSING", "Kind", "as_numbers", "as_text", "is_running_number", "kind_of"]
+__all__ = ["MISSING", "Kind", "as_numbers", "as_text", "is_running_number", "kind_of", "names_rows"]
 
 Kind = Literal["numeric", "categorical", "empty"]
 MISSING = "(missing)"  # the category of cells without a value
@@ -24,15 +25,28 @@ _DATE = re.compile(
     r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))"
     r"([T ]\s*\d{1,2}:\d{2}.*)?\s*"
 )
-_DATES_LOOKED_AT = 200
+_LOOKED_AT = 200  # values that tell dates and written numbers
+# Numbers as people write them, and the remedy for each; the first that fits any value counts.
+_WRITTEN = {
+    r"[-+]?\d+([.,]\d+)?\s?%": "per cents ({}); write plain numbers",
+    r"[-+]?(\d+|\d{1,3}([.\s'’]\d{3})+),(\d{1,2}|\d{4,})": "numbers with a decimal comma ({}); "
+    "say so: --decimal ,",
+    r"[-+]?\d{1,3}([,\s'’]\d{3})+(\.\d+)?": "numbers with thousands separators ({}); remove them",
+    r"[-+]?(\d+|\d{1,3}([.\s'’]\d{3})+),\d+": "numbers with a decimal comma ({}); say so: "
+    "--decimal ,",
+}
+_PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
+_MANY_DIGITS = 100_000  # whole numbers below are seldom names of rows
+_SEVERAL = 20
 
 
-def kind_of(column: pd.Series) -> Kind:
-    """Tell the kind of a column, and refuse dates and whatever is no plain value."""
+def kind_of(column: pd.Series, where: str = "") -> Kind:
+    """Tell the kind of a column; refuse dates, written numbers and whatever is no plain value."""
     if column.isna().all():
         return "empty"
     if is_numeric_dtype(column.dtype) and not is_complex_dtype(column.dtype):
         return "numeric"
+    name = _named(column, where)
     if isinstance(column.dtype, pd.CategoricalDtype):
         values: Any = column.cat.categories.tolist()
         if all(isinstance(value, Real) for value in values):
@@ -40,37 +54,42 @@ def kind_of(column: pd.Series) -> Kind:
     else:
         values = column.dropna().tolist()
     if column.dtype.kind in "mM" or isinstance(values[0], datetime.date | datetime.time):
-        raise _dates(column.name, values[0])
+        raise _dates(name, column.name, values[0])
     if all(isinstance(value, bool | Real | Decimal) for value in values):
         return "numeric"
     if not all(isinstance(value, str) for value in values):
         raise TableError(
-            f"column {column.name!r} holds values of type {type(values[0]).__name__}; a column "
-            "must hold numbers, booleans or text. Leave it out with --drop."
+            f"{name} holds values of type {type(values[0]).__name__}; a column must hold numbers, "
+            f"booleans or text. Leave it out: --drop {column.name}."
         )
-    if all(_DATE.fullmatch(value) for value in values[:_DATES_LOOKED_AT]):
-        raise _dates(column.name, values[0])
+    if all(_DATE.fullmatch(value) for value in values[:_LOOKED_AT]):
+        raise _dates(name, column.name, values[0])
+    written = _written(values[:_LOOKED_AT])
+    if written:
+        raise TableError(f"{name} holds {written}.")
     return "categorical"
 
 
-def as_numbers(column: pd.Series) -> NDArray[np.float64]:
+def as_numbers(column: pd.Series, where: str = "") -> NDArray[np.floating]:
     """Numbers and booleans as floats, NaN where a value is missing."""
     if column.isna().all():
         return np.full(len(column), np.nan)
-    if kind_of(column) != "numeric":
+    if kind_of(column, where) != "numeric":
         values = column.dropna()
         example = next((value for value in values if not _is_number(value)), values.iloc[0])
         raise TableError(
-            f"column {column.name!r} must hold numbers, but it holds {example!r}; leave cells "
+            f"{_named(column, where)} must hold numbers, but it holds {example!r}; leave cells "
             "empty where a value is missing."
         )
-    if is_numeric_dtype(column.dtype):
+    if column.dtype == np.float32:
+        numbers: NDArray[np.floating] = column.to_numpy()
+    elif is_numeric_dtype(column.dtype):
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     else:
         numbers = column.map(float, na_action="ignore").to_numpy(dtype=np.float64)
     if np.isinf(numbers).any():
         raise TableError(
-            f"column {column.name!r} holds infinite numbers; leave cells empty where a value is "
+            f"{_named(column, where)} holds infinite numbers; leave cells empty where a value is "
             "missing."
         )
     return numbers
@@ -89,10 +108,33 @@ def is_running_number(column: pd.Series) -> bool:
     return bool((np.diff(column.to_numpy()) == 1).all())
 
 
-def _dates(name: object, example: object) -> TableError:
+def names_rows(column: pd.Series) -> bool:
+    """Whether a column holds another long whole number in every row, as identifiers do."""
+    if not is_integer_dtype(column.dtype) or is_bool_dtype(column.dtype) or len(column) < _SEVERAL:
+        return False
+    return bool(column.is_unique and column.abs().max() >= _MANY_DIGITS)
+
+
+def _written(values: Sequence[str]) -> str | None:
+    """What kind of written numbers these are, with an example; None if they are not all numbers."""
+    odd = [value for value in map(str.strip, values) if not _PLAIN.fullmatch(value)]
+    if not odd or not all(any(re.fullmatch(form, value) for form in _WRITTEN) for value in odd):
+        return None
+    for form, told in _WRITTEN.items():
+        example = next((value for value in odd if re.fullmatch(form, value)), None)
+        if example is not None:
+            return told.format(repr(example))
+    return None
+
+
+def _named(column: pd.Series, where: str) -> str:
+    return f"{where}: column {column.name!r}" if where else f"column {column.name!r}"
+
+
+def _dates(called: str, name: object, example: object) -> TableError:
     return TableError(
-        f"column {name!r} holds dates ({str(example)!r}), which have no place in a distance; turn "
-        f"them into numbers, such as an age in days or a month, or leave them out: --drop {name}."
+        f"{called} holds dates ({str(example)!r}), which have no place in a distance; turn them "
+        f"into numbers, such as an age in days or a month, or leave them out: --drop {name}."
     )
 
 

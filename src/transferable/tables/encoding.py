@@ -1,25 +1,23 @@
-"""Default preprocessing of tables, made of scikit-learn's parts.
-
-Numeric columns get the median where a value is missing, and may be scaled; text columns become one
-indicator for each category that both domains know. What this needs is learnt from both domains
-together or, with ``scale="per-domain"``, from each by itself.
-"""
+"""What becomes of the columns of two tables, decided from both, with notes on what was decided."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
-from sklearn.compose import ColumnTransformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
+from numpy.typing import NDArray
 
-from transferable.tables._errors import TableError, listed
-from transferable.tables.columns import as_text, is_running_number, kind_of
+from transferable.tables._errors import Problems, TableError, listed, who
+from transferable.tables.columns import (
+    Kind,
+    as_text,
+    is_running_number,
+    kind_of,
+    names_rows,
+)
 
-__all__ = ["SCALES", "Scale", "choose_columns", "choose_scale", "make_encoder", "shared_categories"]
+__all__ = ["SCALES", "Scale", "choose_columns", "choose_scale", "shared_categories"]
 
 Scale = Literal["auto", "per-domain", "joint", "none", "unit"]
 SCALES: tuple[Scale, ...] = ("auto", "per-domain", "joint", "none", "unit")
@@ -29,40 +27,48 @@ _ALIKE = 10.0  # ranges that differ by less may be of one unit
 
 
 def choose_columns(
-    source: pd.DataFrame, target: pd.DataFrame, *, numbered: bool
+    source: pd.DataFrame, target: pd.DataFrame, *, numbered: bool, problems: Problems
 ) -> tuple[list[str], list[str], list[str]]:
     """Numeric and text columns that both domains have values in, and notes on the others.
 
     `numbered` keeps columns that only number the rows.
     """
-    notes = []
-    for name, table, other in (("source", source, target), ("target", target, source)):
-        extra = [column for column in table.columns if column not in other.columns]
-        if extra:
-            notes.append(f"only the {name} has {_columns(extra)}; left out.")
+    notes = _one_sided(source, target)
     shared = [column for column in source.columns if column in target.columns]
     if not shared:
         raise TableError(
-            "source and target have no feature in common: "
+            f"{who(source, 'source')} and {who(target, 'target')} have no feature in common: "
             f"{listed(source.columns) or 'none'} and {listed(target.columns) or 'none'}."
         )
-    kinds = {column: (kind_of(source[column]), kind_of(target[column])) for column in shared}
-    for column, (ours, theirs) in kinds.items():
-        if {ours, theirs} == {"numeric", "categorical"}:
-            raise TableError(
-                f"column {column!r} holds {_words[ours]} in the source, but {_words[theirs]} in "
-                f"the target; leave cells empty where a value is missing, or --drop {column}."
-            )
+    kinds: dict[str, tuple[Kind, Kind]] = {}
+    for column in shared:
+        with problems.catching():
+            ours = kind_of(source[column], who(source, "source"))
+            theirs = kind_of(target[column], who(target, "target"))
+            if {ours, theirs} == {"numeric", "categorical"}:
+                raise TableError(
+                    f"column {column!r} holds {_WORDS[ours]} in {who(source, 'the source')}, but "
+                    f"{_WORDS[theirs]} in {who(target, 'the target')}; leave cells empty where a "
+                    f"value is missing, or --drop {column}."
+                )
+            kinds[column] = ours, theirs
     empty = [column for column, pair in kinds.items() if "empty" in pair]
     if empty:
         notes.append(f"{_columns(empty)} without any value in one of the domains; left out.")
+    both = [[source[c], target[c]] for c in kinds]
     counters = [
-        column
-        for column in shared
-        if not numbered and is_running_number(source[column]) and is_running_number(target[column])
+        c
+        for c, pair in zip(kinds, both, strict=True)
+        if not numbered and all(map(is_running_number, pair))
     ]
     if counters:
         notes.append(f"{_columns(counters)} only numbering the rows; left out.")
+    notes += [
+        f"column {c!r} holds another long whole number in every row, as identifiers do, and is "
+        f"used as a feature; if it names rows: --id {c}."
+        for c, pair in zip(kinds, both, strict=True)
+        if not numbered and c not in counters and all(map(names_rows, pair))
+    ]
     of = {
         kind: [c for c, pair in kinds.items() if pair == (kind, kind) and c not in counters]
         for kind in ("numeric", "categorical")
@@ -71,7 +77,7 @@ def choose_columns(
 
 
 def shared_categories(
-    source: pd.DataFrame, target: pd.DataFrame, columns: list[str]
+    source: pd.DataFrame, target: pd.DataFrame, columns: list[str], problems: Problems
 ) -> tuple[dict[str, list[str]], list[str]]:
     """Categories that both domains know, for each column that has any, and notes on the rest."""
     shared, notes = {}, []
@@ -79,7 +85,7 @@ def shared_categories(
         ours, theirs = (set(as_text(table[column])) for table in (source, target))
         most = max(_MANY_CATEGORIES, (len(source) + len(target)) // 2)
         if len(ours | theirs) > most:
-            raise TableError(
+            problems.add(
                 f"column {column!r} holds {len(ours | theirs):,} different texts, too many for "
                 f"categories. If it names rows: --id {column}, else --drop {column}."
             )
@@ -94,43 +100,33 @@ def shared_categories(
     return shared, notes
 
 
-def choose_scale(source: pd.DataFrame, target: pd.DataFrame, numeric: list[str]) -> Scale:
+def choose_scale(
+    numbers: tuple[NDArray[np.float64], NDArray[np.float64]], *, all_numeric: bool
+) -> Scale:
     """What "auto" means for these columns: nothing is scaled if all seem to be of one unit.
 
     They seem so if there are at least 20, all numeric, and the widest ranges over at most ten
     times what the narrowest quarter does. Constant columns do not count.
     """
-    if len(numeric) < max(_MANY_COLUMNS, source.shape[1]):
+    if not all_numeric or numbers[0].shape[1] < _MANY_COLUMNS:
         return "per-domain"
-    highest, lowest = np.fmax(source.max(), target.max()), np.fmin(source.min(), target.min())
-    ranges = (highest - lowest).to_numpy()
-    ranges = ranges[ranges > 0]
+    highest = np.fmax(*(np.nanmax(table, axis=0) for table in numbers))
+    lowest = np.fmin(*(np.nanmin(table, axis=0) for table in numbers))
+    ranges = (highest - lowest)[highest > lowest]
     alike = len(ranges) and ranges.max() <= _ALIKE * np.quantile(ranges, 0.25, method="lower")
     return "none" if alike else "per-domain"
 
 
-def make_encoder(numeric: list[str], categories: dict[str, list[str]], scale: Scale) -> Any:
-    """Return the unfitted encoder of the given columns."""
-    number_steps: list[Any] = [SimpleImputer(strategy="median")]
-    if scale in ("per-domain", "joint"):
-        number_steps.append(StandardScaler())
-    one_hot = OneHotEncoder(
-        categories=list(categories.values()), handle_unknown="ignore", sparse_output=False
-    )
-    columns = ColumnTransformer(
-        [
-            ("numeric", make_pipeline(*number_steps), numeric),
-            ("categorical", one_hot, list(categories)),
-        ],
-        verbose_feature_names_out=False,
-    )
-    steps = [("columns", columns)]
-    if scale == "unit":
-        steps.append(("unit", Normalizer()))
-    return Pipeline(steps)
+_WORDS = {"numeric": "numbers", "categorical": "text"}
 
 
-_words = {"numeric": "numbers", "categorical": "text"}
+def _one_sided(source: pd.DataFrame, target: pd.DataFrame) -> list[str]:
+    notes = []
+    for name, table, other in (("source", source, target), ("target", target, source)):
+        extra = [column for column in table.columns if column not in other.columns]
+        if extra:
+            notes.append(f"only the {name} has {_columns(extra)}; left out.")
+    return notes
 
 
 def _columns(names: list[str]) -> str:

@@ -8,49 +8,84 @@ from __future__ import annotations
 
 import gzip
 import os
-import warnings
-from collections.abc import Callable, Collection, Iterator
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Collection, Generator, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile
 
+import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype, union_categoricals
+from pandas.api.types import is_float_dtype, is_numeric_dtype, union_categoricals
 
 from transferable.tables._arrays import read_mat, read_npy, read_npz
+from transferable.tables._delimited import Dialect, missing_texts, text_pieces
 from transferable.tables._errors import TableError
 
-__all__ = ["FORMATS", "iter_table", "read_table"]
+__all__ = ["FORMATS", "Dialect", "iter_table", "read_table"]
 
-_PIECE_BYTES = 4_000_000
 _PIECE_ROWS = 20_000
-# From pandas 3.1 on, numbers are read exactly without being asked for.
-_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
-_EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _PANDAS < (3, 1) else {}
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_WORDS = {",": "commas", "\t": "tabs", ";": "semicolons"}
+STDIN = "-"
+
+_Reader = Callable[[IO[bytes], Path, Collection[str]], pd.DataFrame]
 
 
-def _arrow(read: Callable[[Any], pd.DataFrame]) -> Callable[[IO[bytes], Path], pd.DataFrame]:
-    """A reader that needs pyarrow, with a message where it is not installed."""
+def _needing(package: str, extra: str, read: _Reader) -> _Reader:
+    """A reader that needs an optional package, with a message where it is not installed."""
 
-    def reader(stream: IO[bytes], path: Path) -> pd.DataFrame:
+    def reader(stream: IO[bytes], path: Path, as_written: Collection[str]) -> pd.DataFrame:
         try:
-            return read(stream)
+            return read(stream, path, as_written)
         except ImportError as error:
             raise TableError(
-                f"{path} needs pyarrow to be read: pip install 'transferable[tables]'."
+                f"{path} needs {package} to be read: pip install 'transferable[{extra}]'."
             ) from error
 
     return reader
 
 
-_READERS: dict[str, Callable[[IO[bytes], Path], pd.DataFrame]] = {
-    ".parquet": _arrow(pd.read_parquet),
-    ".feather": _arrow(pd.read_feather),
-    ".npz": read_npz,
-    ".npy": read_npy,
-    ".mat": read_mat,
+def _read_parquet(stream: IO[bytes], path: Path, as_written: Collection[str]) -> pd.DataFrame:
+    import pyarrow.parquet
+
+    return _from_arrow(pyarrow.parquet.read_table(stream), as_written)
+
+
+def _read_feather(stream: IO[bytes], path: Path, as_written: Collection[str]) -> pd.DataFrame:
+    import pyarrow.feather
+
+    return _from_arrow(pyarrow.feather.read_table(stream), as_written)
+
+
+def _from_arrow(table: Any, as_written: Collection[str]) -> pd.DataFrame:
+    """A table of Arrow; whole numbers with gaps, which pandas would make floats, as text if so."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        if field.name in as_written and (
+            pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
+        ):
+            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
+    return table.to_pandas()
+
+
+def _read_excel(stream: IO[bytes], path: Path, as_written: Collection[str]) -> pd.DataFrame:
+    columns = pd.read_excel(stream, nrows=0).columns
+    missing = {name: missing_texts(name in as_written, Dialect()) for name in columns}
+    kinds = dict.fromkeys(as_written, object)
+    return pd.read_excel(stream, dtype=kinds, keep_default_na=False, na_values=missing)
+
+
+_READERS: dict[str, _Reader] = {
+    ".parquet": _needing("pyarrow", "tables", _read_parquet),
+    ".feather": _needing("pyarrow", "tables", _read_feather),
+    ".xlsx": _needing("openpyxl", "excel", _read_excel),
+    ".npz": lambda stream, path, _: read_npz(stream, path),
+    ".npy": lambda stream, path, _: read_npy(stream, path),
+    ".mat": lambda stream, path, _: read_mat(stream, path),
 }
 FORMATS = (*_SEPARATORS, *_READERS)
 
@@ -58,7 +93,9 @@ FORMATS = (*_SEPARATORS, *_READERS)
 def read_table(
     path: str | os.PathLike[str],
     *,
+    as_written: Collection[str] = (),
     text: Collection[str] = (),
+    dialect: Dialect | None = None,
     progress: Callable[[float], None] | None = None,
 ) -> pd.DataFrame:
     r"""Read a whole table.
@@ -66,16 +103,23 @@ def read_table(
     Parameters
     ----------
     path : str or path-like
-        A .csv, .tsv, .parquet, .feather, .npz, .npy or .mat file, with or without .gz.
+        A .csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy or .mat file, with or without .gz, or
+        "-" for CSV on standard input.
+    as_written : collection of str, default=()
+        Columns of names, such as ids and labels: text, kept as it is written; missing only where
+        the cell is empty or holds what `dialect` names. Names that no column has do no harm.
     text : collection of str, default=()
         Columns to take for text, whatever they look like.
+    dialect : Dialect or None, default=None
+        How a .csv or .tsv file is written.
     progress : callable or None, default=None
         Told the share of the file that has been read, after each piece.
 
     Returns
     -------
     table : DataFrame
-        The rows in order. Text columns are of category dtype, to save memory.
+        The rows in order. Text columns are of category dtype, to save memory. The name of the
+        file is in ``table.attrs["file"]``, where messages find it.
 
     Raises
     ------
@@ -88,25 +132,46 @@ def read_table(
     >>> from transferable.tables import read_table
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "source.csv")
-    ...     _ = path.write_text("size,colour\n1.5,red\n,blue\n")
-    ...     read_table(path).shape
-    (2, 2)
+    ...     _ = path.write_text("who,size\n007,1.5\n008,\n")
+    ...     read_table(path, as_written=["who"])["who"].tolist()
+    ['007', '008']
     """
+    if str(path) == STDIN and not text:  # it may have to be read twice
+        with _spooled() as spool:
+            table = _read(Path(spool.name), as_written, text, dialect, progress, STDIN)
+    else:
+        table = _read(Path(path), as_written, text, dialect, progress, str(path))
+    table.attrs["file"] = "standard input" if str(path) == STDIN else Path(path).name
+    return table
+
+
+def _read(
+    path: Path,
+    as_written: Collection[str],
+    text: Collection[str],
+    dialect: Dialect | None,
+    progress: Callable[[float], None] | None,
+    name: str,
+) -> pd.DataFrame:
     pieces: dict[str, list[pd.Series]] = {}
-    for piece, done in iter_table(path, text=text):
+    for piece, done in _pieces(path, as_written, text, dialect or Dialect(), name):
         if progress is not None:
             progress(done)
-        for name in piece.columns:
-            pieces.setdefault(name, []).append(_compact(piece[name]))
-    mixed = [name for name, parts in pieces.items() if _is_mixed(parts)]
+        for column in piece.columns:
+            pieces.setdefault(column, []).append(_compact(piece[column]))
+    mixed = [column for column, parts in pieces.items() if _is_mixed(parts)]
     if mixed:
-        return read_table(path, text={*text, *mixed}, progress=progress)
-    columns = {name: _joined(pieces.pop(name)) for name in list(pieces)}
+        return _read(path, as_written, {*text, *mixed}, dialect, progress, name)
+    columns = {column: _joined(pieces.pop(column)) for column in list(pieces)}
     return pd.DataFrame(columns, copy=False)
 
 
 def iter_table(
-    path: str | os.PathLike[str], *, text: Collection[str] = ()
+    path: str | os.PathLike[str],
+    *,
+    as_written: Collection[str] = (),
+    text: Collection[str] = (),
+    dialect: Dialect | None = None,
 ) -> Iterator[tuple[pd.DataFrame, float]]:
     """Read a table piece by piece.
 
@@ -114,8 +179,12 @@ def iter_table(
     ----------
     path : str or path-like
         As for :func:`read_table`.
+    as_written : collection of str, default=()
+        Columns of names, such as ids and labels, kept as they are written.
     text : collection of str, default=()
         Columns to take for text, whatever they look like.
+    dialect : Dialect or None, default=None
+        How a .csv or .tsv file is written.
 
     Yields
     ------
@@ -124,96 +193,86 @@ def iter_table(
     done : float
         The share of the file that has been read.
     """
-    path = Path(path)
+    if str(path) == STDIN:
+        with _spooled() as spool:
+            yield from _pieces(Path(spool.name), as_written, text, dialect or Dialect(), STDIN)
+    else:
+        yield from _pieces(Path(path), as_written, text, dialect or Dialect(), str(path))
+
+
+def _spooled() -> Any:
+    """Standard input as a file that can be looked at more than once."""
+    spool = tempfile.NamedTemporaryFile(suffix=".csv")  # noqa: SIM115 (closed by the caller)
+    shutil.copyfileobj(sys.stdin.buffer, spool)
+    spool.flush()
+    return spool
+
+
+def _pieces(
+    path: Path, as_written: Collection[str], text: Collection[str], dialect: Dialect, name: str
+) -> Iterator[tuple[pd.DataFrame, float]]:
+    """The pieces of a file; errors tell what the user calls it."""
+    called = Path("standard input" if name == STDIN else name)
     suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
     suffix = suffix.lower()
-    if suffix not in FORMATS:
+    if suffix not in FORMATS and dialect.sep is None:
         raise TableError(
-            f"{path} must end in one of {', '.join(FORMATS)}, with or without .gz after it."
+            f"{called} must end in one of {', '.join(FORMATS)}, with or without .gz after it; text "
+            "of any other name is read with --sep."
         )
     if not path.is_file():
-        raise TableError(f"there is no file {path}.")
+        raise TableError(f"there is no file {called}.")
     if path.stat().st_size == 0:
-        raise TableError(f"{path} is empty.")
-    pieces = _text_pieces if suffix in _SEPARATORS else _array_pieces
+        raise TableError(f"{called} is empty.")
     rows = 0
     with path.open("rb") as raw:
         stream: Any = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
         try:
-            for piece in pieces(stream, path, suffix, text):
-                rows += len(piece)
-                yield piece, raw.tell() / path.stat().st_size
+            if suffix in _READERS:
+                found = _array_pieces(_READERS[suffix](stream, called, as_written), as_written)
+            else:
+                separator = _SEPARATORS.get(suffix, ",")
+                found = text_pieces(stream, called, separator, dialect, as_written, text)
+            with closing(found):
+                for piece in found:
+                    rows += len(piece)
+                    piece.attrs["file"] = called.name
+                    yield piece, raw.tell() / path.stat().st_size
         except TableError:
             raise
-        except UnicodeDecodeError as error:
+        except UnicodeError as error:
             raise TableError(
-                f"{path} is not text in UTF-8 ({error}); convert it, or name it after its format."
+                f"{called} is not text in {dialect.encoding} ({error}); name its encoding, such as "
+                "--encoding cp1252, or name the file after its format."
             ) from error
-        except (ValueError, OSError, EOFError, BadZipFile, ArithmeticError, KeyError) as error:
-            raise TableError(f"{path} cannot be read as {suffix[1:]}: {error}") from error
+        except LookupError as error:
+            raise TableError(f"{called} cannot be read: {error}; give another one.") from error
+        except (ValueError, OSError, EOFError, BadZipFile, ArithmeticError) as error:
+            kind = suffix[1:] or "text"
+            raise TableError(f"{called} cannot be read as {kind}: {error}") from error
     if rows == 0:
-        raise TableError(f"{path} has no rows.")
-
-
-def _text_pieces(
-    stream: IO[bytes], path: Path, suffix: str, text: Collection[str]
-) -> Iterator[pd.DataFrame]:
-    """Rows of delimited text, each piece with the types its own values suggest."""
-    head = stream.readline(_PIECE_BYTES)
-    sample = stream.read(65_536)
-    if b"\0" in head + sample:
-        raise TableError(f"{path} is not a text file; name it after its format, or export it anew.")
-    other = _other_separator(head.decode("utf-8", "replace"), _SEPARATORS[suffix])
-    if other is not None:
-        raise TableError(
-            f"{path} has one column only, which {_WORDS[other]} seem to divide; separate columns "
-            f"with {_WORDS[_SEPARATORS[suffix]]}"
-            + (", or name the file .tsv." if other == "\t" else ".")
-        )
-    stream.seek(0)
-    lines = sample.count(b"\n") or 1
-    rows = max(100, min(_PIECE_ROWS, _PIECE_BYTES * lines // max(len(sample), 1)))
-    with pd.read_csv(
-        stream,
-        sep=_SEPARATORS[suffix],
-        dtype=dict.fromkeys(text, str),
-        chunksize=rows,
-        encoding="utf-8-sig",
-        low_memory=False,
-        **_EXACT,
-        skipinitialspace=True,
-        index_col=False,
-    ) as reader:
-        while True:
-            with warnings.catch_warnings():
-                warnings.simplefilter("error", pd.errors.ParserWarning)
-                try:
-                    piece = next(reader)
-                except StopIteration:
-                    return
-                except pd.errors.ParserWarning as warning:
-                    raise TableError(
-                        f"{path} has rows that are longer than its heading; give every column a "
-                        "name."
-                    ) from warning
-            yield piece
-
-
-def _other_separator(heading: str, separator: str) -> str | None:
-    """What divides a heading that the file's own separator does not divide, if anything does."""
-    if separator in heading:
-        return None
-    return next((mark for mark in _WORDS if mark in heading.strip()), None)
+        raise TableError(f"{called} has no rows.")
 
 
 def _array_pieces(
-    stream: IO[bytes], path: Path, suffix: str, text: Collection[str]
-) -> Iterator[pd.DataFrame]:
+    table: pd.DataFrame, as_written: Collection[str]
+) -> Generator[pd.DataFrame, None, None]:
     """Rows of a format that is read at once."""
-    table = _READERS[suffix](stream, path)
     table.columns = table.columns.map(str)
+    for name in as_written:
+        if name in table.columns:
+            table[name] = _written(table[name])
     for start in range(0, len(table), _PIECE_ROWS):
         yield table.iloc[start : start + _PIECE_ROWS]
+
+
+def _written(column: pd.Series) -> pd.Series:
+    """Values as text; floats that are all whole, as formats without whole numbers hold, so."""
+    known = column.dropna()
+    if is_float_dtype(column.dtype) and np.all(known == np.floor(known)):
+        column = column.astype("Int64")
+    values = column.astype(object)
+    return values.map(str, na_action="ignore").where(values.notna(), None)
 
 
 def _compact(column: pd.Series) -> pd.Series:

@@ -56,7 +56,7 @@ class SourceError(FixedForm):
         self.n_source, self.class_weights, self._row_weights = n_source, class_weights, row_weights
         self.key = "source", None if class_weights is None else class_weights.tobytes()
 
-    def unit_times(self, F: Matrix) -> Matrix:
+    def apply(self, F: Matrix) -> Matrix:
         """A F: the source rows of F times their weights, zero elsewhere."""
         out = namespace(F).zeros_like(F)
         out[: self.n_source] = F[: self.n_source]
@@ -91,10 +91,10 @@ class Spread(FixedForm):
     def __init__(self, weight: float) -> None:
         self.weight = weight
 
-    def unit_times(self, F: Matrix) -> Matrix:
-        """F - mean of F."""
-        return F - namespace(F).mean(F, axis=0)
+    def apply(self, F: Matrix) -> Matrix:
+        """delta (F - mean of F)."""
+        return self.weight * (F - namespace(F).mean(F, axis=0))
 
     def projected(self, sums: Any) -> Matrix:
-        """Phi' H Phi."""
-        return sums.whole.count * sums.whole.covariance
+        """delta Phi' H Phi."""
+        return (self.weight * sums.whole.count) * sums.whole.covariance

@@ -22,6 +22,7 @@ from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.systems import (
     LU,
     Cholesky,
+    Update,
     UpdatedSystem,
     add_to_diagonal,
     effective_ridge,
@@ -64,14 +65,20 @@ class ExactSolver(Solver):
         if around is None or self.confusion is None:
             if labelled.covariances is not None:
                 return self._updated(labelled, system.P.solve(self.AY))
-            share = self.domains.share
             key = self._key, self.domains.labels_key
-            return self._updated(labelled, share("solution", key, lambda: system.P.solve(self.AY)))
+            solved = self.domains.share("solution", key, system.P.solve, self.AY)
+            return self._updated(labelled, solved)
         F = around[1]
         separating, pull = self.confusion.around(*self._images(F))
-        columns = [form.columns for form in labelled.low_rank.values()]
-        E = namespace(F).concat([*columns, separating], axis=1)
-        return system.update(E).apply(system.P.solve(self.AY + pull))
+        E = namespace(F).concat([*self._columns(labelled).values(), separating], axis=1)
+        return Update(system, E).apply(system.P.solve(self.AY + pull))
+
+    def _columns(self, labelled: Labelled) -> dict[str, Matrix]:
+        """The columns of each term that has few."""
+        if not labelled.projected:
+            for name, form in labelled.low_rank.items():
+                labelled.projected[name] = form.columns
+        return labelled.projected
 
     def _updated(self, labelled: Labelled, solved: Matrix) -> Matrix:
         """Solutions of the system without the terms of few columns, corrected for these."""
@@ -79,14 +86,14 @@ class ExactSolver(Solver):
         if not forms:
             return solved
         if len(forms) > 1:
-            E = namespace(solved).concat([form.columns for form in forms], axis=1)
-            return system.update(E).apply(solved)
+            E = namespace(solved).concat(list(self._columns(labelled).values()), axis=1)
+            return Update(system, E).apply(solved)
         (form,) = forms
         if labelled.covariances is not None:
-            return system.update(form.unit).apply(solved, form.weight)
+            return Update(system, form.unit).apply(solved, form.weight)
         # Fits that differ in the weight of the term alone share the correction.
         key = self._key, form.key
-        update = self.domains.share("update", key, lambda: system.update(form.unit))
+        update = self.domains.share("update", key, Update, system, form.unit)
         return update.apply(solved, form.weight)
 
     def _images(self, F: Matrix) -> tuple[Matrix, Matrix]:
@@ -95,20 +102,19 @@ class ExactSolver(Solver):
         if self.class_weights is not None:
             image = namespace(F).asarray(F, copy=True)
             n_source = self.domains.n_source
-            image[:n_source] = self.fixed[SourceLoss.name].unit_times(F)[:n_source]
+            image[:n_source] = self.fixed[SourceLoss.name].apply(F)[:n_source]
         return image, F.T @ image
 
     def source_only_scores(self) -> Matrix:
         """Scores of the target rows by the source's regularised risk alone."""
-        n_source = self.domains.n_source
-
-        def score() -> Matrix:
-            inside = namespace(self.K).asarray(self.K[:n_source, :n_source], copy=True)
-            factor = Cholesky(add_to_diagonal(inside, self.ridge))
-            return self.K[n_source:, :n_source] @ factor.solve(self.Y[:n_source])
-
         key = self._kernel, self.ridge, self.domains.labels_key
-        return self.domains.share("source-only scores", key, score)
+        return self.domains.share("source-only scores", key, self._source_only_scores)
+
+    def _source_only_scores(self) -> Matrix:
+        n_source = self.domains.n_source
+        inside = namespace(self.K).asarray(self.K[:n_source, :n_source], copy=True)
+        factor = Cholesky(add_to_diagonal(inside, self.ridge))
+        return self.K[n_source:, :n_source] @ factor.solve(self.Y[:n_source])
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
@@ -122,7 +128,7 @@ class ExactSolver(Solver):
         F = scores
         values = {"ridge": self.ridge * float((coefficients * F).sum())}
         for name, form in (self.fixed | labelled.low_rank).items():
-            values[name] = form.value(F)
+            values[name] = float((F * form.apply(F)).sum())
         if "source" in values:
             # tr((F - Y)' A (F - Y)) = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
             values["source"] += float((self.AY * (self.Y - 2.0 * F)).sum())
@@ -175,13 +181,14 @@ class ExactSolver(Solver):
     def _product(self, form: FixedForm) -> Matrix:
         """U K of a form without its weight, in which settings of a search differ most."""
         key = self._kernel, form.key
-        return self.domains.share("product", key, lambda: form.unit_times(self.K))
+        return self.domains.share("product", key, form.weighted(1.0).apply, self.K)
 
     @cached_property
     def _fixed_system(self) -> UpdatedSystem:
-        return self.domains.share(
-            "factor", self._key, lambda: UpdatedSystem(LU(self._fixed()), self.K)
-        )
+        return self.domains.share("factor", self._key, self._factored)
+
+    def _factored(self) -> UpdatedSystem:
+        return UpdatedSystem(LU(self._fixed()), self.K)
 
     @cached_property
     def _kept_fixed(self) -> Matrix:

@@ -124,10 +124,11 @@ class LandmarkSolver(Solver):
         for name, form in self.fixed.items():
             product = form.projected(self.sums)
             if product is None:  # the term reaches across rows, or weighs them
-                if form.key not in self._products:
-                    self._products[form.key] = self.features.between(form.unit_times)
-                product = self._products[form.key]
-            forms[name] = form.weight * product
+                key = form.key, form.weight
+                if key not in self._products:
+                    self._products[key] = self.features.between(form.apply)
+                product = self._products[key]
+            forms[name] = product
         return forms
 
     @cached_property

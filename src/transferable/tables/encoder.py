@@ -1,0 +1,360 @@
+"""Tables as rows of numbers: what is needed is learnt once, from both domains, and kept."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import StandardScaler, normalize
+from sklearn.utils import Tags, check_array
+from sklearn.utils.validation import check_is_fitted
+
+from transferable.domains import marked_source, source_mask
+from transferable.events import note, silence
+from transferable.frames import as_pandas, is_frame
+from transferable.tables._errors import Problems, TableError, listed, require_columns, who
+from transferable.tables.columns import as_numbers, as_text
+from transferable.tables.encoding import (
+    SCALES,
+    Scale,
+    choose_columns,
+    choose_scale,
+    shared_categories,
+)
+
+__all__ = ["TableEncoder", "as_table"]
+
+_FEW_ROWS = 10  # of a domain, from which no scale is learnt with any certainty
+_MANY_ROWS = 10_000  # of both domains; fewer need no saving of memory
+_MOST_SPREADS = 160  # within which single precision rounds by less than 1e-5 of a spread
+
+
+class TableEncoder(TransformerMixin, BaseEstimator):
+    """Turn tables of two domains into rows of numbers that both domains share.
+
+    Columns are found by name, in any order. Numbers and booleans are numeric; missing ones get
+    the median. Text is categorical: one indicator for each category that both domains know, a
+    missing value being a category of its own, and any other category none of them. Dates are
+    refused. Columns that only one table has, that are empty in one of them or that merely number
+    the rows are left out, which `notes_` tells.
+
+    Parameters
+    ----------
+    scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
+        "per-domain" brings numeric columns to mean 0 and variance 1 in each domain, with missing
+        values filled from the same domain; "joint" does so over both domains; "none" only fills
+        missing values; "unit" fills them and brings rows to unit length. "auto" is "none" if all
+        columns seem to be of one unit, as pixels and embeddings are, and "per-domain" otherwise.
+        They seem so if there are at least 20 numeric columns and none of text, and the widest
+        ranges over at most ten times what the narrowest quarter does.
+    ids : sequence of str, default=()
+        Columns that name rows, which are no features.
+    drop : sequence of str, default=()
+        Columns to leave out.
+    features : sequence of str or None, default=None
+        The columns to use; None uses all that remain.
+
+    Attributes
+    ----------
+    numeric_ : list of str
+        The numeric columns in use.
+    categories_ : dict of str to list of str
+        The text columns in use, with the categories that both domains know.
+    scale_ : str
+        What `scale` came to.
+    medians_, means_, spreads_ : ndarray of shape (2, n_numeric)
+        What missing values are filled with, what is subtracted and what is divided by, for rows
+        of the source and of the target.
+    dtype_ : dtype
+        Precision of encoded rows: single where there are more than 10,000 and that rounds no
+        column by more than 1e-5 of its spread, else double.
+    notes_ : list of str
+        What was left out or chosen, and why.
+    feature_names_in_ : ndarray of str
+        The columns in use.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from transferable.tables import TableEncoder
+    >>> source = pd.DataFrame({"size": [1.0, 2.0, None], "colour": ["red", "blue", "red"]})
+    >>> target = pd.DataFrame({"colour": ["red", "blue"], "size": [30.0, 10.0]})
+    >>> encoder = TableEncoder(scale="none").adapt(source, None, target)
+    >>> encoder.transform(target)
+    array([[30.,  0.,  1.],
+           [10.,  1.,  0.]])
+    >>> encoder.get_feature_names_out().tolist()
+    ['size', 'colour=blue', 'colour=red']
+    """
+
+    def __init__(
+        self,
+        *,
+        scale: Scale = "auto",
+        ids: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        features: Sequence[str] | None = None,
+    ) -> None:
+        self.scale = scale
+        self.ids = ids
+        self.drop = drop
+        self.features = features
+
+    def fit(self, X: Any, y: Any = None, sample_domain: ArrayLike | None = None) -> Self:
+        """Learn from the rows of both domains in one table.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_rows, n_columns)
+            The rows of both domains.
+        y : array-like of shape (n_rows,), default=None
+            Looked at to tell domains apart, where `sample_domain` does not: target rows have no
+            label. None takes all rows for source rows.
+        sample_domain : array-like of shape (n_rows,), default=None
+            Positive for source rows, negative for target rows.
+
+        Returns
+        -------
+        self : object
+            The fitted encoder.
+        """
+        table = as_table(X)
+        source = np.ones(len(table), dtype=bool)
+        if y is not None or sample_domain is not None:
+            marks = np.ones(len(table)) if y is None else y
+            source = source_mask(marks, sample_domain, len(table))
+        return self._learn(table[source], table[~source])
+
+    def adapt(self, Xs: Any, ys: Any, Xt: Any) -> Self:
+        """Learn from a source table and a target table.
+
+        Parameters
+        ----------
+        Xs : frame or array-like of shape (n_source, n_columns)
+            Source rows.
+        ys : object
+            Not looked at; there so that all estimators are called alike.
+        Xt : frame or array-like of shape (n_target, n_columns)
+            Target rows.
+
+        Returns
+        -------
+        self : object
+            The fitted encoder.
+        """
+        return self._learn(as_table(Xs), as_table(Xt))
+
+    def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> NDArray[np.floating]:
+        """Rows of numbers for rows of a table.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_rows, n_columns)
+            Rows with the columns that were learnt from; others are not looked at.
+        sample_domain : array-like of shape (n_rows,), default=None
+            Positive for source rows, negative for target rows; None takes all for target rows.
+
+        Returns
+        -------
+        Z : ndarray of shape (n_rows, n_features)
+            Filled, scaled and with indicators.
+        """
+        check_is_fitted(self)
+        table = as_table(X)
+        if not is_frame(as_pandas(X)) and table.shape[1] != self.n_features_in_:
+            raise ValueError(
+                f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in_} features as input."
+            )
+        source = (
+            np.zeros(len(table), dtype=bool)
+            if sample_domain is None
+            else marked_source(sample_domain, len(table))
+        )
+        where = who(table, "the table")
+        require_columns(list(table.columns), self.feature_names_in_, where)
+        rows = np.empty((len(table), len(self.get_feature_names_out())), dtype=self.dtype_)
+        side = np.where(source, 0, 1)
+        for j, name in enumerate(self.numeric_):
+            values = as_numbers(table[name], where)
+            values = np.where(np.isnan(values), self.medians_[side, j], values)
+            rows[:, j] = (values - self.means_[side, j]) / self.spreads_[side, j]
+        at = len(self.numeric_)
+        for name, categories in self.categories_.items():
+            codes = pd.Index(categories).get_indexer(as_text(table[name]))
+            rows[:, at : at + len(categories)] = codes[:, None] == np.arange(len(categories))
+            at += len(categories)
+        return normalize(rows, copy=False) if self.scale_ == "unit" else rows
+
+    def of_source_alone(self, source: Any) -> TableEncoder:
+        """An encoder of the same columns that has seen source rows only, for baselines.
+
+        Parameters
+        ----------
+        source : frame or array-like of shape (n_source, n_columns)
+            The source rows.
+
+        Returns
+        -------
+        encoder : TableEncoder
+            Fitted; it encodes rows of both domains alike.
+        """
+        check_is_fitted(self)
+        scale: Scale = "joint" if self.scale_ == "per-domain" else self.scale_
+        columns = self.feature_names_in_.tolist()
+        with silence():
+            return TableEncoder(scale=scale, features=columns).fit(source)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the encoded columns.
+
+        Parameters
+        ----------
+        input_features : object, default=None
+            Not looked at.
+
+        Returns
+        -------
+        names : ndarray of str
+            Numeric columns by their names, indicators as ``column=category``.
+        """
+        check_is_fitted(self)
+        indicators = (f"{c}={value}" for c, values in self.categories_.items() for value in values)
+        return np.array([*self.numeric_, *indicators], dtype=object)
+
+    def _learn(self, source: pd.DataFrame, target: pd.DataFrame) -> Self:
+        if self.scale not in SCALES:
+            raise TableError(f"scale={self.scale!r} is unknown; choose one of {', '.join(SCALES)}.")
+        both = source, target if len(target) else source
+        problems = Problems()
+        with problems.catching():
+            self._check_names(*both)
+        problems.tell()
+        columns = [self._candidates(table) for table in both]
+        numeric, text, notes = choose_columns(
+            *columns, numbered=self.features is not None, problems=problems
+        )
+        categories, more = shared_categories(columns[0], columns[1], text, problems)
+        if not numeric and not categories:
+            problems.add("no column is left to learn from. " + " ".join(notes + more))
+        with problems.catching():
+            numbers = tuple(_numbers(t, numeric, who(t, "the source")) for t in columns)
+        problems.tell()
+        scale = self.scale
+        if scale == "auto":
+            alone = len(numeric) == columns[0].shape[1]
+            scale = choose_scale(numbers, all_numeric=alone)  # type: ignore[arg-type]
+        self.numeric_, self.categories_, self.scale_ = numeric, categories, scale
+        self.feature_names_in_ = np.array([*numeric, *categories], dtype=object)
+        self.n_features_in_ = source.shape[1]
+        self._learn_scale(*numbers)
+        self.notes_ = [*notes, *more, *self._notes_on_scale(len(source), len(target))]
+        for text_of_note in self.notes_:
+            note(text_of_note)
+        return self
+
+    def _learn_scale(self, source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
+        """What fills, centres and divides the rows of each domain, and their precision."""
+        joint = self.scale_ != "per-domain"
+        parts = [np.concatenate([source, target])] * 2 if joint else [source, target]
+        medians, means, spreads, farthest = [], [], [], [0.0]
+        for part in parts:
+            medians.append(_medians(part))
+            filled = np.where(np.isnan(part), medians[-1], part)
+            mean, spread = _mean_and_spread(filled)
+            scaled = self.scale_ in ("per-domain", "joint")
+            means.append(mean if scaled else np.zeros_like(mean))
+            spreads.append(spread if scaled else np.ones_like(spread))
+            farthest += (np.abs(filled - means[-1]).max(axis=0) / spread).tolist()
+        self.medians_, self.means_, self.spreads_ = map(np.stack, (medians, means, spreads))
+        many = len(source) + len(target) > _MANY_ROWS
+        self.dtype_ = np.dtype(np.float32 if many and max(farthest) < _MOST_SPREADS else np.float64)
+
+    def _notes_on_scale(self, n_source: int, n_target: int) -> list[str]:
+        notes = []
+        if self.scale == "auto" and self.scale_ == "none":
+            notes.append(
+                "columns have similar ranges, as pixels and embeddings do, and are taken as they "
+                "are; the scale 'per-domain' would bring each domain to one by itself."
+            )
+        for name, n_rows in (("source", n_source), ("target", n_target)):
+            if self.scale_ == "per-domain" and 0 < n_rows < _FEW_ROWS:
+                notes.append(
+                    f"the {name} is scaled by its own {n_rows} row{'s' * (n_rows > 1)}, too few to "
+                    "tell a scale; the scale 'joint' takes that of both domains."
+                )
+        if self.dtype_ == np.float32:
+            notes.append(
+                f"the {n_source + n_target:,} rows are kept in single precision, which rounds no "
+                "column by more than 0.001 % of its spread and takes half of the memory."
+            )
+        return notes
+
+    def _check_names(self, source: pd.DataFrame, target: pd.DataFrame) -> None:
+        """Refuse names of columns that are not there, and columns that play two parts."""
+        problems = Problems()
+        either = list(dict.fromkeys([*source.columns, *target.columns]))
+        for names in (self.ids, self.drop):
+            with problems.catching():
+                require_columns(either, names, who(source, "source"), who(target, "target"))
+        for table, where in ((source, "the source"), (target, "the target")):
+            with problems.catching():
+                require_columns(list(table.columns), self.features or (), who(table, where))
+        twice = [name for name in self.features or () if name in {*self.ids, *self.drop}]
+        if twice:
+            problems.add(f"column {listed(twice)} cannot be a feature and also set aside.")
+        problems.tell()
+
+    def _candidates(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The columns that may become features."""
+        if self.features is not None:
+            return table[list(self.features)]
+        aside = {*self.ids, *self.drop}
+        return table[[column for column in table.columns if column not in aside]]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
+def as_table(X: Any) -> pd.DataFrame:
+    """A frame of pandas, made of a frame of any library or of an array, whose columns get names."""
+    table = as_pandas(X)
+    if not is_frame(table):
+        rows = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
+        table = pd.DataFrame(rows, columns=[f"x{i}" for i in range(rows.shape[1])])
+        return table.infer_objects() if rows.dtype == object else table
+    names = [str(name) for name in table.columns]
+    if len(set(names)) < len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise TableError(
+            f"{who(table, 'the table')} has several columns called {listed(twice)}; rename them."
+        )
+    return table if list(table.columns) == names else table.set_axis(names, axis=1)
+
+
+def _numbers(table: pd.DataFrame, names: list[str], where: str) -> NDArray[np.float64]:
+    """Numeric columns side by side, NaN where a value is missing."""
+    columns = np.empty((len(table), len(names)))
+    for j, name in enumerate(names):
+        columns[:, j] = as_numbers(table[name], where)
+    return columns
+
+
+def _medians(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.nanmedian(table, axis=0) if table.shape[1] else np.empty(0)
+
+
+def _mean_and_spread(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and standard deviations; 1 instead of a deviation that is none."""
+    if not table.shape[1]:
+        return np.empty(0), np.empty(0)
+    scaler = StandardScaler().fit(table)
+    return scaler.mean_, scaler.scale_

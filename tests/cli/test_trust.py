@@ -1,0 +1,92 @@
+"""``adapt`` tells whether to trust it, and ``compare``'s baselines know the source alone."""
+
+import io
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+GIVEN = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who")
+
+
+@pytest.fixture
+def skewed(folder):
+    """A target that lacks a class and has few rows of another, where the source has all alike."""
+    rng = np.random.default_rng(0)
+    centres = np.array([[0.0, 0.0, 0.0], [6.0, 0.0, 0.0], [0.0, 6.0, 0.0]])
+    names = np.array(["ant", "bee", "cat"])
+    for name, counts in (("source", (40, 40, 40)), ("target", (5, 85, 0))):
+        codes = np.repeat(np.arange(3), counts)
+        X = centres[codes] + rng.normal(size=(len(codes), 3))
+        table = pd.DataFrame(X, columns=["x", "y", "z"]).assign(who=range(len(codes)))
+        table["truth" if name == "target" else "kind"] = names[codes]
+        table.to_csv(f"{name}.csv", index=False)
+    return folder
+
+
+def test_harm_is_told_beside_what_the_source_alone_says(skewed, invoke):
+    result = invoke(*GIVEN, "--target-label", "truth", "--json")
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    lines, trust = pd.DataFrame(record["predictions"]), record["trust"]
+    truth = pd.read_csv("target.csv")["truth"]
+    assert np.mean(lines["source_only"] == truth) > 0.97
+    assert trust["changed"] == int(np.sum(lines["source_only"] != lines["prediction"]))
+    assert sum(change["rows"] for change in trust["changes"]) == trust["changed"]
+    rows = [change["rows"] for change in trust["changes"]]
+    assert rows == sorted(rows, reverse=True)
+    for found in trust["estimated_accuracy"].values():
+        assert 0 <= found["low"] <= found["accuracy"] <= found["high"] <= 1
+    shares = trust["estimated_class_shares"]
+    assert sum(shares.values()) == pytest.approx(1)
+    assert shares["bee"] > 0.9
+    if record["evaluation"]["accuracy"] < 0.9:
+        assert trust["verdict"] == "doubtful"
+        assert "adapting may do harm" in trust["warning"]
+
+
+def test_people_are_told_the_same(skewed, invoke):
+    result = invoke(*GIVEN, "--target-label", "truth", "--out", "p.csv", "--report", "r.html")
+    assert "Against a model of the source alone" in result.stdout
+    assert "Estimated without labels" in result.stdout
+    assert "by the source" in result.stdout
+    page = (skewed / "r.html").read_text(encoding="utf-8")
+    assert ("Warning: adapting may do harm" in result.stdout) == ("Not yet" in page)
+    assert "source alone" in page
+    assert pd.read_csv("p.csv").columns[-1] == "source_only"
+
+
+def test_no_estimate_says_nothing_of_it(folder, invoke):
+    record = json.loads(invoke(*GIVEN, "--no-estimate", "--json").stdout)
+    assert record["trust"] is None
+    assert "source_only" not in record["predictions"][0]
+
+
+def test_baselines_of_compare_see_no_target_row(folder, invoke):
+    """Whatever the target's other rows are, a row gets the same label from the source alone."""
+    target = pd.read_csv("known.csv")
+    moved = pd.concat([target, target.assign(f0=target["f0"] + 1e3)], ignore_index=True)
+    moved["truth"] = [*target["truth"], *[None] * len(target)]
+    moved.to_csv("moved.csv", index=False)
+    given = ("--label", "kind", "--id", "who", "--target-label", "truth", "--methods", "coral")
+    accuracies = []
+    for name in ("known.csv", "moved.csv"):
+        result = invoke("compare", "source.csv", name, *given, "--json")
+        assert result.exit_code == 0, result.stderr
+        lines = json.loads(result.stdout)["results"]
+        accuracies.append({r["method"]: r["accuracy"] for r in lines if not r["adapts"]})
+    assert accuracies[0] == accuracies[1]
+
+
+def test_tune_searches_and_says_what_it_chose(folder, invoke):
+    result = invoke(*GIVEN, "--tune", "--method", "coral", "--no-estimate", "--model", "m.skops")
+    assert result.exit_code == 0, result.stderr
+    assert "of 4 settings, --tune chose transformer__regularization=" in result.stderr
+    again = invoke("predict", "m.skops", "target.csv", "--quiet")
+    assert pd.read_csv(io.StringIO(again.stdout)).equals(pd.read_csv(io.StringIO(result.stdout)))
+    record = json.loads(invoke("inspect", "m.skops", "--json").stdout)
+    assert record["method"] == "CORAL"
+    refused = invoke(*GIVEN, "--tune", "--method", "perdomainscaler")
+    assert refused.exit_code == 2
+    assert "--tune knows no setting" in refused.stderr

@@ -1,0 +1,141 @@
+"""Estimators of tables under the contract of all others."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import transferable
+from problems import small_problem
+from transferable import TFDFV
+from transferable.model_selection import LabelFreeSearch
+from transferable.tables import TableClassifier, TableEncoder
+from transferable.transformers import CORAL
+
+PROBLEM = small_problem(n_source=30, n_target=24, n_features=5)
+N_SOURCE = len(PROBLEM.ys)
+MARKS = np.repeat([1, -1], [N_SOURCE, len(PROBLEM.yt)])
+MARKED = np.r_[PROBLEM.ys, np.full(len(PROBLEM.yt), -1)]
+NAMES = np.array(["ant", "bee", "cat"])
+OLD = Path(__file__).parents[1] / "data" / "tables-format-1.skops"
+
+
+@pytest.mark.filterwarnings("default")
+@parametrize_with_checks([TableClassifier(TFDFV(manifold_dim=None)), TableEncoder()])
+def test_estimator_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+def columns(X):
+    return {name: X[:, i] for i, name in enumerate("abcde")} | {
+        "kind": np.where(X[:, 0] > 0, "up", "down")
+    }
+
+
+def model_of(make=pd.DataFrame, **options):
+    source, target = make(columns(PROBLEM.Xs)), make(columns(PROBLEM.Xt))
+    return TableClassifier(TFDFV(), **options).adapt(source, NAMES[PROBLEM.ys], target)
+
+
+def test_fit_and_adapt_say_the_same_in_any_order_of_rows():
+    expected = model_of()
+    both = pd.DataFrame(columns(PROBLEM.X))
+    order = np.random.default_rng(1).permutation(len(both))
+    labels = np.array([*NAMES[PROBLEM.ys], *[None] * len(PROBLEM.yt)], dtype=object)
+    for marks in (MARKS[order], None):
+        model = TableClassifier(TFDFV()).fit(both.iloc[order], labels[order], sample_domain=marks)
+        np.testing.assert_array_equal(model.transduction_, expected.transduction_[order])
+    named = both.assign(label=labels).iloc[order]
+    model = TableClassifier(TFDFV()).fit(named, "label")
+    np.testing.assert_array_equal(model.transduction_, expected.transduction_[order])
+    assert model.label_ == "label"
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=lambda f: f.__module__)
+def test_frames_of_every_library_are_matched_by_name(make):
+    expected = model_of()
+    asked = make(dict(reversed(columns(PROBLEM.Xt).items())))
+    model = model_of(make)
+    np.testing.assert_array_equal(model.predict_proba(asked), expected.predict_proba(
+        pd.DataFrame(columns(PROBLEM.Xt))
+    ))  # fmt: skip
+    assert model.feature_names_in_.tolist() == [*"abcde", "kind"]
+    encoder = TableEncoder().adapt(make(columns(PROBLEM.Xs)), None, asked)
+    assert encoder.get_feature_names_out().tolist() == [*"abcde", "kind=down", "kind=up"]
+
+
+def test_target_labels_are_never_read():
+    both = pd.DataFrame(columns(PROBLEM.X))
+    expected = TableClassifier(TFDFV()).fit(both, MARKED, sample_domain=MARKS).transduction_
+    y = np.r_[PROBLEM.ys, np.random.default_rng(2).integers(50, 99, len(PROBLEM.yt))]
+    found = TableClassifier(TFDFV()).fit(both, y, sample_domain=MARKS).transduction_
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_an_encoder_of_other_tables_leaves_a_fitted_model_alone():
+    model = model_of()
+    rows = pd.DataFrame(columns(PROBLEM.Xt))
+    expected = model.predict_proba(rows)
+    other = clone(model.encoder_).adapt(rows * 1, None, rows.assign(a=rows["a"] * 1e6))
+    assert not np.array_equal(other.transform(rows), model.encoder_.transform(rows))
+    np.testing.assert_array_equal(model.predict_proba(rows), expected)
+
+
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was():
+    model = model_of()
+    rows = pd.DataFrame(columns(PROBLEM.Xt))
+    expected = model.predict(rows)
+    with pytest.raises(ValueError, match="one class"):
+        model.adapt(rows, np.zeros(len(rows)), rows)
+    np.testing.assert_array_equal(model.predict(rows), expected)
+
+
+@pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
+@pytest.mark.parametrize(
+    "estimator",
+    [LabelFreeSearch(TFDFV(max_iter=2), {"alignment": [1.0, 10.0]}), CORAL(), None],
+    ids=["search", "transformer", "default"],
+)
+def test_searches_transformers_and_the_default_label_tables(estimator, tmp_path):
+    source, target = (pd.DataFrame(columns(X)) for X in (PROBLEM.Xs, PROBLEM.Xt))
+    model = TableClassifier(estimator).adapt(source, NAMES[PROBLEM.ys], target)
+    np.testing.assert_array_equal(model.transduction_[N_SOURCE:], model.predict(target))
+    transferable.save(model, tmp_path / "m.skops")
+    again = transferable.load(tmp_path / "m.skops")
+    np.testing.assert_array_equal(again.predict(target), model.predict(target))
+
+
+def test_rows_are_single_precision_only_where_many_and_nothing_is_lost():
+    rng = np.random.default_rng(0)
+    many = pd.DataFrame(rng.normal(size=(6_000, 2)), columns=["a", "b"])
+    encoder = TableEncoder().adapt(many, None, many + 1)
+    assert encoder.transform(many).dtype == np.float32
+    assert "single precision" in encoder.notes_[-1]
+    assert TableEncoder().adapt(many[:3000], None, many[:3000]).dtype_ == np.float64
+    far = many.assign(b=many["b"] + 1e9)
+    assert TableEncoder(scale="none").adapt(far, None, far).dtype_ == np.float64
+    exact = TableEncoder().adapt(many[:3000], None, many[:3000] + 1)
+    assert np.abs(exact.transform(many) - encoder.transform(many)).max() < 0.1
+
+
+def test_a_model_saved_before_encoders_were_estimators_still_loads():
+    nan = np.nan
+    rows = pd.DataFrame(
+        {
+            "height": [23.456, 58.216, 23.304, nan, 29.054, 54.464],
+            "width": [12.635, -11.629, 15.179, -4.012, 20.397, -12.925],
+            "colour": ["blue", "red", "blue", "red", "blue", "red"],
+        }
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-learn, about its own version
+        model = transferable.load(OLD)
+    assert model.predict(rows).tolist() == ["bad", "good"] * 3
+    assert model.label_ == "label"
+    np.testing.assert_allclose(model.predict_proba(rows)[3, 0], 3.156139340214888e-29, rtol=1e-6)

@@ -61,6 +61,9 @@ class ARTL(RiskClassifier):
         "cpu" (numpy), "torch" (on the CPU), "cuda" or "auto".
     random_state : int, RandomState instance or None, default=0
         Seed of the draw of landmarks, if there are any.
+    class_shares : {"auto", "source"} or mapping or array-like, default="source"
+        What share of the target's rows each class has, as in :class:`TFDFV`. The authors' method
+        takes those of the source.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -70,7 +73,7 @@ class ARTL(RiskClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`.
-    n_landmarks_, graph_recall_
+    n_landmarks_, graph_recall_, class_shares_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.

@@ -68,6 +68,9 @@ class MEDA(ManifoldClassifier):
     random_state : int, RandomState instance or None, default=0
         Seed of the random steps: which rows are landmarks; and A-distances of rows with more than
         256 features are measured in their leading directions, found by randomised iterations.
+    class_shares : {"auto", "source"} or mapping or array-like, default="source"
+        What share of the target's rows each class has, as in :class:`TFDFV`. The authors' method
+        takes those of the source.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -77,7 +80,7 @@ class MEDA(ManifoldClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`.
-    n_landmarks_, graph_recall_
+    n_landmarks_, graph_recall_, class_shares_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.

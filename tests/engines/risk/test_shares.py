@@ -9,6 +9,7 @@ from transferable.datasets import load_printed_to_handwritten
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import left_out_scores
 from transferable.engines.risk.shares import wanted_shares
+from transferable.limits import LIMITS
 from transferable.persistence import load, save
 
 METHODS = [TFDF, TFDFV, MEDA, ARTL]
@@ -129,7 +130,7 @@ def test_all_solves_agree(problem, shares, second_order):
 def test_grams_by_class_are_bounded_in_bytes(problem, monkeypatch):
     settings = {"class_shares": KNOWN, "n_neighbors": 3, "n_landmarks": 30}
     held = TFDF(**settings).adapt(problem.Xs, problem.ys, problem.Xt)
-    monkeypatch.setattr("transferable.engines.risk.landmarks._CLASS_BYTES", 0)
+    monkeypatch.setattr(LIMITS, "class_bytes", 0)
     passed = TFDF(**settings).adapt(problem.Xs, problem.ys, problem.Xt)
     np.testing.assert_allclose(passed._beta, held._beta, atol=1e-9)
 

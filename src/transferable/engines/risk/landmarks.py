@@ -24,6 +24,7 @@ from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
 from transferable.engines.risk.solver import Labelled, Solver
 from transferable.events import stage
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.features import FeatureTable
 from transferable.linalg.moments import Moments
@@ -40,8 +41,6 @@ from transferable.terms.covariances import Covariances, ProjectedCovariances
 from transferable.terms.risk import SourceLoss
 
 __all__ = ["LandmarkSolver", "Sums"]
-
-_CLASS_BYTES = 2**28  # products of features by class; if they took more, one more pass is made
 
 
 @dataclass(frozen=True)
@@ -113,7 +112,7 @@ class LandmarkSolver(Solver):
     def with_shares(self, shares: NDArray[np.float64] | None) -> LandmarkSolver:
         """The same objective, where the target's classes are taken to have these shares."""
         size = self.domains.n_classes * self.features.rank**2 * 8
-        if self.sums.classes is None and size <= _CLASS_BYTES:
+        if self.sums.classes is None and size <= LIMITS.class_bytes:
             self.sums = replace(self.sums, classes=tuple(self._source_moments))
         return LandmarkSolver(self.objective, self.rows.with_shares(shares), self.features, self)
 

@@ -20,6 +20,7 @@ import os
 import re
 import warnings
 from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from time import process_time
 from typing import Any
@@ -72,6 +73,14 @@ def true_shares(labels: Any, classes: Any) -> dict[Any, float]:
     return {label: float(np.mean(known == label)) for label in np.asarray(classes).tolist()}
 
 
+def moved_share(problem: Bunch) -> float:
+    """What share of target rows would have to change their class to have the source's shares."""
+    ys = problem.source["label"] if "source" in problem else problem.ys
+    classes, counts = np.unique(ys, return_counts=True)
+    truth = np.array(list(true_shares(problem.yt, classes).values()))
+    return float(np.abs(truth - counts / counts.sum()).sum() / 2)
+
+
 def label_arrays(method: str, problem: Bunch) -> tuple[Any, Any]:
     truth = true_shares(problem.yt, np.unique(problem.ys))
     model = estimator(method, truth)
@@ -110,6 +119,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
         "accuracy": float(np.mean(found == problem.yt)),
         "balanced": float(balanced),
         "n_target": len(found),
+        "moved": moved_share(problem),
         "seconds": round(process_time() - start, 2),
     }
     if hasattr(model, "class_shares_"):
@@ -226,6 +236,30 @@ def tables_table(records, methods) -> list[str]:
     return lines
 
 
+def draw(records, path: Path) -> None:
+    """Accuracy against the shift of shares, a line for each way to take them."""
+    from matplotlib.figure import Figure
+
+    edges = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.51])
+    figure = Figure(figsize=(6.4, 3.6), layout="constrained")
+    axes = figure.subplots()
+    lines = {KNOWN: "known", AUTO: '"auto"', SOURCE: '"source"', LINEAR: "logistic regression"}
+    for method, label in lines.items():
+        found = [r for r in select(records, method=method) if r["group"] != "tables"]
+        bins = [[r for r in found if a <= r["moved"] < b] for a, b in pairwise(edges)]
+        points = [
+            (100 * np.mean([r["moved"] for r in some]), mean_of_groups(some))
+            for some in bins
+            if some
+        ]
+        if points:
+            axes.plot(*zip(*points, strict=True), marker="o", label=label)
+    axes.set_xlabel("rows that would have to change their class, %")
+    axes.set_ylabel("target accuracy, %")
+    axes.legend(frameon=False)
+    figure.savefig(path, dpi=120)
+
+
 def report(records, methods, groups, shifts) -> str:
     pictures = [r for r in records if r["group"] != "tables"]
     minutes = sum(r["seconds"] for r in records) / 60
@@ -268,6 +302,7 @@ def main() -> None:
         before = page.read_text(encoding="utf-8")
         after = re.sub(marks, lambda m: m[1] + text + m[2], before, flags=re.DOTALL)
         page.write_text(after, encoding="utf-8")
+        draw(records, ROOT / "docs/figures/safety-shares.png")
 
 
 if __name__ == "__main__":

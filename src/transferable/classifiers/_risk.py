@@ -140,6 +140,7 @@ class RiskClassifier(ScoreClassifier):
         self.n_landmarks_ = solver.n_landmarks
         if self.record_history:
             self.history_ = rounds.history
+            self.class_shares_history_ = np.array(rounds.shares)
         self._features = solver.rows.features
         self.manifold_dim_ = self._features.manifold_dim
         self._fitted_features, self._beta = solver.expansion(rounds.coefficients)

@@ -80,7 +80,7 @@ class MEDA(ManifoldClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`.
-    n_landmarks_, graph_recall_, class_shares_
+    n_landmarks_, graph_recall_, class_shares_, class_shares_history_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.

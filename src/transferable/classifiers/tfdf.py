@@ -142,9 +142,11 @@ class TFDFV(ManifoldClassifier):
         The divisor of the scores in ``predict_proba``.
     class_shares_ : ndarray of shape (n_classes,)
         The shares that the target's classes were taken to have.
+    class_shares_history_ : ndarray of shape (n_iter, n_classes)
+        Those of each round.
     history_ : list of dict
-        For each round the objective, each of its terms, the balance, the share of pseudo-labels
-        that changed and the class shares.
+        For each round the objective, each of its terms, the balance and the share of pseudo-labels
+        that changed.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
@@ -296,7 +298,7 @@ class TFDF(TFDFV):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`; rounds of both stages are counted and kept.
-    n_landmarks_, graph_recall_, class_shares_
+    n_landmarks_, graph_recall_, class_shares_, class_shares_history_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.

@@ -141,7 +141,8 @@ def test_auto_follows_a_shift(partial):
     assert auto.score(Xt, yt) > source.score(Xt, yt) + 0.05
     assert auto.class_shares_[:5].sum() > 0.8
     np.testing.assert_allclose(source.class_shares_, 0.1, atol=0.05)
-    shares = np.array([entry["class_shares"] for entry in auto.history_])
+    shares = auto.class_shares_history_
+    assert len(shares) == auto.n_iter_
     assert len(np.unique(shares, axis=0)) > 2  # the source's, the first estimate, renewals
     np.testing.assert_array_equal(shares[-1], auto.class_shares_)
 

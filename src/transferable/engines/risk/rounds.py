@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +62,10 @@ class Rounds:
     labelling : Labelling
         How scores become pseudo-labels.
     history : list of dict
-        For each round: the objective, each of its terms, the balance, the share of pseudo-labels
-        that changed and the class shares that the target was taken to have.
+        For each round: the objective, each of its terms, the balance and the share of
+        pseudo-labels that changed.
+    shares : list of ndarray
+        For each round the class shares that the target was taken to have.
     """
 
     def __init__(
@@ -81,7 +82,8 @@ class Rounds:
         self.scores = namespace(solver.Y).zeros_like(solver.Y)
         self.first = self.target = target
         self.labelled: Labelled = solver.at(target)
-        self.history: list[dict[str, Any]] = []
+        self.history: list[dict[str, float]] = []
+        self.shares: list[NDArray[np.float64]] = []
         self.n_iter = 0
         self._record_history = record_history
         self._changed = 0.0
@@ -131,13 +133,13 @@ class Rounds:
         self._changed = float(np.mean(target != self.target)) if len(target) else 0.0
         self.target = target
         self.n_iter += 1
+        self.shares.append(solver.domains.target_shares)
         events.iterate(np.concatenate([solver.domains.y, target]), self.scores)
         if self._record_history:
             values = solver.values(coefficients, self.scores, self.labelled)
             self.history.append(
                 {"objective": sum(values.values()), **values}
                 | {"balance": self.labelled.balance, "changed": self._changed}
-                | {"class_shares": solver.domains.target_shares.tolist()}
             )
 
 

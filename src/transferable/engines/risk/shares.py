@@ -206,9 +206,11 @@ def keep_small_classes(rounds: Rounds) -> None:
     domains = rounds.solver.domains
     left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
     own = _frequencies(domains.y[: len(left_out)], domains.n_classes)
-    found = _frequencies(left_out.argmax(axis=1), domains.n_classes)
-    wanted = own + np.clip(found - own, -_SLACK, _SLACK)
-    if np.abs(found - own).max() > _SLACK:
+    gained = _frequencies(left_out.argmax(axis=1), domains.n_classes) - own
+    # A few rows tell little: half a standard error of their shares is left as it is.
+    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / len(left_out)))
+    if (np.abs(gained) > slack).any():
+        wanted = own + np.clip(gained, -slack, slack)
         rounds.relabel(exact_offsets(left_out, wanted / wanted.sum()))
 
 

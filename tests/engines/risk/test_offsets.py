@@ -6,7 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from transferable.engines.risk.offsets import exact_offsets, soft_offsets, whole_counts
+from transferable.engines.risk.offsets import (
+    exact_offsets,
+    soft_offsets,
+    weighted_offsets,
+    whole_counts,
+)
 
 SEEDS = st.integers(0, 10**6)
 CLASSES = st.integers(2, 8)
@@ -59,3 +64,14 @@ def test_counts_are_whole_and_near():
         counts = whole_counts(shares, n)
         assert counts.sum() == n
         assert np.abs(counts - shares * n).max() < 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=SEEDS, n_classes=CLASSES)
+def test_weighted_labels_have_the_shares_but_for_rows_at_borders(seed, n_classes):
+    F, _ = problem(seed, n_classes, 300)
+    rng = np.random.default_rng(seed)
+    shares, weights = rng.dirichlet(5 * np.ones(n_classes)), rng.uniform(0.2, 2.0, 300)
+    labels = (F + weighted_offsets(F, shares, weights)).argmax(axis=1)
+    found = np.bincount(labels, weights, n_classes) / weights.sum()
+    assert np.abs(found - shares).max() < 2 * weights.max() / weights.sum()

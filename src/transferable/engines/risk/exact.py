@@ -46,6 +46,7 @@ class ExactSolver(Solver):
         self._kernel = rows.place, rows.kernel
         weights = tuple((form.key, form.weight) for form in self.fixed.values())
         self._key = self._kernel, self.ridge, weights
+        self._units: Matrix | None = None
 
     def with_shares(self, shares: NDArray[np.float64] | None) -> ExactSolver:
         """The same objective, where the target's classes are taken to have these shares."""
@@ -118,10 +119,19 @@ class ExactSolver(Solver):
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
-        units = self.rows.arrays.table(np.eye(len(self.K), count))
-        solved = self._updated(labelled, self._system(labelled).P.solve(units))
+        if labelled.covariances is not None:
+            solved = self._updated(labelled, self._unit_solutions(labelled, count))
+        else:
+            if self._units is None or self._units.shape[1] < count:
+                self._units = self._unit_solutions(labelled, count)
+            solved = self._updated(labelled, self._units[:, :count])
         weights = namespace(solved).sum(self.AY[:count], axis=1)
         return weights * namespace(solved).sum(self.K[:, :count] * solved, axis=0)
+
+    def _unit_solutions(self, labelled: Labelled, count: int) -> Matrix:
+        """Solutions of the system without the terms of few columns for the first unit vectors."""
+        units = self.rows.arrays.table(np.eye(len(self.K), count))
+        return self._system(labelled).P.solve(units)
 
     def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""

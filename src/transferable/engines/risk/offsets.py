@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import floyd_warshall
 from scipy.special import logsumexp, softmax
 
-__all__ = ["exact_offsets", "soft_offsets", "whole_counts"]
+__all__ = ["exact_offsets", "soft_offsets", "weighted_offsets", "whole_counts"]
 
 Scores = NDArray[np.float64]
 _STEPS = 30  # of Newton's method; it needs five to ten
@@ -40,9 +40,19 @@ def soft_offsets(F: Scores, shares: NDArray[np.float64], softness: float) -> NDA
     v = np.where(shares > 0, 0.0, -np.inf)
     present = np.flatnonzero(shares > 0)
     if len(present) > 1:
-        wanted = shares[present] / shares.sum()
-        v[present] = _newton(F[:, present], wanted, np.zeros(len(present)), softness)
+        wanted, weights = shares[present] / shares.sum(), np.full(len(F), 1.0 / len(F))
+        v[present] = _newton(F[:, present], wanted, weights, np.zeros(len(present)), softness)
     return v
+
+
+def weighted_offsets(
+    F: Scores, shares: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Offsets v with which argmax(F + v) has these positive shares, rows counting by weights.
+
+    A row at the border of two classes may miss by what it counts.
+    """
+    return _hardened(F, shares / shares.sum(), weights / weights.sum())
 
 
 def exact_offsets(F: Scores, shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -59,20 +69,25 @@ def exact_offsets(F: Scores, shares: NDArray[np.float64]) -> NDArray[np.float64]
 
 
 def _newton(
-    F: Scores, shares: NDArray[np.float64], v: NDArray[np.float64], softness: float
+    F: Scores,
+    shares: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    v: NDArray[np.float64],
+    softness: float,
 ) -> NDArray[np.float64]:
-    """Minimise mean_i softness logsumexp((F_i + v) / softness) - shares'v from given offsets."""
+    """Minimise sum_i weight_i softness logsumexp((F_i + v) / softness) - shares'v from given v."""
 
     def value(v: NDArray[np.float64]) -> float:
-        return float(softness * np.mean(logsumexp((F + v) / softness, axis=1)) - shares @ v)
+        return float(softness * (weights @ logsumexp((F + v) / softness, axis=1)) - shares @ v)
 
     present = value(v)
     for _ in range(_STEPS):
         P = softmax((F + v) / softness, axis=1)
-        slope = P.mean(axis=0) - shares
+        slope = weights @ P - shares
         if np.abs(slope).max() < 1e-6:
             break
-        curvature = (np.diag(P.sum(axis=0)) - P.T @ P) / (len(F) * softness)
+        weighted = weights[:, None] * P
+        curvature = (np.diag(weighted.sum(axis=0)) - P.T @ weighted) / softness
         # Adding a number to all offsets changes nothing; where no row is near a tie, little does.
         ridge = 1e-6 / softness
         step = np.linalg.solve(curvature + ridge * np.eye(len(v)), slope)
@@ -83,14 +98,23 @@ def _newton(
     return v - v.mean()
 
 
-def _exact(F: Scores, counts: NDArray[np.intp]) -> NDArray[np.float64]:
-    """Offsets for exact numbers of rows, all positive or not."""
+def _hardened(
+    F: Scores, shares: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Offsets for ever harder maxima, each from the last."""
     spread = max(float(F.std()), 1e-300)
     v, softness = np.zeros(F.shape[1]), _SOFTEST * spread
-    shares = np.maximum(counts, 0.5) / np.maximum(counts, 0.5).sum()
     while softness > _HARDEST * spread:
-        some = F if softness < 100 * _HARDEST * spread else F[:_SAMPLE]
-        v, softness = _newton(some, shares, v, softness), softness / 4
+        some = slice(None) if softness < 100 * _HARDEST * spread else slice(_SAMPLE)
+        v = _newton(F[some], shares, weights[some] / weights[some].sum(), v, softness)
+        softness /= 4
+    return v
+
+
+def _exact(F: Scores, counts: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Offsets for exact numbers of rows, all positive or not."""
+    shares = np.maximum(counts, 0.5) / np.maximum(counts, 0.5).sum()
+    v = _hardened(F, shares, np.full(len(F), 1.0 / len(F)))
     labels = (F + v).argmax(axis=1)
     # Excess rows go where it costs least; what they pass on the way moves along.
     while (excess := np.bincount(labels, minlength=len(v)) - counts).any():
@@ -99,7 +123,7 @@ def _exact(F: Scores, counts: NDArray[np.intp]) -> NDArray[np.float64]:
             rows = np.flatnonzero(labels == giver)
             row = rows[np.argmin(F[rows, giver] - F[rows, taker])]
             labels[row] = taker
-    return _central_offsets(_costs(F, labels), spread)
+    return _central_offsets(_costs(F, labels), float(F.std()))
 
 
 def _costs(F: Scores, labels: NDArray[np.intp]) -> NDArray[np.float64]:

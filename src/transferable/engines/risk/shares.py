@@ -19,7 +19,7 @@ from scipy.special import log_softmax, softmax
 
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import left_out_scores, temperature
-from transferable.engines.risk.offsets import exact_offsets, soft_offsets
+from transferable.engines.risk.offsets import exact_offsets, soft_offsets, weighted_offsets
 from transferable.engines.risk.rounds import Labelling, Rounds
 from transferable.linalg.arrays import to_numpy
 
@@ -201,17 +201,22 @@ def _belief(moved: float, domains: Domains) -> float:
 def keep_small_classes(rounds: Rounds) -> None:
     """Offsets with which left-out source rows get as many labels of each class as it has rows.
 
-    Least squares gives rare classes fewer labels than they have rows.
+    Least squares gives rare classes fewer labels than they have rows. Where a shift of the shares
+    was followed, rows count as they do in the loss.
     """
     domains = rounds.solver.domains
     left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
-    own = _frequencies(domains.y[: len(left_out)], domains.n_classes)
-    gained = _frequencies(left_out.argmax(axis=1), domains.n_classes) - own
+    y = domains.y[: len(left_out)]
+    weights = (domains.ratios * np.ones(domains.n_classes))[y]
+    own, found = (
+        np.bincount(codes, weights, domains.n_classes) / weights.sum()
+        for codes in (y, left_out.argmax(axis=1))
+    )
     # A few rows tell little: half a standard error of their shares is left as it is.
-    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / len(left_out)))
-    if (np.abs(gained) > slack).any():
-        wanted = own + np.clip(gained, -slack, slack)
-        rounds.relabel(exact_offsets(left_out, wanted / wanted.sum()))
+    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / len(y)))
+    if (np.abs(found - own) > slack).any():
+        wanted = np.maximum(own + np.clip(found - own, -slack, slack), 1e-6)
+        rounds.relabel(weighted_offsets(left_out, wanted, weights))
 
 
 def _em_shares(probabilities: NDArray[np.float64], source: Shares) -> Shares:

@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+MINIMUM_PYTHON ?= python3.11
 WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint format paper bench-literal bench-peers bench-safety bench-scale bench-selection bench-deep clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-peers bench-scale bench-selection bench-deep bench-safety clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -37,6 +38,24 @@ demo: $(VENV)/installed-core ## adapt printed digits to handwritten ones and sho
 
 test: $(VENV)/installed-test ## run the test suite and the documentation's examples
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# The lowest versions of everything that pyproject.toml declares, on the lowest Python. Old versions
+# warn of what newer ones have changed, so warnings are not errors here.
+MINIMUM := .venv-minimum
+$(MINIMUM)/installed: pyproject.toml .ci/lowest.py
+	$(MINIMUM_PYTHON) -m venv --clear $(MINIMUM)
+	$(MINIMUM)/bin/python .ci/lowest.py test > $(MINIMUM)/constraints.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --constraint $(MINIMUM)/constraints.txt --editable ".[test]"
+	@touch $@
+
+test-minimum: $(MINIMUM)/installed ## run the test suite with the lowest versions that are declared
+	$(ONE_THREAD) $(MINIMUM)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal -o filterwarnings=default \
+	    --ignore tests/campaign --deselect tests/test_packaging.py
+
+# TRIALS="api=500 models" runs some areas, SEED=1000 begins elsewhere, CASE=file runs one case again.
+campaign: $(VENV)/installed-test ## hostile input by the thousand; counts per area, failing cases in build/campaign
+	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python -m campaign $(if $(CASE),--again $(CASE),\
+	    --seed $(or $(SEED),0) $(if $(TRIALS),--trials $(TRIALS)))
 
 lint: $(VENV)/installed-lint ## ruff, formatting, types, direction of imports
 	$(BIN)/ruff check .
@@ -87,4 +106,4 @@ bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a
 	$(BIN)/python benchmarks/deep.py --out build/deep --render
 
 clean: ## remove the environment and what was generated
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(MINIMUM) build dist .pytest_cache .mypy_cache .ruff_cache

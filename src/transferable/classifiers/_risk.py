@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import HasMethods, Interval, StrOptions
+from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains, table_key
 from transferable.engines.risk.calibration import cautious_temperature
@@ -50,9 +50,8 @@ from transferable.terms.means import Means
 from transferable.terms.smoothness import Smoothness
 from transferable.workspace import shared
 
-__all__ = ["COUNT", "WEIGHT", "ManifoldClassifier", "RiskClassifier"]
+__all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
 
-WEIGHT = Interval(Real, 0, None, closed="left")
 COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -81,9 +80,9 @@ class RiskClassifier(ScoreClassifier):
         "manifold": [WEIGHT],
         "n_neighbors": [COUNT],
         "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither")],
+        "gamma": [POSITIVE],
         "degree": [COUNT],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "max_iter": [COUNT],
         "estimator": [HasMethods(["fit", "predict"]), None],
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import POSITIVE, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 from transferable.events import rounds
@@ -81,9 +81,9 @@ class DASVM(ScoreClassifier):
     """
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [POSITIVE],
         "kernel": [StrOptions({"linear", "rbf"})],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
+        "gamma": [POSITIVE, StrOptions({"scale"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.kernel_ridge import KernelRidge
 
-from transferable._sklearn import HasMethods, Interval
+from transferable._sklearn import WEIGHT, HasMethods, Interval
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
@@ -82,7 +82,7 @@ class JDOTClassifier(ScoreClassifier):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"]), None],
-        "distance_weight": [Interval(Real, 0, None, closed="left")],
+        "distance_weight": [WEIGHT],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
     }

@@ -14,8 +14,8 @@ from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 
-from transferable._sklearn import Interval, StrOptions
-from transferable.classifiers._risk import WEIGHT, ManifoldClassifier
+from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
+from transferable.classifiers._risk import ManifoldClassifier
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, adam, lbfgs_round, separate, solve
 from transferable.engines.risk.shares import ClassShares
@@ -337,7 +337,7 @@ class TFDF(TFDFV):
         "confusion_form": [StrOptions({"normalised", "printed"})],
         "confusion_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
         "solver": [StrOptions({"adam", "closed_form", "lbfgs"})],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [POSITIVE],
     }
 
     def __init__(

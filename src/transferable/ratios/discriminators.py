@@ -87,7 +87,7 @@ def logistic_ratio(
     n_source = Xs.shape[0]
     X = sp.vstack([Xs, Xt], format="csr") if sp.issparse(Xs) else np.concatenate([Xs, Xt])
     k = min(n_directions, min(X.shape) - 1)
-    with np.errstate(invalid="ignore"):  # rows that are all alike explain no variance
+    with np.errstate(divide="ignore", invalid="ignore"):
         Z = TruncatedSVD(k, random_state=0).fit_transform(X) if k >= 1 else dense(X)
     Z = StandardScaler().fit_transform(Z)
     is_target = np.arange(len(Z)) >= n_source

@@ -134,7 +134,7 @@ class LPJT(PairedMapsTransformer):
         **PairedMapsTransformer._parameter_constraints,
         "target_variance": [POSITIVE],
         "locality": [WEIGHT],
-        "landmark_share": [Interval(Real, 0, 1, closed="right")],
+        "landmark_share": [Interval(Real, 1e-6, 1, closed="both")],
         "n_neighbors": [COUNT],
         "n_pairs": [COUNT],
     }

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import POSITIVE, Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_large
 from transferable.linalg.transport import Transport
@@ -17,7 +17,6 @@ from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["OTMapping"]
 
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -87,9 +86,9 @@ class OTMapping(BlockwiseTransformer):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "method": [StrOptions({"exact", "entropic", "class", "laplace"})],
-        "entropy": [_POSITIVE],
-        "class_weight": [_POSITIVE],
-        "smoothness": [_POSITIVE],
+        "entropy": [POSITIVE],
+        "class_weight": [POSITIVE],
+        "smoothness": [POSITIVE],
         "n_neighbors": [_COUNT],
         "n_rounds": [_COUNT],
         "max_memory": [_COUNT, str, None],

@@ -246,6 +246,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
                 encoder.adapt(source, None, target)
+                if self.scale == "auto" and encoder.scale_ == "per-domain":
+                    if getattr(classifier, "_scales_domains", False):
+                        encoder.set_params(scale="joint").adapt(source, None, target)
         problems.tell()
         for text in (*notes, *encoder.notes_):
             note(text)

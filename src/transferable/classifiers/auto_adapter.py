@@ -1,0 +1,337 @@
+"""AutoAdapter: several ways to adapt beside models that do not, and one cautious answer."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from time import monotonic
+from typing import Any, Literal
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from transferable._sklearn import Interval, StrOptions
+from transferable.classifiers._pool import (
+    Candidate,
+    Member,
+    OutOfTime,
+    Probabilities,
+    consensus_weights,
+)
+from transferable.classifiers._scores import ScoreClassifier
+from transferable.classifiers.tfdf import TFDF, TFDFV
+from transferable.domains import Domains
+from transferable.events import rounds
+from transferable.linalg.rows import unit_rows
+from transferable.linalg.search import nearest
+from transferable.workspace import sharing
+
+__all__ = ["AutoAdapter"]
+
+_TREES = 100
+_STEPS = 300  # of logistic regression
+_NEIGHBORS = 6  # of a row, itself among them if it was fitted
+_SMOOTHED = 0.6  # what they count: a fitted row itself counts a half, five others a tenth each
+_FEWEST_SCALED = 10  # target rows that tell a scale of their own
+# Of the logit of accuracy by that of mean confidence, and half of the interval's width: fitted to
+# the development cases of docs/safety.md.
+_INTERCEPT, _SLOPE = 0.01, 1.25
+_MARGIN = 0.18
+
+
+class AutoAdapter(ScoreClassifier):
+    """Adapt without tuning: a pool of models, adapted and not, that check one another.
+
+    Adaptation can do harm, and without target labels nobody can tell for sure. So models trained
+    on the source alone (logistic regression, a random forest) are fitted beside forms of TFDF that
+    differ. Each counts by how far it agrees with all others; the probabilities of the pool are
+    averaged, and once more over each row's neighbours in the target.
+
+    Parameters
+    ----------
+    effort : {"thorough", "fast"}, default="thorough"
+        "thorough" fits four forms of TFDF: with the source's class shares, with shares that are
+        found, that with each domain standardised by itself, and without alignment. "fast" fits the
+        first and the last.
+    caution : float in [0, 1], default=0.5
+        What the models trained on the source alone count together before agreement is looked at.
+        More is safer and gains less: 0.6 halves the cases that lose.
+    max_seconds : float or None, default=None
+        Time after which no further candidate is fitted. One that is being adapted then stops
+        between two rounds and is left out; logistic regression is always there. A warning and
+        ``candidates_`` say what was left out.
+    max_memory : int, str or None, default=None
+        Memory that each candidate may take, as for :class:`TFDF`.
+    n_jobs : int or None, default=None
+        Cores for the trees of the forest. The linear algebra of the others uses its own threads.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the forest and of what is random in TFDF.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels of the source.
+    transduction_ : ndarray of shape (n_samples,)
+        The label of every fitted row, in input order; source rows are labelled as new rows are.
+    candidates_ : list of dict
+        For each candidate `name`, `block` ("source-only" or "adapted"), `weight` in the average,
+        `agreement` (Cohen's kappa with all others together), `seconds`, `estimated_accuracy` and
+        `error`, which says why it was left out and is None if it was not. Makes a data frame.
+    class_shares_ : ndarray of shape (n_classes,)
+        The mean probability of each class over the target rows.
+    estimated_accuracy_ : float
+        An estimate, without labels, of the accuracy on the target rows: mean confidence, corrected
+        by what confidence was worth on other data. NaN without a target.
+    accuracy_interval_ : tuple of float
+        Where the accuracy is expected in nine cases of ten.
+    harm_ : dict
+        Whether adaptation looks worse than the source alone: `likely` (None where the two cannot
+        be compared), `rows` (target rows whose labels differ), `share` of them, and `reason`.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if they were given as strings.
+
+    See Also
+    --------
+    TFDF : One model, with settings of your own.
+
+    Notes
+    -----
+    A model's probabilities are calibrated on source rows it has not seen. With prior weights u
+    (``caution`` shared by the source-only block, the rest by the adapted one), candidate k counts
+    u_k max(kappa_k, 0.01)^2, kappa_k its agreement with the prior-weighted average of the others
+    over the target rows. A row's probabilities are four tenths its own average and six tenths that
+    of its six nearest fitted target rows by cosine, itself among them if it was fitted.
+    ``docs/safety.md`` tells what was measured.
+
+    Without target rows the pool is the source-only block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable import AutoAdapter
+    >>> rng = np.random.default_rng(0)
+    >>> ys = np.repeat(["cat", "dog"], 30)
+    >>> Xs = rng.normal(size=(60, 5)) + 4 * (ys == "dog")[:, None]
+    >>> Xt = rng.normal(size=(60, 5)) + 4 * (ys == "dog")[:, None] + 1
+    >>> model = AutoAdapter(effort="fast").adapt(Xs, ys, Xt)
+    >>> float(np.mean(model.predict(Xt) == ys))
+    1.0
+    >>> [candidate["name"] for candidate in model.candidates_]
+    ['logistic regression', 'random forest', 'TFDF', 'TFDF-V unaligned, per domain']
+    """
+
+    _accept_sparse = True
+    _scales_domains = True  # tables need not be scaled each by itself
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "effort": [StrOptions({"thorough", "fast"})],
+        "caution": [Interval(Real, 0, 1, closed="both")],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        effort: Literal["thorough", "fast"] = "thorough",
+        caution: float = 0.5,
+        max_seconds: float | None = None,
+        max_memory: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.effort = effort
+        self.caution = caution
+        self.max_seconds = max_seconds
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _pool(self, n_target: int) -> list[Candidate]:
+        forest = RandomForestClassifier(
+            _TREES, oob_score=True, n_jobs=self.n_jobs, random_state=self.random_state
+        )
+        pool = [
+            Candidate("logistic regression", "source-only", LogisticRegression(max_iter=_STEPS)),
+            Candidate("random forest", "source-only", forest),
+        ]
+        if n_target == 0:
+            return pool
+        shared: dict[str, Any] = {
+            "max_memory": self.max_memory,
+            "random_state": self.random_state,
+            "record_history": False,
+        }
+        plain = TFDF(class_shares="source", **shared)
+        unaligned = TFDFV(alignment=0, max_iter=1, class_shares="source", **shared)
+        pool.append(Candidate("TFDF", "adapted", plain))
+        scaled = n_target >= _FEWEST_SCALED
+        if self.effort == "thorough":
+            pool.append(Candidate("TFDF-V, shares found", "adapted", TFDFV(**shared)))
+            if scaled:
+                name = "TFDF-V, shares found, per domain"
+                pool.append(Candidate(name, "adapted", TFDFV(**shared), per_domain=True))
+        name = "TFDF-V unaligned, per domain" if scaled else "TFDF-V unaligned"
+        pool.append(Candidate(name, "adapted", unaligned, per_domain=scaled))
+        return pool
+
+    def _fit_domains(self, domains: Domains) -> None:
+        self.classes_ = domains.classes
+        with sharing():
+            self._fit_pool(self._pool(domains.n_target), domains)
+            tables = [member.probabilities(domains.Xt) for member in self._members]
+        weights, kappas = consensus_weights(tables, self._prior())
+        self._weights = weights
+        for row, weight, kappa in zip(self._fitted(), weights, kappas, strict=True):
+            row.update(weight=float(weight), agreement=float(kappa))
+        self._rows = unit_rows(domains.Xt) if domains.n_target else None
+        self._table = np.tensordot(weights, tables, axes=1)
+        self._judge(tables, self._smooth(domains.Xt, self._table), domains)
+        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
+
+    def _fit_pool(self, pool: list[Candidate], domains: Domains) -> None:
+        """Fit what can be fitted, and say what could not."""
+        deadline = np.inf if self.max_seconds is None else monotonic() + self.max_seconds
+        X = domains.X[:]
+        self._members: list[Member] = []
+        self.candidates_: list[dict[str, Any]] = []
+        for k in rounds(len(pool), "Fitting candidates"):
+            start = monotonic()
+            member, error = self._try(pool[k], domains, X, deadline if k else np.inf)
+            self._members += [] if member is None else [member]
+            self.candidates_.append(
+                {
+                    "name": pool[k].name,
+                    "block": pool[k].block,
+                    "weight": 0.0,
+                    "agreement": float("nan"),
+                    "seconds": monotonic() - start,
+                    "estimated_accuracy": float("nan"),
+                    "error": error,
+                }
+            )
+        self._tell()
+
+    def _try(
+        self, candidate: Candidate, domains: Domains, X: Any, deadline: float
+    ) -> tuple[Member | None, str | None]:
+        """The fitted candidate, or why there is none."""
+        try:
+            if monotonic() > deadline:
+                raise OutOfTime
+            return candidate.fit(domains, X, deadline), None
+        except OutOfTime:
+            return None, f"max_seconds={self.max_seconds} had passed"
+        except Exception as error:
+            if candidate.block == "source-only" and not isinstance(error, MemoryError):
+                raise
+            return None, f"{type(error).__name__}: {error}"
+
+    def _tell(self) -> None:
+        """Warn of candidates that were left out."""
+        missing = [row for row in self.candidates_ if row["error"] is not None]
+        if not missing:
+            return
+        named = "; ".join(f"{row['name']} ({row['error']})" for row in missing)
+        alone = not any(member.block == "adapted" for member in self._members)
+        ends = " Nothing adapted: the answer is that of the source alone." if alone else ""
+        warnings.warn(
+            f"AutoAdapter left out {len(missing)} of {len(self.candidates_)} candidates: {named}."
+            + ends,
+            stacklevel=6,
+        )
+
+    def _fitted(self) -> list[dict[str, Any]]:
+        """What is told of the members, in their order."""
+        return [row for row in self.candidates_ if row["error"] is None]
+
+    def _prior(self) -> NDArray[np.float64]:
+        """What each member counts before agreement is looked at, summing to 1."""
+        adapted = np.array([member.block == "adapted" for member in self._members])
+        if adapted.all() or not adapted.any():
+            return np.full(len(adapted), 1 / len(adapted))
+        block = np.where(adapted, 1 - self.caution, self.caution)
+        return block / np.where(adapted, adapted.sum(), (~adapted).sum())
+
+    def _smooth(self, rows: Any, table: Probabilities) -> Probabilities:
+        """Probabilities of rows, averaged with those of their neighbours in the target."""
+        if self._rows is None:
+            return table
+        n_neighbors = min(_NEIGHBORS, self._rows.shape[0])
+        found = nearest(unit_rows(rows), self._rows, n_neighbors).indices
+        return (1 - _SMOOTHED) * table + _SMOOTHED * self._table[found].mean(axis=1)
+
+    def _scores(self, rows: Any) -> Probabilities:
+        parts = zip(self._weights, self._members, strict=True)
+        return self._smooth(rows, sum(w * member.probabilities(rows) for w, member in parts))
+
+    def _probabilities(self, scores: Probabilities) -> Probabilities:
+        return scores
+
+    def _judge(self, tables: list[Probabilities], consensus: Probabilities, d: Domains) -> None:
+        """Set what the consensus says of the target, of each candidate and of adaptation."""
+        if d.n_target == 0:
+            self.class_shares_ = d.source_shares
+            self.estimated_accuracy_ = float("nan")
+            self.accuracy_interval_ = (0.0, 1.0)
+            self.harm_ = _harm(None, None, consensus, "there is no target row")
+            return
+        self.class_shares_ = consensus.mean(axis=0)
+        for row, table in zip(self._fitted(), tables, strict=True):
+            row["estimated_accuracy"] = _expected(table.argmax(axis=1), consensus)
+        estimate = _expected(consensus.argmax(axis=1), consensus)
+        self.estimated_accuracy_ = estimate
+        self.accuracy_interval_ = max(0.0, estimate - _MARGIN), min(1.0, estimate + _MARGIN)
+        blocks = [self._block(tables, block) for block in ("adapted", "source-only")]
+        self.harm_ = _harm(*blocks, consensus, "no adapted candidate was fitted")
+
+    def _block(self, tables: list[Probabilities], block: str) -> NDArray[np.intp] | None:
+        """Labels of the target rows by one block alone, None if it has no member."""
+        own = [k for k, member in enumerate(self._members) if member.block == block]
+        if not own:
+            return None
+        weights = self._weights[own] if self._weights[own].any() else np.ones(len(own))
+        return np.tensordot(weights, [tables[k] for k in own], axes=1).argmax(axis=1)
+
+
+def _expected(codes: NDArray[np.intp], consensus: Probabilities) -> float:
+    """The accuracy of labels to be expected if confidence means what it meant on other data."""
+    share = float(np.mean(consensus[np.arange(len(codes)), codes]))
+    return float(expit(_INTERCEPT + _SLOPE * logit(np.clip(share, 1e-6, 1 - 1e-6))))
+
+
+def _harm(
+    adapted: NDArray[np.intp] | None,
+    alone: NDArray[np.intp] | None,
+    consensus: Probabilities,
+    otherwise: str,
+) -> dict[str, Any]:
+    """Which of two labellings is nearer to the consensus, and why that is thought."""
+    if adapted is None or alone is None:
+        return {"likely": None, "rows": 0, "share": 0.0, "reason": otherwise}
+    labels = consensus.argmax(axis=1)
+    differ = adapted != alone
+    rows, n = int(differ.sum()), len(labels)
+    with_adapted = int(np.sum(labels[differ] == adapted[differ]))
+    with_alone = int(np.sum(labels[differ] == alone[differ]))
+    reason = (
+        f"of the {rows} rows of {n} that adapted and source-only models label differently, the "
+        f"consensus sides with the adapted ones on {with_adapted} and with the others on "
+        f"{with_alone}"
+        if rows
+        else "adapted and source-only models give every row the same label"
+    )
+    likely = rows > 0 and with_adapted <= with_alone
+    return {"likely": likely, "rows": rows, "share": rows / n, "reason": reason}

@@ -183,7 +183,8 @@ def _refusal(sizes: Sizes, what: str, needed: int, budget: int) -> str:
     )
     return (
         f"{what} of {sizes.n_rows} rows needs about {_size(needed)} of memory, more than the "
-        f"{_size(budget)} that max_memory allows; {remedy}. Nothing was allocated besides copies of the rows."
+        f"{_size(budget)} that max_memory allows; {remedy}. Nothing was allocated besides "
+        "copies of the rows."
     )
 
 

@@ -29,12 +29,12 @@ import transferable
 from campaign import forging
 from problems import small_problem
 from transferable import persistence
-from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier
+from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier
 from transferable.persistence import ModelFileError, about
 from transferable.persistence._moved import MOVED
 from transferable.persistence._schema import trusted_types
 from transferable.tables import TableClassifier
-from transferable.transformers import CORAL, JDA, PerDomainScaler
+from transferable.transformers import CORAL, JDA, LPJT, PerDomainScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
 
@@ -44,6 +44,9 @@ NEW = small_problem(seed=9, n_source=9, n_target=50, n_features=12).Xt
 METHODS = ("predict", "predict_proba", "decision_function", "transform")
 DATA = Path(__file__).parent / "data"
 SAVED = DATA / "format-1.skops"
+# AdaptedClassifier(LPJT(3, kernel="primal", landmark_share=0.4),
+#                   DMM(2, projection="primal", max_iter=3)), as these were written once.
+EARLIER_NAMES = DATA / "earlier-names.skops"
 
 
 class Foreign(ClassifierMixin, BaseEstimator):
@@ -468,3 +471,16 @@ def test_trees_for_other_features_than_their_forest_are_refused(tmp_path):
     fitted.estimator_.estimators_[2] = other
     with pytest.raises(TypeError, match="cannot be saved"):
         transferable.save(fitted, tmp_path / "model.skops")
+
+
+def test_a_file_with_parameters_that_were_renamed_since_predicts_as_ever():
+    model = transferable.load(EARLIER_NAMES)
+    now = AdaptedClassifier(LPJT(3, weight_share=0.4), DMM(2, max_iter=3))
+    for part in ("transformer", "transformer_", "estimator", "estimator_"):
+        expected = getattr(now, part.rstrip("_")).get_params()
+        assert getattr(model, part).get_params() == expected
+    fresh = adapted(now)
+    # The order of rows, which decides among equals, is another since.
+    np.testing.assert_allclose(model.predict_proba(NEW), fresh.predict_proba(NEW), atol=1e-3)
+    np.testing.assert_array_equal(model.predict(NEW), fresh.predict(NEW))
+    assert repr(adapted(model)) == repr(fresh)

@@ -1,8 +1,9 @@
 """One validated problem: labelled source rows, unlabelled target rows, in a canonical order.
 
 Every method of the library receives its data as a :class:`Domains`. Rows are put into an order
-that depends on their content alone, source rows first. No later step, not even one that splits
-rows at random, can therefore depend on the order in which the user stacked them.
+that depends on their content alone, and hardly on its last digits, source rows first. No later
+step, not even one that splits rows at random, can therefore depend on the order in which the user
+stacked them, nor on the unit they are in.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ __all__ = [
     "digest",
     "marked_source",
     "row_hash",
+    "row_place",
     "source_mask",
     "table_key",
 ]
 
 Value = TypeVar("Value")
 
+_PHASES = 1024  # turns for a projection of one
 _HASHED_VALUES = 2**22  # values that are hashed at once: 32 MB
 
 
@@ -108,7 +111,7 @@ class Domains:
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
         hashes = row_hash(X)
-        order = np.lexsort((all_codes, hashes, ~source))
+        order = np.lexsort((all_codes, hashes, row_place(X), ~source))
         codes = all_codes[order[: len(labels)]]
         in_place = not sp.issparse(X) and X.nbytes > LIMITS.copied_bytes
         rows = Reordered(X, order) if in_place else X[order]
@@ -338,6 +341,30 @@ def _refuse_empty(source: NDArray[np.bool_]) -> NDArray[np.bool_]:
             f"{int((~source).sum())} target rows. To fit the source alone, leave sample_domain out."
         )
     return source
+
+
+def row_place(X: Any) -> NDArray[np.float64]:
+    """A number from 0 to 1 for each row, as good as random but for rows of nearly one direction.
+
+    Sorted by it, rows are in an order that depends neither on how they were stacked nor on their
+    unit, and a change of 1e-6 moves a row past a few in a thousand others: what is chosen from the
+    first rows stays nearly the same. It is the phase of a random projection, summed row by row so
+    that no row's depends on those around it.
+    """
+    weights = np.random.default_rng(1).normal(size=X.shape[1])
+    if sp.issparse(X):
+        projected, squares = X @ weights, X.multiply(X) @ np.ones(X.shape[1])
+    else:
+        projected, squares = np.empty(X.shape[0]), np.empty(X.shape[0])
+        step = max(1, _HASHED_VALUES // X.shape[1])
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            block = np.ascontiguousarray(X[rows], dtype=np.float64)
+            projected[rows] = (block * weights).sum(axis=1)
+            squares[rows] = (block * block).sum(axis=1)
+    lengths = np.sqrt(squares)
+    direction = np.divide(projected, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
+    return np.asarray((_PHASES * direction) % 1.0)
 
 
 def row_hash(X: Any) -> NDArray[np.uint64]:

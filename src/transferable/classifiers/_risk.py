@@ -32,7 +32,7 @@ from transferable.engines.risk.sizes import RiskSizes
 from transferable.engines.risk.solver import Solver
 from transferable.events import stage
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
-from transferable.linalg.features import FeatureTable
+from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.moments import row_blocks

@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from transferable.base import DomainTransformer
 from transferable.domains import Domains
 from transferable.linalg.moments import row_blocks
-from transferable.linalg.tables import RowTable
+from transferable.linalg.row_tables import RowTable
 
 __all__ = ["BlockwiseTransformer", "domain_tables"]
 

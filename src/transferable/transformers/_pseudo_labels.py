@@ -50,7 +50,7 @@ class PseudoLabelTransformer(SpectralTransformer):
         self,
         n_components: int | None = None,
         *,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,

@@ -30,8 +30,8 @@ from transferable.engines.spectral.sizes import SpectralSizes
 from transferable.engines.spectral.spread import Spread
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.features import FeatureTable
-from transferable.linalg.kernels import Kernel, KernelFunction, is_scale_free
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows
@@ -87,7 +87,7 @@ class SpectralTransformer(BlockwiseTransformer):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [COUNT, None],
-        "kernel": [StrOptions({"primal", "linear", "poly", "rbf"}), callable],
+        "kernel": [StrOptions(set(KERNELS)), callable, None],
         "gamma": [POSITIVE, StrOptions({"scale"})],
         "degree": [COUNT],
         "coef0": [NUMBER],
@@ -103,7 +103,7 @@ class SpectralTransformer(BlockwiseTransformer):
         self,
         n_components: int | None = None,
         *,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -146,8 +146,8 @@ class SpectralTransformer(BlockwiseTransformer):
                 f"All {len(domains.order)} rows are the same, of {domains.X.shape[1]} feature(s); "
                 f"{type(self).__name__} needs rows that differ."
             )
-        power = self._power or (1 if self.kernel == "primal" else 2)
-        if self.kernel in ("primal", "linear"):
+        power = self._power or (1 if self.kernel is None else 2)
+        if self.kernel is None or self.kernel == "linear":
             return row_features(domains.X, domains.n_source, power)
         gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
         kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
 from transferable.linalg.moments import Moments
-from transferable.linalg.tables import RowTable
+from transferable.linalg.row_tables import RowTable
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 from transferable.transformers._spectral import WEIGHT
 

@@ -42,9 +42,9 @@ class JGSA(PairedMapsTransformer):
         mu: weight of the target's variance, and of ||B||^2.
     discrimination : float, default=0.1
         beta: weight of the scatter between and inside the source's classes.
-    kernel : {"primal", "linear", "rbf", "poly"} or callable, default="primal"
-        "primal" learns a linear map of the features. The others learn an expansion over the fitted
-        rows in that kernel; a callable receives two tables and returns their kernel matrix.
+    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
+        in it; a callable receives two tables and returns their kernel matrix.
     gamma : float or "scale", default="scale"
         Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
     degree : int, default=3
@@ -69,7 +69,7 @@ class JGSA(PairedMapsTransformer):
         Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
         matrix (Nystrom), so that time and memory grow with the rows and not with their square.
         None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. "primal" and "linear" need none.
+        landmarks, and says so. None and "linear" need none.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
@@ -126,7 +126,7 @@ class JGSA(PairedMapsTransformer):
         *,
         target_variance: float = 1.0,
         discrimination: float = 0.1,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,

@@ -1,6 +1,6 @@
 """Rows as features Phi in which every spectral method is a small symmetric problem.
 
-With X = U S V', a linear map W = V c of the features (kernel "primal") gives Z = X W = (U S) c, and
+With X = U S V', a linear map W = V c of the features (no kernel) gives Z = X W = (U S) c, and
 an expansion W = U c over the rows with a linear kernel gives Z = K W = (U S^2) c. V and U are
 orthonormal, so c has the length of W and nothing with n rows and n columns is ever formed. Other
 kernels have U and S^2 from the eigenvectors of K, or keep Phi = K where products with K suffice;
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
-from transferable.linalg.features import FeatureTable
+from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction, kernel_matrix
-from transferable.linalg.moments import Moments
-from transferable.linalg.tables import RowTable, moments_of_blocks, moments_of_groups
+from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
+from transferable.linalg.row_tables import RowTable
 
 __all__ = ["Features", "RowMap", "kernel_features", "row_features", "table_features"]
 

@@ -11,6 +11,7 @@ from sklearn.utils import Tags
 
 from transferable.base import DomainTransformer
 from transferable.domains import Domains
+from transferable.limits import LIMITS
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.row_tables import RowTable
 
@@ -27,7 +28,8 @@ class BlockwiseTransformer(DomainTransformer):
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         n, d = rows.shape
         Z = np.empty((n, self._n_features_out), dtype=rows.dtype)
-        for block in row_blocks(n, self._width(d)):
+        width = max(self._width(d), LIMITS.block_values // LIMITS.mapped_rows)
+        for block in row_blocks(n, width):
             Z[block] = self._transform_block(rows[block], source[block])
         return Z
 

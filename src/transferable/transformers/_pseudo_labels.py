@@ -86,7 +86,7 @@ class PseudoLabelTransformer(SpectralTransformer):
         self.n_iter_ = 0
         for _ in rounds(self.max_iter):
             self.n_iter_ += 1
-            values, W = self._scaled(*solve(codes, self._wanted))
+            values, W = self._scaled(*solve(codes, self._wanted(features.rank)))
             Z = self._embed(features.times, W, source)
             renewed = self._relabel(domains, Z, _weights(solve))
             iterate(domains.with_target(renewed), Z)

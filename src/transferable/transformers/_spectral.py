@@ -165,7 +165,7 @@ class SpectralTransformer(BlockwiseTransformer):
         sizes = SpectralSizes(
             n_rows=len(domains.order),
             n_classes=domains.n_classes,
-            n_components=self._wanted,
+            n_components=self._wanted(len(domains.order)),
             itemsize=domains.X.dtype.itemsize,
             factored=self._needs_factor,
             tables=self._feature_tables,
@@ -176,9 +176,11 @@ class SpectralTransformer(BlockwiseTransformer):
     def _learn(self, domains: Domains, features: Features) -> Solution:
         """Eigenvalues and scaled coefficients."""
 
-    @property
-    def _wanted(self) -> int:
-        return _DEFAULT_COMPONENTS if self.n_components is None else int(self.n_components)
+    def _wanted(self, rank: int) -> int:
+        """Components to look for where so many features differ; two maps could give twice that."""
+        if self.n_components is None:
+            return min(_DEFAULT_COMPONENTS, rank)
+        return int(self.n_components)
 
     def _scaled(self, values: Matrix, vectors: Matrix, lengths: Matrix | None = None) -> Solution:
         """Coefficients of maps of unit length, or such that W'BW = I.

@@ -36,8 +36,10 @@ class JGSA(PairedMapsTransformer):
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
+        Dimension of the shared space. None means 30, or as many as there are features if
+        fewer. The two maps have twice as many components: those beyond tell the domains apart and
+        cost accuracy, but a number may be given that takes them in. One that is too large is
+        reduced with a warning.
     target_variance : float, default=1.0
         mu: weight of the target's variance, and of ||B||^2.
     discrimination : float, default=0.1

@@ -162,4 +162,4 @@ class SCA(SpectralTransformer):
         A += (features.scatter(0) - between) / n_source
         # Two domains lie half their difference away from the mean of their means.
         A += self.alignment / 4 * (apart @ apart.T)
-        return self._scaled(*leading_dense(B, A, self._wanted))
+        return self._scaled(*leading_dense(B, A, self._wanted(features.rank)))

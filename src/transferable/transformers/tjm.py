@@ -149,7 +149,7 @@ class TJM(SpectralTransformer):
         for _ in rounds(self.max_iter):
             expansion = Expansion(features, weights)
             values, z = leading_updated(
-                features.total_scatter, expansion.root(ridge), columns, self._wanted
+                features.total_scatter, expansion.root(ridge), columns, self._wanted(features.rank)
             )
             lengths = np.linalg.norm(expansion.over_rows(z), axis=0)
             values, z = self._scaled(values, z, lengths)

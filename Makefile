@@ -2,11 +2,12 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+MINIMUM_PYTHON ?= python3.11
 WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint format paper bench-literal bench-peers bench-scale bench-selection bench-deep clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -34,9 +35,28 @@ $(VENV)/installed-bench: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/installed-core ## adapt printed digits to handwritten ones and show the accuracies
 	$(BIN)/transferable demo
+	@echo "To use it in this shell: . $(BIN)/activate"
 
 test: $(VENV)/installed-test ## run the test suite and the documentation's examples
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# The lowest versions of everything that pyproject.toml declares, on the lowest Python. Old versions
+# warn of what newer ones have changed, so warnings are not errors here.
+MINIMUM := .venv-minimum
+$(MINIMUM)/installed: pyproject.toml .ci/lowest.py
+	$(MINIMUM_PYTHON) -m venv --clear $(MINIMUM)
+	$(MINIMUM)/bin/python .ci/lowest.py test > $(MINIMUM)/constraints.txt
+	$(MINIMUM)/bin/python -m pip install --quiet --constraint $(MINIMUM)/constraints.txt --editable ".[test]"
+	@touch $@
+
+test-minimum: $(MINIMUM)/installed ## run the test suite with the lowest versions that are declared
+	$(ONE_THREAD) $(MINIMUM)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal -o filterwarnings=default \
+	    --ignore tests/campaign --deselect tests/test_packaging.py
+
+# TRIALS="api=500 models" runs some areas, SEED=1000 begins elsewhere, CASE=file runs one case again.
+campaign: $(VENV)/installed-test ## hostile input by the thousand; counts per area, failing cases in build/campaign
+	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python -m campaign $(if $(CASE),--again $(CASE),\
+	    --seed $(or $(SEED),0) $(if $(TRIALS),--trials $(TRIALS)))
 
 lint: $(VENV)/installed-lint ## ruff, formatting, types, direction of imports
 	$(BIN)/ruff check .
@@ -66,6 +86,10 @@ bench-literal: $(VENV)/installed-core ## time the library against the paper's eq
 bench-peers: $(VENV)/installed-bench ## time the transformers against skada's and against dense formulas
 	$(BIN)/python benchmarks/peers.py
 
+bench-methods: $(VENV)/installed-bench ## every method on the same tasks, into docs/field.md, and beside POT's and skada's
+	$(ONE_THREAD) $(BIN)/python benchmarks/methods.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/peers_methods.py
+
 bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the peers on the same rows
 	$(BIN)/python benchmarks/scale.py
 	$(BIN)/python benchmarks/scale_graph.py --faiss --rows 20000 80000 320000
@@ -73,6 +97,10 @@ bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the pe
 
 bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
+
+# Records are kept in build/safety: a run that was stopped goes on.
+bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into docs/safety.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/safety.py
 
 $(VENV)/installed-deep: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[deep,data]"
@@ -83,4 +111,4 @@ bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a
 	$(BIN)/python benchmarks/deep.py --out build/deep --render
 
 clean: ## remove the environment and what was generated
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(MINIMUM) build dist .pytest_cache .mypy_cache .ruff_cache

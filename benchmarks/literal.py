@@ -180,11 +180,11 @@ def covariance_part(
 
 def adaptive_balance(Z: Matrix, labels: Codes, n_source: int, n_classes: int, rule: str) -> float:
     """The balance mu of Eq. 24 ("printed") or of MEDA ("adaptive"), by the library's A-distance."""
-    from transferable.metrics import proxy_a_distance
+    from transferable.metrics.a_distance import distance_of_halves
 
     [(s, t)], classes = group_masks(labels, n_source, n_classes)
-    d_M = proxy_a_distance(Z[s], Z[t])
-    d_c = [proxy_a_distance(Z[s], Z[t]) for s, t in classes if min(s.sum(), t.sum()) >= 2]
+    d_M = distance_of_halves(Z[s], Z[t])
+    d_c = [distance_of_halves(Z[s], Z[t]) for s, t in classes if min(s.sum(), t.sum()) >= 2]
     if rule == "printed":
         top, bottom = d_M, d_M + sum(d_c)
     else:

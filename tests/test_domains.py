@@ -143,3 +143,26 @@ def test_marks_must_be_numbers():
 
 def test_a_list_of_all_minus_ones_and_one_class_is_a_binary_problem():
     np.testing.assert_array_equal(source_mask([-1, -1, 3], None, 3), [True, True, True])
+
+
+def test_order_depends_neither_on_the_unit_nor_much_on_the_last_digits():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 6)), np.r_[np.arange(200) % 3, np.full(200, -1)]
+    before = X.copy()
+    order = Domains.from_stacked(X, y).order
+    np.testing.assert_array_equal(X, before)
+    for unit in (2.0, 1e-20, 3e15):
+        np.testing.assert_array_equal(Domains.from_stacked(unit * X, y).order, order)
+    noisy = Domains.from_stacked(X * (1 + 1e-6 * rng.normal(size=X.shape)), y).order
+    places, moved = np.argsort(order), np.argsort(noisy)
+    assert np.mean(np.abs(places - moved) <= 4) > 0.98, "rows of the ends may change them"
+    assert len(set(order[:100]) & set(noisy[:100])) >= 98
+
+
+def test_order_is_as_good_as_random():
+    """Neither labels nor columns follow it, and neighbours in it are not alike."""
+    X = np.random.default_rng(1).normal(size=(2000, 5))
+    domains = Domains.from_stacked(X, np.r_[np.arange(1000) % 2, np.full(1000, -1)])
+    for column in domains.Xs.T:
+        assert abs(np.corrcoef(column, np.arange(1000))[0, 1]) < 0.1
+        assert abs(np.corrcoef(column[1:], column[:-1])[0, 1]) < 0.1

@@ -4,24 +4,21 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
+from typer.testing import CliRunner
 
 from transferable import all_estimators, datasets
+from transferable.cli import app
 
 README = Path(__file__).parents[1].joinpath("README.md").read_text(encoding="utf-8")
 
 
 def test_python_blocks_run(tmp_path, monkeypatch):
-    """In order and in one session, with fewer printed digits and the two files of a reader."""
+    """In order and in one session, with fewer digits and the two files that the demo writes."""
     monkeypatch.chdir(tmp_path)
     task = datasets.load_printed_to_handwritten()
     task.update(Xs=task.Xs[:420], ys=task.ys[:420])
-    monkeypatch.setattr(datasets, "load_printed_to_handwritten", lambda: task)
-    columns = [f"pixel {i}" for i in range(task.Xs.shape[1])]
-    source = pd.DataFrame(task.Xs, columns=columns)
-    source["label"] = [f"digit {d}" for d in task.ys]
-    source.to_csv("source.csv", index=False)
-    pd.DataFrame(task.Xt[:200], columns=columns).to_csv("target.csv", index=False)
+    monkeypatch.setattr(datasets, "load_printed_to_handwritten", lambda **_: task)
+    assert CliRunner().invoke(app, ["demo", "--export", "."]).exit_code == 0
 
     session = {}
     blocks = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
@@ -29,7 +26,7 @@ def test_python_blocks_run(tmp_path, monkeypatch):
     for block in blocks:
         exec(compile(block, "README.md", "exec"), session)  # noqa: S102
     assert np.mean(session["later"] == task.yt[1500:]) > 0.5
-    assert set(session["target"]["label"]) <= set(source["label"])
+    assert set(session["target"]["digit"]) <= set(range(10))
 
 
 def test_methods_listed_are_the_methods_there_are():

@@ -17,9 +17,10 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
     """Open a file under a temporary name that takes the given one when all went well.
 
     Whatever goes wrong within, also an interruption, leaves neither a half-written file nor the
-    temporary one, and a file that was there before stays as it was.
+    temporary one, and a file that was there before stays as it was. A link stays a link: the file
+    it leads to is replaced.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
@@ -31,8 +32,10 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
             os.fsync(stream.fileno())
         os.chmod(name, _permissions(path))
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(path)  # a full disk does not say what was being written
         raise
     sync_folder(path.parent)
 

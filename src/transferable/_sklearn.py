@@ -1,4 +1,9 @@
-"""The one place that imports private parts of scikit-learn."""
+"""The one place that imports private parts of scikit-learn, and the ranges that parameters share.
+
+Weights are bounded: products of larger ones overflow, and smaller ones are lost beside others.
+"""
+
+from numbers import Real
 
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
@@ -9,9 +14,16 @@ from sklearn.utils._param_validation import (
 )
 
 __all__ = [
+    "NUMBER",
+    "POSITIVE",
+    "WEIGHT",
     "HasMethods",
     "Interval",
     "StrOptions",
     "safe_indexing",
     "validate_parameter_constraints",
 ]
+
+NUMBER = Interval(Real, -1e30, 1e30, closed="both")
+WEIGHT = Interval(Real, 0, 1e30, closed="both")
+POSITIVE = Interval(Real, 1e-30, 1e30, closed="both")

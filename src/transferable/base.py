@@ -32,6 +32,7 @@ from transferable.events import restoring, stage
 from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
 from transferable.progress import shown
+from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, workspace
 
 __all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
@@ -52,6 +53,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
 
     _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012 (scikit-learn's convention)
     _accept_sparse = False
+    _exponent = 0  # rows are learnt from in units of 2**_exponent
     # Parameters of the method's paper where they are not our defaults.
     _published: ClassVar[Mapping[str, Any]] = {}
 
@@ -116,9 +118,14 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar, restoring(domains.restore):
                 self._fit_domains(domains)
-        except BaseException:
+        except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
+            if isinstance(error, np.linalg.LinAlgError):
+                raise ValueError(
+                    f"{type(self).__name__} has no solution for these rows and parameters "
+                    f"({error}); take weights closer to 1, or a kernel by name."
+                ) from error
             raise
         return self
 
@@ -142,6 +149,22 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         X, y, sample_domain = stack_domains(Xs, ys, Xt)
         return self.fit(X, y, sample_domain=sample_domain)
 
+    @property
+    def _scale_free(self) -> bool:
+        """Whether no parameter is in the unit of the rows."""
+        return True
+
+    def _choose_exponent(self, rows: Any) -> int:
+        """Of the unit that rows are learnt from in."""
+        exponent = exponent_of(rows)
+        if exponent and not self._scale_free:
+            raise ValueError(
+                f"X holds values of about 1e{round(0.30103 * exponent)}, too far from 1 for a "
+                "kernel function or a gamma in the unit of the rows; scale X, or take "
+                'gamma="scale".'
+            )
+        return exponent
+
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take what this version or an earlier one saved."""
         super().__setstate__(dict(_present(name, value) for name, value in state.items()))
@@ -157,14 +180,18 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         """Rows as the method takes them; `reset` notes their columns, else these must be there."""
-        return validate_data(
-            self,
-            on_host(as_pandas(X)),
-            accept_sparse="csr" if self._accept_sparse else False,
-            dtype=[np.float64, np.float32],
-            ensure_min_samples=2 if reset else 1,
-            reset=reset,
-        )
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by its value
+            rows = validate_data(
+                self,
+                on_host(as_pandas(X)),
+                accept_sparse="csr" if self._accept_sparse else False,
+                dtype=[np.float64, np.float32],
+                ensure_min_samples=2 if reset else 1,
+                reset=reset,
+            )
+        if reset:
+            self._exponent = self._choose_exponent(rows)
+        return in_unit(rows, self._exponent)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,8 +1,9 @@
 """One validated problem: labelled source rows, unlabelled target rows, in a canonical order.
 
 Every method of the library receives its data as a :class:`Domains`. Rows are put into an order
-that depends on their content alone, source rows first. No later step, not even one that splits
-rows at random, can therefore depend on the order in which the user stacked them.
+that depends on their content alone, and hardly on its last digits, source rows first. No later
+step, not even one that splits rows at random, can therefore depend on the order in which the user
+stacked them, nor on the unit they are in.
 """
 
 from __future__ import annotations
@@ -31,12 +32,14 @@ __all__ = [
     "digest",
     "marked_source",
     "row_hash",
+    "row_place",
     "source_mask",
     "table_key",
 ]
 
 Value = TypeVar("Value")
 
+_PHASES = 1024  # turns for a projection of one
 _HASHED_VALUES = 2**22  # values that are hashed at once: 32 MB
 
 
@@ -60,6 +63,8 @@ class Domains:
         What fits of these rows share.
     device : str or None
         The device of torch that the rows came from, None if they were an array of numpy.
+    shares : ndarray of shape (n_classes,) or None
+        What share of the target's rows each class is taken to have; None for that of the source.
     n_source, n_target, n_classes : int
         Rows of the source, rows of the target, classes of the source.
     """
@@ -71,6 +76,7 @@ class Domains:
     key: Hashable = field(default_factory=object)
     workspace: Workspace = field(default_factory=Workspace)
     device: str | None = None
+    shares: NDArray[np.float64] | None = None
     n_source: int = field(init=False)
     n_target: int = field(init=False)
     n_classes: int = field(init=False)
@@ -97,6 +103,7 @@ class Domains:
         if labels.dtype.kind == "f":
             assert_all_finite(labels, input_name="y")
         _refuse_missing(labels)
+        _refuse_mixed(labels)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
@@ -107,7 +114,7 @@ class Domains:
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
         hashes = row_hash(X)
-        order = np.lexsort((all_codes, hashes, ~source))
+        order = np.lexsort((all_codes, hashes, row_place(X), ~source))
         codes = all_codes[order[: len(labels)]]
         in_place = not sp.issparse(X) and X.nbytes > LIMITS.copied_bytes
         rows = Reordered(X, order) if in_place else X[order]
@@ -118,6 +125,25 @@ class Domains:
     def labels_key(self) -> bytes:
         """The same for the same labels of the source."""
         return digest(self.y)
+
+    @cached_property
+    def source_shares(self) -> NDArray[np.float64]:
+        """What share of the source's rows each class has."""
+        return np.bincount(self.y, minlength=self.n_classes) / max(self.n_source, 1)
+
+    @property
+    def ratios(self) -> NDArray[np.float64] | float:
+        """How many times as frequent as in the source each class is taken to be in the target."""
+        return 1.0 if self.shares is None else self.shares / self.source_shares
+
+    @property
+    def target_shares(self) -> NDArray[np.float64]:
+        """What share of the target's rows each class is taken to have."""
+        return self.source_shares if self.shares is None else self.shares
+
+    def with_shares(self, shares: NDArray[np.float64] | None) -> Domains:
+        """The same rows, where the target's classes are taken to have these shares."""
+        return replace(self, shares=shares)
 
     @property
     def Xs(self) -> Any:
@@ -144,13 +170,15 @@ class Domains:
 
     def groups(self, target: NDArray[np.intp]) -> Groups:
         """The rows by domain and class, for the given (pseudo-)labels of the target."""
-        return Groups(self.with_target(target), self.n_source, self.n_classes)
+        codes = self.with_target(target)
+        return Groups(codes, self.n_source, self.n_classes, self.ratios)
 
     def reversed(self, target: NDArray[np.intp]) -> Domains:
         """The same rows with the target, labelled as given, for the source, and the other way."""
         back = np.roll(np.arange(len(self.order)), -self.n_source)
         X = self.share("reversed rows", None, self.X.__getitem__, back)
-        return replace(self, X=X, y=target, order=self.order[back], key=(self.key, "reversed"))
+        key = (self.key, "reversed")
+        return replace(self, X=X, y=target, order=self.order[back], key=key, shares=None)
 
     def one_hot(self) -> NDArray[np.float64]:
         """Label matrix Y of the paper, transposed: n x C, zero on target rows."""
@@ -182,11 +210,14 @@ class Groups:
         Class codes of all rows, source rows first.
     n_source, n_classes : int
         How many rows are the source's, how many classes there are.
+    ratios : ndarray of shape (n_classes,) or float
+        How many times as frequent as in the source each class is taken to be in the target.
     """
 
     codes: NDArray[np.intp]
     n_source: int
     n_classes: int
+    ratios: NDArray[np.float64] | float = 1.0
 
     @cached_property
     def index(self) -> NDArray[np.intp]:
@@ -203,8 +234,17 @@ class Groups:
 
     @cached_property
     def key(self) -> bytes:
-        """The same for the same labelling."""
-        return digest(self.codes)
+        """The same for the same labelling and the same ratios of shares."""
+        return digest(self.codes, np.asarray(self.ratios))
+
+    @property
+    def class_trust(self) -> NDArray[np.float64]:
+        """What each class counts where domains are compared class by class, at most 1.
+
+        The rows that are taken for a class of which the target has less than the source are wrong
+        more often.
+        """
+        return np.minimum(1.0, self.ratios * np.ones(self.n_classes))
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values, one for each group, as one for each row."""
@@ -290,6 +330,13 @@ def _refuse_missing(labels: NDArray[Any]) -> None:
         )
 
 
+def _refuse_mixed(labels: NDArray[Any]) -> None:
+    """Refuse labels that cannot be put in order, such as numbers among text."""
+    kinds = sorted({type(label).__name__ for label in labels}) if labels.dtype.kind == "O" else []
+    if len(kinds) > 1 and not all(isinstance(label, Real) for label in labels):
+        raise ValueError(f"Labels are of several types, {', '.join(kinds)}; give all of them one.")
+
+
 def source_mask(y: ArrayLike, sample_domain: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
     """True on source rows, by the marks if there are any, else by the labels."""
     if sample_domain is not None:
@@ -330,6 +377,30 @@ def _refuse_empty(source: NDArray[np.bool_]) -> NDArray[np.bool_]:
             f"{int((~source).sum())} target rows. To fit the source alone, leave sample_domain out."
         )
     return source
+
+
+def row_place(X: Any) -> NDArray[np.float64]:
+    """A number from 0 to 1 for each row, as good as random but for rows of nearly one direction.
+
+    Sorted by it, rows are in an order that depends neither on how they were stacked nor on their
+    unit, and a change of 1e-6 moves a row past a few in a thousand others: what is chosen from the
+    first rows stays nearly the same. It is the phase of a random projection, summed row by row so
+    that no row's depends on those around it.
+    """
+    weights = np.random.default_rng(1).normal(size=X.shape[1])
+    if sp.issparse(X):
+        projected, squares = X @ weights, X.multiply(X) @ np.ones(X.shape[1])
+    else:
+        projected, squares = np.empty(X.shape[0]), np.empty(X.shape[0])
+        step = max(1, _HASHED_VALUES // X.shape[1])
+        for start in range(0, X.shape[0], step):
+            rows = slice(start, start + step)
+            block = np.ascontiguousarray(X[rows], dtype=np.float64)
+            projected[rows] = (block * weights).sum(axis=1)
+            squares[rows] = (block * block).sum(axis=1)
+    lengths = np.sqrt(squares)
+    direction = np.divide(projected, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
+    return np.asarray((_PHASES * direction) % 1.0)
 
 
 def row_hash(X: Any) -> NDArray[np.uint64]:

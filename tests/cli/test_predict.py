@@ -144,8 +144,31 @@ def test_methods(invoke):
     expected = {name.lower() for name, _ in all_estimators()} - parts
     assert {record["method"] for record in records} == expected
     assert all(record["summary"] for record in records)
+    families = [record["family"] for record in records]
+    assert families == sorted(families)
+    taken = {record["method"]: record["takes"] for record in records}
+    assert (taken["tfdf"], taken["easytl"]) == (["sparse rows", "landmarks"], ["sparse rows"])
     listed = invoke("methods").stdout
     assert all(name in listed for name in expected)
     told = invoke("methods", "tfdf-v").stdout
     assert "alignment" in told
     assert invoke("methods", "tdfd").exit_code == 2
+
+
+@pytest.mark.parametrize(("options", "expected"), [((), "=1+1"), (["--escape-formulas"], "'=1+1")])
+def test_formulas_in_labels_can_be_escaped(folder, invoke, options, expected):
+    source = pd.read_csv("source.csv").replace({"kind": {"ant": "=1+1"}})
+    source.to_csv("formulas.csv", index=False)
+    files = ("formulas.csv", "target.csv", "--out", "out.csv")
+    done = invoke("adapt", *files, "--label", "kind", "--id", "who", *options)
+    assert done.exit_code == 0, done.output
+    found = set(pd.read_csv("out.csv")["prediction"])
+    assert expected in found
+    assert found <= {expected, "bee", "cat"}
+
+
+def test_text_that_is_named_like_a_mat_file_is_refused(folder, invoke):
+    Path("source.mat").write_text("a,b\n1,2\n")
+    done = invoke("adapt", "source.mat", "target.csv", "--label", "kind")
+    assert done.exit_code == 2
+    assert "not a MAT file" in done.stderr

@@ -40,7 +40,7 @@ def test_every_root_is_a_root():
     rng = np.random.default_rng(1)
     A = rng.normal(size=(6, 6))
     A = A @ A.T + np.eye(6)
-    for root in (Root.cholesky(A), Root.matrix(np.linalg.cholesky(np.linalg.inv(A)))):
+    for root in (Root.of(A), Root.matrix(np.linalg.cholesky(np.linalg.inv(A)))):
         R = root.apply(np.eye(6))
         np.testing.assert_allclose(R @ R.T, np.linalg.inv(A), atol=1e-10)
         np.testing.assert_allclose(root.transposed(np.eye(6)), R.T, atol=1e-10)

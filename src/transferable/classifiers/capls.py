@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
-from transferable._sklearn import Interval
+from transferable._sklearn import POSITIVE, Interval
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 from transferable.engines.confidence import most_confident
@@ -95,7 +95,7 @@ class CAPLS(ScoreClassifier):
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
         "pca_components": [Interval(Integral, 1, None, closed="left"), None],
-        "ridge": [Interval(Real, 0, None, closed="neither")],
+        "ridge": [POSITIVE],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
@@ -23,8 +23,8 @@ from transferable.terms.means import MeanDiscrepancy
 
 __all__ = ["DMM"]
 
+_STEPS = 10**6  # of the machine's solver, which nothing else ends where C is huge
 _MOST_COMPONENTS = 30
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -112,13 +112,13 @@ class DMM(ScoreClassifier):
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [_COUNT, None],
         "map_kernel": [StrOptions({"linear"}), None],
-        "regularization": [_POSITIVE],
+        "regularization": [POSITIVE],
         "balance": [Interval(Real, 0, 1, closed="both")],
-        "max_weight": [Interval(Real, 1, None, closed="left")],
-        "weight_ridge": [Interval(Real, 0, None, closed="left")],
-        "C": [_POSITIVE],
+        "max_weight": [Interval(Real, 1, 1e30, closed="both")],
+        "weight_ridge": [WEIGHT],
+        "C": [POSITIVE],
         "kernel": [StrOptions({"rbf", "linear"})],
-        "gamma": [_POSITIVE],
+        "gamma": [POSITIVE],
         "max_iter": [_COUNT],
     }
 
@@ -160,7 +160,7 @@ class DMM(ScoreClassifier):
             Z = space.of_unit_rows(X)
             if domains.n_target:
                 weights = self._match_weights(Z, means, weights, domains)
-            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma)
+            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
             machine.fit(Z[: domains.n_source], domains.y, weights[: domains.n_source])
             predicted = class_scores(machine, Z).argmax(axis=1)
             iterate(predicted, Z)

@@ -9,6 +9,7 @@ import typer
 
 from transferable import __version__
 from transferable.cli import adapt, compare, demo, diagnose, inspect, methods, predict, reproduce
+from transferable.cli._console import heed_signals
 from transferable.cli._options import epilog
 
 __all__ = ["app", "main"]
@@ -75,4 +76,5 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
+    heed_signals()
     app()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from rich.console import Console
 if TYPE_CHECKING:
     from transferable.progress import Bar
 
-__all__ = ["BAD_INPUT", "FAILURE", "INTERRUPTED", "Messages", "reporting", "stdout"]
+__all__ = ["BAD_INPUT", "FAILURE", "INTERRUPTED", "Messages", "heed_signals", "reporting", "stdout"]
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -71,6 +72,26 @@ class Messages:
         return Bar(self._console, what, drawn=drawn)
 
 
+_interruptions: list[int] = []
+
+
+def heed_signals() -> None:
+    """Let what is being written be cleared away when the process is told to end.
+
+    Readers of files written in C may take an interruption for a failed read, so it is noted too.
+    """
+
+    def interrupt(*_: Any) -> None:
+        _interruptions.append(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    def end(*_: Any) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, end)
+
+
 @contextmanager
 def reporting(
     interrupted: str = "Interrupted; no file was left half-written.",
@@ -87,6 +108,9 @@ def reporting(
         error_console.print(interrupted)
         raise typer.Exit(INTERRUPTED) from None
     except ValueError as error:
+        if _interruptions:
+            error_console.print(interrupted)
+            raise typer.Exit(INTERRUPTED) from None
         error_console.print(f"Error: {_in_one_line(error)}")
         raise typer.Exit(BAD_INPUT) from None
     except BrokenPipeError:  # whoever read standard output has seen enough

@@ -13,6 +13,7 @@ __all__ = [
     "Device",
     "Drop",
     "Encoding",
+    "EscapeFormulas",
     "Features",
     "Ids",
     "Json",
@@ -200,4 +201,11 @@ Seed = Annotated[
     int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of whatever is random.")
 ]
 Json = Annotated[bool, flag("--json", help="Print one JSON object.")]
+EscapeFormulas = Annotated[
+    bool,
+    flag(
+        "--escape-formulas",
+        help="Put ' before text in CSV and TSV that spreadsheets would run, such as =1+1.",
+    ),
+]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="No notes, no progress.")]

@@ -31,6 +31,7 @@ _COLUMNS = ("prediction", "confidence", "runner_up", "source_only")
 _BLOCK = 4096
 _FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _STDOUT = Path("-")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one
 
 
 def check_output(path: Path | None) -> Path | None:
@@ -126,11 +127,13 @@ class Writer(Protocol):
 class _TextWriter:
     """Lines of text with one heading."""
 
-    def __init__(self, stream: IO[str], separator: str) -> None:
-        self._stream, self._separator = stream, separator
+    def __init__(self, stream: IO[str], separator: str, *, escape: bool) -> None:
+        self._stream, self._separator, self._escape = stream, separator, escape
         self._started = False
 
     def write(self, lines: pd.DataFrame) -> None:
+        if self._escape:
+            lines = lines.map(_no_formula).rename(columns=_no_formula)
         lines.to_csv(
             self._stream,
             index=False,
@@ -139,6 +142,11 @@ class _TextWriter:
             lineterminator="\n",
         )
         self._started = True
+
+
+def _no_formula(value: Any) -> Any:
+    """The value, as text where a spreadsheet would take it for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 class _ParquetWriter:
@@ -167,12 +175,12 @@ class _ParquetWriter:
 
 
 @contextmanager
-def writing(path: Path | None) -> Iterator[Writer]:
+def writing(path: Path | None, *, escape_formulas: bool = False) -> Iterator[Writer]:
     """Write predictions to a file, which is there whole or not at all, or to standard output."""
     from transferable._atomic import replacing
 
     if path is None:
-        yield _TextWriter(sys.stdout, ",")
+        yield _TextWriter(sys.stdout, ",", escape=escape_formulas)
         return
     name = path.name.lower()
     separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
@@ -184,10 +192,10 @@ def writing(path: Path | None) -> Iterator[Writer]:
             writer.close()
     elif name.endswith(".gz"):
         with replacing(path, "wb") as raw, gzip.open(raw, "wt", encoding="utf-8") as stream:
-            yield _TextWriter(stream, separator)
+            yield _TextWriter(stream, separator, escape=escape_formulas)
     else:
         with replacing(path) as stream:
-            yield _TextWriter(stream, separator)
+            yield _TextWriter(stream, separator, escape=escape_formulas)
 
 
 def _require_pyarrow(path: Path) -> None:

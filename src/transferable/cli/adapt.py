@@ -15,6 +15,7 @@ from transferable.cli._options import (
     Device,
     Drop,
     Encoding,
+    EscapeFormulas,
     Features,
     Ids,
     Json,
@@ -106,6 +107,7 @@ def run(
     missing: Missing = None,
     seed: Seed = 0,
     as_json: Json = False,
+    escape_formulas: EscapeFormulas = False,
     quiet: Quiet = False,
 ) -> None:
     """Label the rows of TARGET with what the labelled rows of SOURCE teach.
@@ -148,7 +150,7 @@ def run(
             every_class=probabilities,
         )
         if out is not None or not as_json:
-            with writing(out) as writer:
+            with writing(out, escape_formulas=escape_formulas) as writer:
                 writer.write(result.lines)
         if model is not None:
             from transferable import save

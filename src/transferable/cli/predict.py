@@ -15,6 +15,7 @@ from transferable.cli._inputs import named_columns, possible_names, true_labels
 from transferable.cli._options import (
     Decimal,
     Encoding,
+    EscapeFormulas,
     Missing,
     Quiet,
     Separator,
@@ -69,6 +70,7 @@ def run(
     as_json: Annotated[
         bool, flag("--json", help="Print one JSON object for each row, or with --out one.")
     ] = False,
+    escape_formulas: EscapeFormulas = False,
     quiet: Quiet = False,
 ) -> None:
     """Label the rows of FILE, which is read piece by piece, with a saved model.
@@ -92,7 +94,10 @@ def run(
         )
         tally = _Tally(loaded, ids, target_label, messages, every_class=probabilities)
         beside = out is None and sys.stdout.isatty()
-        with messages.bar("Predicting", hidden=beside) as bar, writing(out) as writer:
+        with (
+            messages.bar("Predicting", hidden=beside) as bar,
+            writing(out, escape_formulas=escape_formulas) as writer,
+        ):
             for piece, done in pieces:
                 lines = tally.label(piece)
                 if as_json and not out:

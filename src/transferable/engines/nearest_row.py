@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
@@ -39,9 +40,13 @@ class NearestRow(ClassifierMixin, BaseEstimator):
         that it stays finite where none is.
     """
 
+    _centre: NDArray[np.float64] | None = None
+
     def fit(self, X: Any, y: NDArray[Any]) -> Self:
         """Keep the rows and fit the temperature."""
         X = check_array(X, accept_sparse="csr")
+        self._centre = None if sp.issparse(X) else X.mean(axis=0)
+        X = self._centred(X)
         self.classes_, codes = np.unique(y, return_inverse=True)
         self._neighbor = KNeighborsClassifier(1).fit(X, y)
         order = np.argsort(codes, kind="stable")
@@ -60,17 +65,25 @@ class NearestRow(ClassifierMixin, BaseEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Label of the nearest row."""
         check_is_fitted(self)
-        return self._neighbor.predict(check_array(X, accept_sparse="csr"))
+        return self._neighbor.predict(self._centred(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probability of each class; none is above that of the predicted one."""
         codes = np.searchsorted(self.classes_, self.predict(X))
-        scores = self._closeness(self._distances(check_array(X, accept_sparse="csr")))
-        probabilities = softmax(scores / self.temperature_, axis=1)
+        scores = self._closeness(self._distances(self._centred(X)))
         # Of classes that are equally near, the label is that of whichever row was found first.
+        rows, likeliest = np.arange(len(scores)), scores.argmax(axis=1)
+        own, best = scores[rows, codes], scores[rows, likeliest]
+        scores[rows, likeliest], scores[rows, codes] = own, best
+        probabilities = softmax(scores / self.temperature_, axis=1)
         tied = np.flatnonzero(probabilities.argmax(axis=1) != codes)
         probabilities[tied, codes[tied]] = np.nextafter(probabilities[tied].max(axis=1), 2.0)
         return probabilities
+
+    def _centred(self, X: Any) -> Any:
+        """Rows around the mean of those fitted: squares of a common offset would drown the rest."""
+        X = check_array(X, accept_sparse="csr")
+        return X if self._centre is None else X - self._centre
 
     def _distances(self, X: Any, own: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
         """Distance to the nearest row of each class, past the positions that are X's `own`."""

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, eigh, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 __all__ = ["Root", "gram_basis", "leading_dense", "leading_updated", "row_basis"]
@@ -38,9 +38,14 @@ class Root:
         return cls(lambda x: (values * x.T).T, lambda x: (values * x.T).T)
 
     @classmethod
-    def cholesky(cls, A: Matrix) -> Root:
-        """R = L^-T of A = L L'."""
-        lower = cholesky(A, lower=True)
+    def of(cls, A: Matrix) -> Root:
+        """R = L^-T of A = L L'; an A that has lost its definiteness to rounding gets it back."""
+        try:
+            lower = cholesky(A, lower=True)
+        except LinAlgError:
+            values, V = eigh(A)
+            least = len(A) * np.finfo(float).eps * max(np.abs(values).max(), np.finfo(float).tiny)
+            return cls.matrix(V / np.sqrt(np.maximum(values, least)))
         return cls(
             lambda x: solve_triangular(lower, x, lower=True, trans="T", check_finite=False),
             lambda x: solve_triangular(lower, x, lower=True, check_finite=False),
@@ -76,10 +81,14 @@ def gram_basis(gram: Matrix, rounding: float = _ROUNDING) -> tuple[Matrix, Matri
 def leading_dense(B: Matrix, A: Matrix, k: int) -> tuple[Matrix, Matrix]:
     """The k largest w, in falling order, and their vectors with v'Av = 1, as columns."""
     size = len(B)
-    if _lanczos_pays(size, k):
-        return leading_updated(lambda x: B @ x, Root.cholesky(A), np.zeros((size, 0)), k)
-    values, vectors = eigh(B, A, subset_by_index=[max(size - k, 0), size - 1])
-    return _significant(values[::-1], vectors[:, ::-1], size)
+    if not _lanczos_pays(size, k):
+        try:
+            values, vectors = eigh(B, A, subset_by_index=[max(size - k, 0), size - 1])
+        except LinAlgError:  # by rounding: the root below does without
+            pass
+        else:
+            return _significant(values[::-1], vectors[:, ::-1], size)
+    return leading_updated(lambda x: B @ x, Root.of(A), np.zeros((size, 0)), k)
 
 
 def leading_updated(product: Product, root: Root, columns: Matrix, k: int) -> tuple[Matrix, Matrix]:
@@ -135,6 +144,6 @@ def _leading_symmetric(product: Product, size: int, k: int) -> tuple[Matrix, Mat
 
 def _significant(values: Matrix, vectors: Matrix, size: int) -> tuple[Matrix, Matrix]:
     """Pairs whose value is more than a rounding error of the largest."""
-    floor = size * np.finfo(float).eps * max(values[0], np.finfo(float).tiny)
+    floor = size * np.finfo(float).eps * max(values.max(initial=0.0), np.finfo(float).tiny)
     kept = values > floor
     return values[kept], vectors[:, kept]

@@ -13,9 +13,17 @@ from numpy.typing import NDArray
 from transferable.linalg.arrays import is_torch_array, namespace
 from transferable.linalg.rows import dense
 
-__all__ = ["KERNELS", "Kernel", "KernelFunction", "kernel_matrix", "squared_lengths"]
+__all__ = [
+    "KERNELS",
+    "Kernel",
+    "KernelFunction",
+    "is_scale_free",
+    "kernel_matrix",
+    "squared_lengths",
+]
 
 KERNELS = ("linear", "poly", "rbf")
+_LARGEST = 1e60  # value of a kernel: methods multiply several
 Kernel = str | Callable[[Any, Any], NDArray[np.float64]]
 
 
@@ -48,7 +56,9 @@ def kernel_matrix(
     if kernel == "linear":
         return K
     if kernel == "poly":
-        return (gamma * K + coef0) ** degree
+        with np.errstate(over="ignore"):
+            K = (gamma * K + coef0) ** degree
+        return _moderate(K, f"The kernel (gamma x'y + coef0)^{degree}", "a smaller degree")
     K *= 2.0 * gamma
     K -= gamma * squared_lengths(X)[:, None]
     K -= gamma * squared_lengths(Y)[None, :]
@@ -64,16 +74,52 @@ def squared_lengths(X: Any) -> Any:
     return namespace(X).vecdot(X, X, axis=1)
 
 
+def is_scale_free(kernel: Kernel | None, gamma: float | str) -> bool:
+    """Whether a kernel's parameters mean the same in whatever unit the rows are."""
+    return not callable(kernel) and (gamma == "scale" or kernel in (None, "linear"))
+
+
 def _called(kernel: Callable[[Any, Any], Any], X: Any, Y: Any) -> Any:
     if is_torch_array(X):
         raise ValueError(
             'A kernel function computes with numpy; take device="cpu", or a kernel by name: '
             f"{', '.join(KERNELS)}."
         )
-    K = np.asarray(kernel(X, Y), dtype=np.float64)
-    if K.shape != (X.shape[0], Y.shape[0]):
+    K = np.asarray(kernel(X, Y))
+    if K.shape != (X.shape[0], Y.shape[0]) or K.dtype.kind not in "fiub":
         raise ValueError(
-            f"The kernel function returned shape {K.shape} for tables of {X.shape[0]} and "
-            f"{Y.shape[0]} rows; it must return one value for each pair of rows."
+            f"The kernel function returned shape {K.shape} and dtype {K.dtype} for tables of "
+            f"{X.shape[0]} and {Y.shape[0]} rows; it must return a real number for each pair of "
+            "rows."
+        )
+    K = _moderate(K.astype(np.float64), "The kernel function", "scaled rows")
+    if X is Y:
+        _check_inner_products(K)
+    return K
+
+
+def _check_inner_products(K: NDArray[np.float64]) -> None:
+    """Refuse what no inner products can be: k(x, y) = k(y, x) and k(x, y)^2 <= k(x, x) k(y, y)."""
+    squares = np.diagonal(K)
+    rounding = 1e-6 * np.abs(K).max(initial=0.0)
+    bound = np.sqrt(np.maximum(np.outer(squares, squares), 0.0)) + rounding
+    if (
+        (squares < -rounding).any()
+        or np.abs(K - K.T).max(initial=0.0) > rounding
+        or (np.abs(K) > bound).any()
+    ):
+        raise ValueError(
+            "The kernel function is not positive semi-definite: k(x, y) = k(y, x) and "
+            "k(x, y)^2 <= k(x, x) k(y, y) must hold for all rows. Take another one."
+        )
+
+
+def _moderate(K: Any, name: str, remedy: str) -> Any:
+    """The matrix itself, unless its values are no numbers or too large to compute with."""
+    lowest, highest = (float(K.min()), float(K.max())) if K.shape[0] * K.shape[1] else (0.0, 0.0)
+    if not (lowest >= -_LARGEST and highest <= _LARGEST):
+        raise ValueError(
+            f"{name} has values from {lowest:.3g} to {highest:.3g}; they must be numbers of at "
+            f"most {_LARGEST:.0e}. Take {remedy}, or another kernel."
         )
     return K

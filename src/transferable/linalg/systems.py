@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky, lu_factor, lu_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, lu_factor, lu_solve
 from scipy.linalg.lapack import dpotri
 
 from transferable.linalg.arrays import is_torch_array, namespace, to_numpy
@@ -68,19 +68,39 @@ class LU:
 
 
 class Cholesky:
-    """A symmetric positive definite matrix, factored; solves A x = R."""
+    """A symmetric positive definite matrix, factored; solves A x = R.
+
+    A matrix that is positive definite but for rounding errors is taken without them.
+    """
 
     def __init__(self, A: Matrix) -> None:
         if is_torch_array(A):
-            self.factor = namespace(A).linalg.cholesky(A)
-        else:
+            factor, info = namespace(A).linalg.cholesky_ex(A)
+            self.factor = factor if int(info) == 0 else _root(A).mT
+            return
+        try:
             self.factor = cho_factor(A, check_finite=False)
+        except LinAlgError:
+            self.factor = _root(A), False
 
     def solve(self, R: Matrix) -> Matrix:
         """The solution x, of the shape of R."""
         if is_torch_array(R):
             return namespace(R).cholesky_solve(R, self.factor)
         return cho_solve(self.factor, R, check_finite=False)
+
+
+def _root(A: Matrix) -> Matrix:
+    """Upper triangular R with R'R = A, for A with rounding errors in place of small eigenvalues."""
+    xp = namespace(A)
+    if not bool(xp.all(xp.isfinite(A))):
+        raise ValueError(
+            "The weights of the objective lead to numbers too large to compute with; bring them "
+            "closer to 1."
+        )
+    values, V = xp.linalg.eigh(A)
+    least = len(A) * np.finfo(float).eps * float(xp.max(xp.abs(values)))
+    return xp.linalg.qr((V * xp.sqrt(xp.clip(values, least, None))).T, mode="reduced")[1]
 
 
 class Inverse:
@@ -91,10 +111,13 @@ class Inverse:
 
     def __init__(self, A: Matrix) -> None:
         if is_torch_array(A):
-            self.matrix = namespace(A).cholesky_inverse(namespace(A).linalg.cholesky(A))
-        else:
+            self.matrix = namespace(A).cholesky_inverse(Cholesky(A).factor)
+            return
+        try:
             half = dpotri(cholesky(A, check_finite=False))[0]
             self.matrix = np.triu(half) + np.triu(half, 1).T
+        except LinAlgError:
+            self.matrix = Cholesky(A).solve(np.eye(len(A)))
 
     def solve(self, R: Matrix) -> Matrix:
         """The solution x, of the shape of R."""

@@ -143,9 +143,10 @@ def _split(X: Any, y: ArrayLike, sample_domain: ArrayLike | None) -> tuple[Domai
 
 
 def held_out_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Every fifth row of each class; a class of fewer than two keeps its only row."""
-    groups = (np.flatnonzero(codes == code) for code in np.unique(codes))
-    return np.sort(np.concatenate([rows[1::_HELD_OUT] for rows in groups]))
+    """The first fifth of each class; a class of fewer than two keeps its only row."""
+    groups = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    firsts = [rows[: (len(rows) + _HELD_OUT - 2) // _HELD_OUT] for rows in groups]
+    return np.sort(np.concatenate(firsts))
 
 
 def class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:

@@ -150,7 +150,8 @@ def _agreement_of_halves(evidence: Evidence) -> float:
     """How often copies of the model agree that learnt from every other source row of a class."""
     first = np.zeros(evidence.domains.n_source, dtype=bool)
     for code in range(evidence.domains.n_classes):
-        first[np.flatnonzero(evidence.domains.y == code)[::2]] = True
+        rows = np.flatnonzero(evidence.domains.y == code)
+        first[rows[: (len(rows) + 1) // 2]] = True
     labels = []
     for half in (first, ~first):
         ys = evidence.ys[half]

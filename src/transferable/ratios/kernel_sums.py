@@ -14,6 +14,7 @@ from transferable.ratios._samples import (
     checked_samples,
     evenly_spaced,
     mean_one,
+    order_free,
     rbf,
     usual_gamma,
 )
@@ -23,9 +24,10 @@ __all__ = ["kliep", "rulsif", "ulsif"]
 _WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # times the coefficient that the median distance suggests
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 _FOLDS = 5
-_EM_STEPS = 200
+_EM_STEPS = 100
 
 
+@order_free
 def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100) -> Vector:
     """Ratio of least Kullback-Leibler divergence among sums of RBF kernels (KLIEP).
 
@@ -72,6 +74,7 @@ def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100)
     return mean_one(of_source @ _most_likely(of_target, of_source.mean(axis=0)))
 
 
+@order_free
 def ulsif(
     Xs: Any,
     Xt: Any,
@@ -196,7 +199,7 @@ def _most_likely(of_target: Matrix, source_mean: Vector) -> Vector:
     parts = of_target[:, near] / source_mean[near]
     shares = np.full(parts.shape[1], 1.0 / parts.shape[1])
     for _ in range(_EM_STEPS):
-        renewed = shares * (parts / np.maximum(parts @ shares, 1e-300)[:, None]).mean(axis=0)
+        renewed = shares * (parts.T @ (1.0 / np.maximum(parts @ shares, 1e-300)))
         renewed /= renewed.sum() or 1.0
         settled = np.abs(renewed - shares).max() < 1e-7
         shares = renewed

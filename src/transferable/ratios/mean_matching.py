@@ -66,5 +66,7 @@ def kernel_mean_matching(
         return bound * project_on_simplices(w / bound, one_group, np.array([total / bound]))
 
     step = 1.0 / largest_eigenvalue(lambda w: K @ w, n)
-    weights = descend(lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=1000)
+    weights = descend(
+        lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=1000, tolerance=1e-3
+    )
     return mean_one(weights)

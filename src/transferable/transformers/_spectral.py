@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.domains import Domains
 from transferable.engines.spectral.components import warn_if_reduced
 from transferable.engines.spectral.features import (
@@ -31,7 +31,7 @@ from transferable.engines.spectral.spread import Spread
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.feature_tables import FeatureTable
-from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
+from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows
@@ -53,8 +53,6 @@ __all__ = [
     "mean_discrepancy",
 ]
 
-WEIGHT = Interval(Real, 0, None, closed="left")
-POSITIVE = Interval(Real, 0, None, closed="neither")
 COUNT = Interval(Integral, 1, None, closed="left")
 _DEFAULT_COMPONENTS = 30
 
@@ -92,7 +90,7 @@ class SpectralTransformer(BlockwiseTransformer):
         "kernel": [StrOptions(set(KERNELS)), callable, None],
         "gamma": [POSITIVE, StrOptions({"scale"})],
         "degree": [COUNT],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "regularization": [POSITIVE],
         "scaling": [StrOptions({"unit", "constraint"})],
         "normalize": ["boolean"],
@@ -127,6 +125,10 @@ class SpectralTransformer(BlockwiseTransformer):
         self.n_landmarks = n_landmarks
         self.max_memory = max_memory
         self.random_state = random_state
+
+    @property
+    def _scale_free(self) -> bool:
+        return is_scale_free(self.kernel, self.gamma)
 
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None

@@ -192,7 +192,11 @@ class JGSA(PairedMapsTransformer):
         coupling = self.regularization * scale
         first = coupling + self.discrimination * within
         second = (self.regularization + self.target_variance) * scale
-        determinant = first * second - coupling**2
+        # first * second - coupling^2 without its cancellation, and not below its rounding error.
+        determinant = (
+            coupling * self.target_variance * scale + self.discrimination * within * second
+        )
+        determinant = np.maximum(determinant, np.finfo(float).eps * first * second)
         upper = np.sqrt(second / determinant)
         lower = coupling / (determinant * upper)
         corner = 1.0 / np.sqrt(second)

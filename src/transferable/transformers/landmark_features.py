@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -10,12 +10,12 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import NUMBER, POSITIVE, Interval, StrOptions
 from transferable.domains import Domains
 from transferable.engines.spectral.features import RowMap
 from transferable.engines.spectral.spread import Spread
 from transferable.linalg.eigen import gram_basis
-from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
+from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
 from transferable.linalg.nystrom import draw_landmarks
 from transferable.transformers._blocks import BlockwiseTransformer
 
@@ -84,9 +84,9 @@ class LandmarkFeatures(BlockwiseTransformer):
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
         "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [Interval(Real, 0, None, closed="neither"), StrOptions({"scale"})],
+        "gamma": [POSITIVE, StrOptions({"scale"})],
         "degree": [Interval(Integral, 1, None, closed="left")],
-        "coef0": [Interval(Real, None, None, closed="neither")],
+        "coef0": [NUMBER],
         "random_state": ["random_state"],
     }
 
@@ -107,13 +107,17 @@ class LandmarkFeatures(BlockwiseTransformer):
         self.coef0 = coef0
         self.random_state = random_state
 
+    @property
+    def _scale_free(self) -> bool:
+        return is_scale_free(self.kernel, self.gamma)
+
     def _fit_domains(self, domains: Domains) -> None:
         gamma = Spread.of(domains.X).gamma if isinstance(self.gamma, str) else float(self.gamma)
         kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
         rng = check_random_state(self.random_state)
         drawn = draw_landmarks(domains.X, domains.n_source, self.n_landmarks, rng)
-        self.landmarks_ = domains.X[drawn]
-        landmarks = np.ascontiguousarray(self.landmarks_, dtype=np.float64)
+        landmarks = np.ascontiguousarray(domains.X[drawn], dtype=np.float64)
+        self.landmarks_ = np.ldexp(domains.X[drawn], self._exponent)
         V, roots = gram_basis(np.asarray(kernel(landmarks, landmarks)))
         # The symmetric one of all inverse roots: it does not depend on how eigenvectors are turned.
         self._inverse_root = (V / roots) @ V.T

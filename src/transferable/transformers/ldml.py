@@ -114,7 +114,7 @@ class LDML(PseudoLabelTransformer):
     _settles = False
     _parameter_constraints = {  # noqa: RUF012
         **PseudoLabelTransformer._parameter_constraints,
-        "weight_share": [Interval(Real, 0, 1, closed="right")],
+        "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
     }
 
     def __init__(

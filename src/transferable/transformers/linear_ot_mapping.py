@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._sklearn import Interval
+from transferable._sklearn import POSITIVE
 from transferable.domains import Domains
 from transferable.linalg.transport import load_pot
 from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["LinearOTMapping"]
+
+_ROUNDING = 1e-9  # share of the usual variance that covariances need to have roots
 
 
 class LinearOTMapping(BlockwiseTransformer):
@@ -66,7 +67,7 @@ class LinearOTMapping(BlockwiseTransformer):
     """
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "regularization": [Interval(Real, 0, None, closed="neither")],
+        "regularization": [POSITIVE],
     }
 
     def __init__(self, *, regularization: float = 0.1) -> None:
@@ -84,7 +85,7 @@ class LinearOTMapping(BlockwiseTransformer):
         self._centre, self._moved = (side.mean(axis=0) for side in sides)
         covariances = [np.cov(side.T, bias=True).reshape(d, d) for side in sides]
         usual = float(np.mean([np.trace(C) for C in covariances])) / d or 1.0
-        floor = self.regularization * usual * np.eye(d)
+        floor = max(self.regularization, _ROUNDING) * usual * np.eye(d)
         A, _ = ot.gaussian.bures_wasserstein_mapping(
             self._centre, self._moved, *(C + floor for C in covariances)
         )

@@ -136,7 +136,7 @@ class LPJT(PairedMapsTransformer):
         **PairedMapsTransformer._parameter_constraints,
         "target_variance": [POSITIVE],
         "locality": [WEIGHT],
-        "weight_share": [Interval(Real, 0, 1, closed="right")],
+        "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
         "n_neighbors": [COUNT],
         "n_pairs": [COUNT],
     }

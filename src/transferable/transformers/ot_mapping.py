@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils.validation import check_is_fitted
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import POSITIVE, Interval, StrOptions
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_large
 from transferable.linalg.transport import Transport
@@ -17,7 +18,6 @@ from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["OTMapping"]
 
-_POSITIVE = Interval(Real, 0, None, closed="neither")
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
@@ -87,9 +87,9 @@ class OTMapping(BlockwiseTransformer):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "method": [StrOptions({"exact", "entropic", "class", "laplace"})],
-        "entropy": [_POSITIVE],
-        "class_weight": [_POSITIVE],
-        "smoothness": [_POSITIVE],
+        "entropy": [POSITIVE],
+        "class_weight": [POSITIVE],
+        "smoothness": [POSITIVE],
         "n_neighbors": [_COUNT],
         "n_rounds": [_COUNT],
         "max_memory": [_COUNT, str, None],
@@ -118,7 +118,8 @@ class OTMapping(BlockwiseTransformer):
         self._source = np.asarray(domains.Xs, dtype=np.float64)
         self._n_features_out = self._source.shape[1]
         self._moves = np.zeros_like(self._source)
-        self.coupling_: NDArray[np.float64] | None = None
+        self._plan: NDArray[np.float64] | None = None
+        self._order = domains.order
         n_source, n_target = domains.n_source, domains.n_target
         if n_target == 0:
             return
@@ -130,8 +131,16 @@ class OTMapping(BlockwiseTransformer):
         Xt = np.asarray(domains.Xt, dtype=np.float64)
         G = transport.coupling(self._source, domains.y, Xt)
         self._moves = (G @ Xt) / G.sum(axis=1, keepdims=True) - self._source
-        source, target = (np.argsort(part) for part in np.split(domains.order, [n_source]))
-        self.coupling_ = G[np.ix_(source, target)]
+        self._plan = G
+
+    @property
+    def coupling_(self) -> NDArray[np.float64] | None:
+        """The plan in the order in which the domains' rows were given; None without a target."""
+        check_is_fitted(self)
+        if self._plan is None:
+            return None
+        parts = np.split(self._order, [len(self._source)])
+        return self._plan[np.ix_(*(np.argsort(part) for part in parts))]
 
     def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         Z = np.array(rows, dtype=np.float64)

@@ -8,6 +8,7 @@ much the classes' discrepancy counts against that of the domains as wholes.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +26,7 @@ from transferable.linalg.neighbors import neighbor_graph
 from transferable.linalg.rows import dense
 from transferable.linalg.search import nearest
 from transferable.linalg.systems import Inverse, add_to_diagonal, effective_ridge
-from transferable.metrics.a_distance import proxy_a_distance
+from transferable.metrics.a_distance import distance_of_halves
 from transferable.terms.base import Matrix
 from transferable.terms.smoothness import Laplacian
 
@@ -78,6 +79,12 @@ class Rows:
         self.ridge, self.arrays, self.random_state = ridge, arrays, random_state
         self.key = features.key
         self.graph_recall = 1.0
+
+    def with_shares(self, shares: NDArray[np.float64] | None) -> Rows:
+        """The same rows and features, where the target's classes are taken to have these shares."""
+        other = copy(self)
+        other.domains = self.domains.with_shares(shares)
+        return other
 
     @cached_property
     def Z(self) -> Any:
@@ -193,7 +200,7 @@ class Balance:
     """
 
     def __init__(self, Z: Any, domains: Domains, random_state: int | RandomState | None) -> None:
-        self.Z = leading(Z, random_state)
+        self.Z = leading(Z, domains.n_source, random_state)
         self._known: dict[bytes, float | None] = {}
         rows = np.arange(len(domains.order))
         self.marginal = self._distance(rows[: domains.n_source], rows[domains.n_source :]) or 0.0
@@ -216,15 +223,15 @@ class Balance:
         key = source.tobytes() + target.tobytes()
         if key not in self._known:
             enough = min(len(source), len(target)) >= 2
-            distance = proxy_a_distance(self.Z[source], self.Z[target]) if enough else None
+            distance = distance_of_halves(self.Z[source], self.Z[target]) if enough else None
             self._known[key] = distance
         return self._known[key]
 
 
-def leading(Z: Any, random_state: int | RandomState | None) -> NDArray[np.floating]:
+def leading(Z: Any, n_source: int, random_state: int | RandomState | None) -> NDArray[np.floating]:
     """Z itself, or its coordinates in the leading directions where it is wide."""
     if Z.shape[1] <= _WIDEST:
         return dense(Z)
     k = min(_DIRECTIONS, min(Z.shape) - 1)
-    some = Z[:: max(1, Z.shape[0] // (2 * _COMPARED))]
-    return TruncatedSVD(k, random_state=random_state).fit(some).transform(Z)
+    first = np.r_[: min(n_source, _COMPARED), n_source : min(Z.shape[0], n_source + _COMPARED)]
+    return TruncatedSVD(k, random_state=random_state).fit(Z[first]).transform(Z)

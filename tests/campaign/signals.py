@@ -1,0 +1,118 @@
+"""Signals at random moments: what was being written is there whole or not at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from campaign import Violation
+from problems import small_problem
+
+KINDS = {"INT": signal.SIGINT, "TERM": signal.SIGTERM, "KILL": signal.SIGKILL}
+SEARCH = """
+import sys, numpy as np
+from transferable import TFDFV
+from transferable.model_selection import LabelFreeSearch
+rows = np.load("rows.npz")
+grid = {"alignment": [0.1, 1.0, 10.0], "manifold": [0.1, 1.0], "ridge": [0.1, 1.0]}
+search = LabelFreeSearch(TFDFV(), grid, checkpoint="trials.jsonl")
+search.adapt(rows["Xs"], rows["ys"], rows["Xt"])
+print(len(search.cv_results_["params"]))
+"""
+
+
+def trial(seed, folder):
+    """Start something, end it at some moment, look at what it left and let it go on."""
+    rng = np.random.default_rng(seed)
+    name = str(rng.choice(list(TASKS)))
+    kind = str(rng.choice(list(KINDS)))
+    p = small_problem(n_source=120, n_target=90, n_features=6)
+    np.savez(folder / "rows.npz", Xs=p.Xs, ys=p.ys, Xt=p.Xt)
+    _csv(folder / "source.csv", p.Xs, p.ys)
+    _csv(folder / "target.csv", p.Xt)
+    if name == "predict":
+        _finished(TASKS["adapt"], folder)
+        (folder / "out.csv").unlink()
+    command = TASKS[name]
+    wait = rng.uniform(0.0, 4.0)
+    process = _started(command, folder)
+    time.sleep(wait)
+    process.send_signal(KINDS[kind])
+    try:
+        _, said = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        raise Violation(f"{name} goes on 60 s after SIG{kind}") from None
+    _check_files(name, kind, folder, said, process.returncode)
+    _finished(command, folder)
+    _check_files(name, kind, folder, "", 0, ended=True)
+    return f"{name}: SIG{kind} after {wait:.2f} s, code {process.returncode}"
+
+
+def _command(*arguments):
+    return [sys.executable, "-c", "from transferable.cli import main; main()", *arguments]
+
+
+TASKS = {
+    "adapt": _command(
+        *("adapt", "source.csv", "target.csv", "--label", "label"),
+        *("--out", "out.csv", "--model", "model.skops", "--report", "report.html"),
+    ),
+    "predict": _command("predict", "model.skops", "target.csv", "--out", "out.csv"),
+    "reproduce": _command(
+        *("reproduce", "surf", "--methods", "1-NN", "--tasks", "D-W,W-D,A-D"),
+        *("--jobs", "1", "--out", "records"),
+    ),
+    "search": [sys.executable, "-c", SEARCH],
+}
+if "TRANSFERABLE_DATA" not in os.environ:
+    del TASKS["reproduce"]
+
+
+def _started(command, folder):
+    return subprocess.Popen(
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def _finished(command, folder):
+    process = _started(command, folder)
+    _, said = process.communicate(timeout=280)
+    if process.returncode:
+        raise Violation(f"{command[3:]} ended with {process.returncode}: {said[-300:]}")
+
+
+def _csv(path, X, y=None):
+    header = ",".join([f"c{i}" for i in range(X.shape[1])] + (["label"] if y is not None else []))
+    table = X if y is None else np.c_[X, y]
+    lines = [",".join(map(str, row)) for row in table.tolist()]
+    path.write_text("\n".join([header, *lines]) + "\n")
+
+
+def _check_files(name, kind, folder, said, code, *, ended=False):
+    if kind == "INT" and "Traceback" in said and name != "search" and code not in (-2, 1):
+        raise Violation(f"{name}: a traceback at SIGINT: {said[-300:]}")
+    if kind != "KILL" and not ended:
+        left = [path.name for path in folder.rglob("*.part")]
+        if left:
+            raise Violation(f"{name}: SIG{kind} left {left}")
+    out = folder / "out.csv"
+    if out.exists() and len(out.read_text().splitlines()) != 91:
+        raise Violation(f"{name}: out.csv has {len(out.read_text().splitlines())} lines")
+    report = folder / "report.html"
+    if report.exists() and not report.read_text().rstrip().endswith("</html>"):
+        raise Violation(f"{name}: report.html is not whole")
+    if (folder / "model.skops").exists():
+        from transferable.persistence import about
+
+        about(folder / "model.skops")
+    if ended and name == "search":
+        lines = (folder / "trials.jsonl").read_text().splitlines()
+        for line in lines:
+            json.loads(line)

@@ -1,0 +1,129 @@
+"""Rows of any size: results do not depend on the unit, and what cannot be computed is refused."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import transferable
+from problems import small_problem
+from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier
+from transferable.transformers import TCA, LandmarkFeatures
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
+
+PROBLEM = small_problem(n_source=24, n_target=18, n_features=5)
+ESTIMATORS = dict(transferable.all_estimators())
+# Linear machines weigh the length of rows against a penalty: their unit matters until it is set.
+UNIT_MATTERS = {"TrAdaBoost"}
+
+
+def outputs(estimator, unit):
+    p = PROBLEM
+    model = estimator.adapt(p.Xs * unit, p.ys, p.Xt * unit)
+    if hasattr(model, "predict"):
+        return model.predict(p.Xt * unit), model.transduction_
+    Z = model.transform(p.Xt * unit)
+    assert np.isfinite(Z).all()
+    gram = Z @ Z.T  # columns have no sign, and landmarks no order
+    return (gram / np.abs(gram).max(),)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-25, 1e25, 1e150])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_results_do_not_depend_on_the_unit(name, unit):
+    expected = outputs(ESTIMATORS[name](), 2.0**70 if name in UNIT_MATTERS else 1.0)
+    for got, wanted in zip(outputs(ESTIMATORS[name](), unit), expected, strict=True):
+        if wanted.dtype.kind == "f":
+            np.testing.assert_allclose(got, wanted, atol=1e-6)
+        else:
+            np.testing.assert_array_equal(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_ordinary_rows_are_taken_as_they_are(dtype):
+    model = TFDF().adapt(PROBLEM.Xs.astype(dtype), PROBLEM.ys, PROBLEM.Xt.astype(dtype))
+    assert model._exponent == 0
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e30])
+def test_single_precision(unit):
+    p = PROBLEM
+    Xs, Xt = (X.astype(np.float32) for X in (p.Xs, p.Xt))
+    expected = TFDFV().adapt(Xs, p.ys, Xt).predict(Xt)
+    unit = np.float32(unit)
+    got = TFDFV().adapt(Xs * unit, p.ys, Xt * unit).predict(Xt * unit)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_sparse_rows():
+    p = PROBLEM
+    model = TFDFV(manifold_dim=None)
+    expected = model.adapt(csr_array(p.Xs), p.ys, csr_array(p.Xt)).predict(csr_array(p.Xt))
+    model.adapt(csr_array(p.Xs * 1e200), p.ys, csr_array(p.Xt * 1e200))
+    np.testing.assert_array_equal(model.predict(csr_array(p.Xt * 1e200)), expected)
+
+
+def test_values_that_have_lost_their_digits_are_refused():
+    with pytest.raises(ValueError, match=r"The largest value of X is .*e-310.* smaller unit"):
+        TFDF().adapt(PROBLEM.Xs * 1e-310, PROBLEM.ys, PROBLEM.Xt * 1e-310)
+
+
+def test_rows_far_beyond_those_fitted_are_refused():
+    model = TFDF().adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+    with pytest.raises(ValueError, match=r"X holds .*e\+200.* fit rows like them"):
+        model.predict(PROBLEM.Xt * 1e200)
+
+
+@pytest.mark.parametrize("model", [TCA(kernel="rbf", gamma=0.5), LandmarkFeatures(gamma=0.5)])
+def test_parameters_in_the_unit_of_the_rows_are_not_guessed(model):
+    with pytest.raises(ValueError, match=r'values of about 1e4.*gamma="scale"'):
+        model.adapt(PROBLEM.Xs * 1e40, PROBLEM.ys, PROBLEM.Xt * 1e40)
+
+
+def broken(value):
+    return lambda X, Y: np.full((X.shape[0], Y.shape[0]), value)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e70, 1j])
+@pytest.mark.parametrize("make", [TFDF, TCA, LandmarkFeatures])
+def test_values_of_a_kernel_function_are_checked(make, value):
+    with pytest.raises(ValueError, match="The kernel function"):
+        make(kernel=broken(value)).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+
+
+def test_polynomials_that_overflow_say_so():
+    with pytest.raises(ValueError, match="smaller degree"):
+        TCA(kernel="poly", degree=400).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+
+
+@pytest.mark.parametrize("offset", [1e7, 1e8, 1e10])
+def test_probabilities_of_rows_with_an_offset(offset):
+    p = PROBLEM
+    model = AdaptedClassifier().adapt(p.Xs + offset, p.ys, p.Xt + offset)
+    probabilities = model.predict_proba(p.Xt + offset)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), model.predict(p.Xt + offset))
+
+
+@pytest.mark.parametrize("parameter", ["ridge", "alignment", "manifold", "variance"])
+def test_weights_that_would_overflow_are_refused(parameter):
+    with pytest.raises(ValueError, match=rf"'{parameter}' parameter .*1e\+30.*Got 1e\+300"):
+        TFDF(**{parameter: 1e300}).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_few_rows_of_one_feature_without_a_penalty_on_variance(seed):
+    X = np.random.default_rng(seed).integers(2, size=(6, 1)).astype(float)
+    model = TFDF(variance=0.0).adapt(X[:4], [0, 1, 0, 1], X[4:])
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_machine_with_a_huge_penalty_ends():
+    model = DMM(C=1e30, max_iter=2).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+    assert set(model.transduction_) <= {0, 1, 2}
+
+
+@pytest.mark.parametrize("kernel", [lambda X, Y: -(X @ Y.T), lambda X, Y: X @ np.flip(Y.T, 0)])
+def test_functions_that_are_no_kernels_are_refused(kernel):
+    with pytest.raises(ValueError, match="not positive semi-definite"):
+        TFDF(kernel=kernel).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)

@@ -49,6 +49,6 @@ class BlockwiseTransformer(DomainTransformer):
 
 def domain_tables(domains: Domains) -> tuple[RowTable, RowTable]:
     """The rows of source and target, read in blocks; without a target, twice the source's."""
-    table, n, n_source = RowTable(domains.X), len(domains.order), domains.n_source
-    source = table.part(slice(0, n_source))
-    return source, table.part(slice(n_source, n)) if domains.n_target else source
+    table = RowTable(domains.X)
+    source = table.part(domains.source)
+    return source, table.part(domains.target) if domains.n_target else source

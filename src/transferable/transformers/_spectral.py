@@ -148,20 +148,19 @@ class SpectralTransformer(BlockwiseTransformer):
             )
         power = self._power or (1 if self.kernel is None else 2)
         if self.kernel is None or self.kernel == "linear":
-            return row_features(domains.X, domains.n_source, power)
+            return row_features(domains, power)
         gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
         kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
         plan = self._plan(domains)
         self.n_landmarks_ = plan.n_landmarks
         if plan.n_landmarks is None:
-            X = np.asarray(domains.X, dtype=np.float64)
-            return kernel_features(X, domains.n_source, kernel, power, factored=self._needs_factor)
+            return kernel_features(domains, kernel, power, factored=self._needs_factor)
         rng = check_random_state(self.random_state)
         drawn = draw_landmarks(domains.X, domains.n_source, plan.n_landmarks, rng)
         nystrom = Nystrom(domains.X[drawn], kernel, CPU)
         table = FeatureTable(domains.X, nystrom, CPU, held=plan.held)
         row_map = RowMap(kernel, nystrom.landmarks)
-        return table_features(table, domains.n_source, power, row_map, nystrom.whitening)
+        return table_features(table, domains, power, row_map, nystrom.whitening)
 
     def _plan(self, domains: Domains) -> Plan:
         sizes = SpectralSizes(

@@ -63,6 +63,8 @@ class Domains:
         What fits of these rows share.
     device : str or None
         The device of torch that the rows came from, None if they were an array of numpy.
+    shares : ndarray of shape (n_classes,) or None
+        What share of the target's rows each class is taken to have; None for that of the source.
     n_source, n_target, n_classes : int
         Rows of the source, rows of the target, classes of the source.
     """
@@ -74,6 +76,7 @@ class Domains:
     key: Hashable = field(default_factory=object)
     workspace: Workspace = field(default_factory=Workspace)
     device: str | None = None
+    shares: NDArray[np.float64] | None = None
     n_source: int = field(init=False)
     n_target: int = field(init=False)
     n_classes: int = field(init=False)
@@ -123,6 +126,25 @@ class Domains:
         """The same for the same labels of the source."""
         return digest(self.y)
 
+    @cached_property
+    def source_shares(self) -> NDArray[np.float64]:
+        """What share of the source's rows each class has."""
+        return np.bincount(self.y, minlength=self.n_classes) / max(self.n_source, 1)
+
+    @property
+    def ratios(self) -> NDArray[np.float64] | float:
+        """How many times as frequent as in the source each class is taken to be in the target."""
+        return 1.0 if self.shares is None else self.shares / self.source_shares
+
+    @property
+    def target_shares(self) -> NDArray[np.float64]:
+        """What share of the target's rows each class is taken to have."""
+        return self.source_shares if self.shares is None else self.shares
+
+    def with_shares(self, shares: NDArray[np.float64] | None) -> Domains:
+        """The same rows, where the target's classes are taken to have these shares."""
+        return replace(self, shares=shares)
+
     @property
     def Xs(self) -> Any:
         """The source rows."""
@@ -148,13 +170,15 @@ class Domains:
 
     def groups(self, target: NDArray[np.intp]) -> Groups:
         """The rows by domain and class, for the given (pseudo-)labels of the target."""
-        return Groups(self.with_target(target), self.n_source, self.n_classes)
+        codes = self.with_target(target)
+        return Groups(codes, self.n_source, self.n_classes, self.ratios)
 
     def reversed(self, target: NDArray[np.intp]) -> Domains:
         """The same rows with the target, labelled as given, for the source, and the other way."""
         back = np.roll(np.arange(len(self.order)), -self.n_source)
         X = self.share("reversed rows", None, self.X.__getitem__, back)
-        return replace(self, X=X, y=target, order=self.order[back], key=(self.key, "reversed"))
+        key = (self.key, "reversed")
+        return replace(self, X=X, y=target, order=self.order[back], key=key, shares=None)
 
     def one_hot(self) -> NDArray[np.float64]:
         """Label matrix Y of the paper, transposed: n x C, zero on target rows."""
@@ -186,11 +210,14 @@ class Groups:
         Class codes of all rows, source rows first.
     n_source, n_classes : int
         How many rows are the source's, how many classes there are.
+    ratios : ndarray of shape (n_classes,) or float
+        How many times as frequent as in the source each class is taken to be in the target.
     """
 
     codes: NDArray[np.intp]
     n_source: int
     n_classes: int
+    ratios: NDArray[np.float64] | float = 1.0
 
     @cached_property
     def index(self) -> NDArray[np.intp]:
@@ -207,8 +234,17 @@ class Groups:
 
     @cached_property
     def key(self) -> bytes:
-        """The same for the same labelling."""
-        return digest(self.codes)
+        """The same for the same labelling and the same ratios of shares."""
+        return digest(self.codes, np.asarray(self.ratios))
+
+    @property
+    def class_trust(self) -> NDArray[np.float64]:
+        """What each class counts where domains are compared class by class, at most 1.
+
+        The rows that are taken for a class of which the target has less than the source are wrong
+        more often.
+        """
+        return np.minimum(1.0, self.ratios * np.ones(self.n_classes))
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values, one for each group, as one for each row."""

@@ -30,6 +30,9 @@ class Limits:
         Rows up to which "auto" solves exactly; that grows with their square at least.
     landmarks : int
         Landmarks that "auto" takes beyond.
+    class_bytes : int
+        Products of features that are held by class, so that class shares may change without
+        another pass over the rows.
     exact_pairs : int
         Pairs of rows up to which all are compared (32,768 rows with each other).
     short_rows : int
@@ -48,6 +51,7 @@ class Limits:
     copied_bytes: int = 2**30
     exact_rows: int = 10_000
     landmarks: int = 1000
+    class_bytes: int = 2**28
     exact_pairs: int = 2**30
     short_rows: int = 4096
     labelled_pairs: int = 2**30

@@ -133,14 +133,24 @@ class Domains:
         return replace(self, shares=shares)
 
     @property
+    def source(self) -> slice:
+        """Where the source's entries are in whatever has one for each row."""
+        return slice(0, self.n_source)
+
+    @property
+    def target(self) -> slice:
+        """Where the target's are."""
+        return slice(self.n_source, len(self.order))
+
+    @property
     def Xs(self) -> Any:
         """The source rows."""
-        return self.X[: self.n_source]
+        return self.X[self.source]
 
     @property
     def Xt(self) -> Any:
         """The target rows."""
-        return self.X[self.n_source :]
+        return self.X[self.target]
 
     def blocks(self, n_rows: int) -> Iterator[tuple[slice | NDArray[np.intp], Any]]:
         """Positions in canonical order and the rows there, so many at a time, each row once."""

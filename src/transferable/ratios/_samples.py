@@ -30,7 +30,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 P = ParamSpec("P")
 
-_MEDIAN_ROWS = 500  # of each sample, among which distances are measured
+_MEDIAN_ROWS = 250  # of each sample, among which distances are measured
 
 
 def checked_samples(

@@ -31,13 +31,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 import transferable
 from cases import GROUPS, SHIFTS, Case, cases, table_cases
 from transferable.experiments._version import code_version
-from transferable.tables import TableClassifier
+from transferable.tables import TableClassifier, TableEncoder
 
 ROOT = Path(__file__).parents[1]
 SOURCE, AUTO, KNOWN = (
@@ -92,14 +93,15 @@ def label_arrays(method: str, problem: Bunch) -> tuple[Any, Any]:
 
 def label_tables(method: str, problem: Bunch) -> tuple[Any, Any]:
     """Label a table as `transferable adapt` does; logistic regression scales by the source."""
-    truth = true_shares(problem.yt, np.unique(problem.source["label"]))
-    model = estimator(method, truth)
+    source = problem.source
+    model = estimator(method, true_shares(problem.yt, np.unique(source["label"])))
     if isinstance(model, LogisticRegression):
-        Xs, ys, Xt = TableClassifier(scale="none").prepare(problem.source, problem.target)
-        mean, spread = Xs.mean(axis=0), Xs.std(axis=0)
-        spread[spread == 0] = 1.0
-        return model, model.fit((Xs - mean) / spread, ys).predict((Xt - mean) / spread)
-    table = TableClassifier(model).adapt(problem.source, problem.target)
+        encoder = TableEncoder(scale="none", drop=["label"]).adapt(source, None, problem.target)
+        Xs = encoder.transform(source, np.ones(len(source)))
+        scaler = StandardScaler().fit(Xs)
+        model.fit(scaler.transform(Xs), source["label"])
+        return model, model.predict(scaler.transform(encoder.transform(problem.target)))
+    table = TableClassifier(model).adapt(source, "label", problem.target)
     return table.estimator_, table.predict(problem.target)
 
 
@@ -125,6 +127,10 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     if hasattr(model, "class_shares_"):
         truth = true_shares(problem.yt, model.classes_)
         record["shares_error"] = float(np.abs(model.class_shares_ - list(truth.values())).sum())
+    if hasattr(model, "estimated_accuracy_"):
+        record["estimated"] = model.estimated_accuracy_
+        record["interval"] = model.accuracy_interval_
+        record["harm"] = model.harm_["likely"]
     return record
 
 

@@ -182,6 +182,7 @@ def _quietly(fit: Callable[..., Any], X: Any, y: NDArray[np.intp]) -> Any:
     """Fit a model of scikit-learn; one that has not converged is calibrated as it is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
         return fit(X, y)
 
 

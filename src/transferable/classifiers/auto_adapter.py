@@ -23,7 +23,8 @@ from transferable.classifiers._pool import (
     consensus_weights,
 )
 from transferable.classifiers._scores import ScoreClassifier
-from transferable.classifiers.tfdf import TFDF, TFDFV
+from transferable.classifiers.tfdf import TFDF
+from transferable.classifiers.tfdfv import TFDFV
 from transferable.domains import Domains
 from transferable.events import rounds
 from transferable.linalg.rows import unit_rows
@@ -130,6 +131,7 @@ class AutoAdapter(ScoreClassifier):
 
     _accept_sparse = True
     _scales_domains = True  # tables need not be scaled each by itself
+    _table: Probabilities | None  # of the fitted target rows, which `_rows` holds
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "effort": [StrOptions({"thorough", "fast"})],
         "caution": [Interval(Real, 0, 1, closed="both")],
@@ -191,15 +193,41 @@ class AutoAdapter(ScoreClassifier):
         self.classes_ = domains.classes
         with sharing():
             self._fit_pool(self._pool(domains.n_target), domains)
-            tables = [member.probabilities(domains.Xt) for member in self._members]
-        weights, kappas = consensus_weights(tables, self._prior())
-        self._weights = weights
-        for row, weight, kappa in zip(self._fitted(), weights, kappas, strict=True):
-            row.update(weight=float(weight), agreement=float(kappa))
-        self._rows = unit_rows(domains.Xt) if domains.n_target else None
-        self._table = np.tensordot(weights, tables, axes=1)
-        self._judge(tables, self._smooth(domains.Xt, self._table), domains)
+            if domains.n_target:
+                self._agree(domains)
+            else:
+                self._do_without_target(domains)
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
+
+    def _agree(self, domains: Domains) -> None:
+        """Weigh the members by the target rows, and judge by their consensus."""
+        rows = domains.Xt
+        tables = [member.probabilities(rows) for member in self._members]
+        self._weights, kappas = consensus_weights(tables, self._prior())
+        self._rows = unit_rows(rows)
+        self._table = table = np.tensordot(self._weights, tables, axes=1)
+        consensus = self._smooth(rows, table)
+        for k, row in enumerate(self._fitted()):
+            row["weight"], row["agreement"] = float(self._weights[k]), float(kappas[k])
+            row["estimated_accuracy"] = _expected(tables[k].argmax(axis=1), consensus)
+        estimate = _expected(consensus.argmax(axis=1), consensus)
+        self.estimated_accuracy_ = estimate
+        self.accuracy_interval_ = max(0.0, estimate - _MARGIN), min(1.0, estimate + _MARGIN)
+        self.class_shares_ = consensus.mean(axis=0)
+        adapted, alone = (self._labels(tables, block) for block in ("adapted", "source-only"))
+        if adapted is None or alone is None:
+            self.harm_ = _not_compared("adapted and source-only candidates were not both fitted")
+        else:
+            self.harm_ = _compared(adapted, alone, consensus.argmax(axis=1))
+
+    def _do_without_target(self, domains: Domains) -> None:
+        self._weights = self._prior()
+        for row, weight in zip(self._fitted(), self._weights, strict=True):
+            row["weight"] = float(weight)
+        self._rows = self._table = None
+        self.estimated_accuracy_, self.accuracy_interval_ = float("nan"), (0.0, 1.0)
+        self.class_shares_ = domains.source_shares
+        self.harm_ = _not_compared("there is no target row")
 
     def _fit_pool(self, pool: list[Candidate], domains: Domains) -> None:
         """Fit what can be fitted, and say what could not."""
@@ -267,37 +295,20 @@ class AutoAdapter(ScoreClassifier):
 
     def _smooth(self, rows: Any, table: Probabilities) -> Probabilities:
         """Probabilities of rows, averaged with those of their neighbours in the target."""
-        if self._rows is None:
+        if self._table is None:
             return table
         n_neighbors = min(_NEIGHBORS, self._rows.shape[0])
         found = nearest(unit_rows(rows), self._rows, n_neighbors).indices
         return (1 - _SMOOTHED) * table + _SMOOTHED * self._table[found].mean(axis=1)
 
     def _scores(self, rows: Any) -> Probabilities:
-        parts = zip(self._weights, self._members, strict=True)
-        return self._smooth(rows, sum(w * member.probabilities(rows) for w, member in parts))
+        tables = [member.probabilities(rows) for member in self._members]
+        return self._smooth(rows, np.tensordot(self._weights, tables, axes=1))
 
     def _probabilities(self, scores: Probabilities) -> Probabilities:
         return scores
 
-    def _judge(self, tables: list[Probabilities], consensus: Probabilities, d: Domains) -> None:
-        """Set what the consensus says of the target, of each candidate and of adaptation."""
-        if d.n_target == 0:
-            self.class_shares_ = d.source_shares
-            self.estimated_accuracy_ = float("nan")
-            self.accuracy_interval_ = (0.0, 1.0)
-            self.harm_ = _harm(None, None, consensus, "there is no target row")
-            return
-        self.class_shares_ = consensus.mean(axis=0)
-        for row, table in zip(self._fitted(), tables, strict=True):
-            row["estimated_accuracy"] = _expected(table.argmax(axis=1), consensus)
-        estimate = _expected(consensus.argmax(axis=1), consensus)
-        self.estimated_accuracy_ = estimate
-        self.accuracy_interval_ = max(0.0, estimate - _MARGIN), min(1.0, estimate + _MARGIN)
-        blocks = [self._block(tables, block) for block in ("adapted", "source-only")]
-        self.harm_ = _harm(*blocks, consensus, "no adapted candidate was fitted")
-
-    def _block(self, tables: list[Probabilities], block: str) -> NDArray[np.intp] | None:
+    def _labels(self, tables: list[Probabilities], block: str) -> NDArray[np.intp] | None:
         """Labels of the target rows by one block alone, None if it has no member."""
         own = [k for k, member in enumerate(self._members) if member.block == block]
         if not own:
@@ -312,26 +323,30 @@ def _expected(codes: NDArray[np.intp], consensus: Probabilities) -> float:
     return float(expit(_INTERCEPT + _SLOPE * logit(np.clip(share, 1e-6, 1 - 1e-6))))
 
 
-def _harm(
-    adapted: NDArray[np.intp] | None,
-    alone: NDArray[np.intp] | None,
-    consensus: Probabilities,
-    otherwise: str,
+def _not_compared(reason: str) -> dict[str, Any]:
+    return {"likely": None, "rows": 0, "share": 0.0, "reason": reason}
+
+
+def _compared(
+    adapted: NDArray[np.intp], alone: NDArray[np.intp], consensus: NDArray[np.intp]
 ) -> dict[str, Any]:
     """Which of two labellings is nearer to the consensus, and why that is thought."""
-    if adapted is None or alone is None:
-        return {"likely": None, "rows": 0, "share": 0.0, "reason": otherwise}
-    labels = consensus.argmax(axis=1)
     differ = adapted != alone
-    rows, n = int(differ.sum()), len(labels)
-    with_adapted = int(np.sum(labels[differ] == adapted[differ]))
-    with_alone = int(np.sum(labels[differ] == alone[differ]))
+    rows, n = int(differ.sum()), len(differ)
+    if rows == 0:
+        reason = "adapted and source-only models give every row the same label"
+        return {"likely": False, "rows": 0, "share": 0.0, "reason": reason}
+    with_adapted, with_alone = (
+        int(np.sum(consensus[differ] == labels[differ])) for labels in (adapted, alone)
+    )
     reason = (
         f"of the {rows} rows of {n} that adapted and source-only models label differently, the "
         f"consensus sides with the adapted ones on {with_adapted} and with the others on "
         f"{with_alone}"
-        if rows
-        else "adapted and source-only models give every row the same label"
     )
-    likely = rows > 0 and with_adapted <= with_alone
-    return {"likely": likely, "rows": rows, "share": rows / n, "reason": reason}
+    return {
+        "likely": with_adapted <= with_alone,
+        "rows": rows,
+        "share": rows / n,
+        "reason": reason,
+    }

@@ -120,8 +120,9 @@ class AutoAdapter(ScoreClassifier):
     >>> from transferable import AutoAdapter
     >>> rng = np.random.default_rng(0)
     >>> ys = np.repeat(["cat", "dog"], 30)
-    >>> Xs = rng.normal(size=(60, 5)) + 4 * (ys == "dog")[:, None]
-    >>> Xt = rng.normal(size=(60, 5)) + 4 * (ys == "dog")[:, None] + 1
+    >>> centres = np.where((ys == "dog")[:, None], [6, 0, 0], [0, 6, 0])
+    >>> Xs = rng.normal(size=(60, 3)) + centres
+    >>> Xt = rng.normal(size=(60, 3)) + centres + 1
     >>> model = AutoAdapter(effort="fast").adapt(Xs, ys, Xt)
     >>> float(np.mean(model.predict(Xt) == ys))
     1.0

@@ -17,6 +17,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from transferable.classifiers._scores import class_scores
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import temperature
 from transferable.events import Event, listen, silence
@@ -25,6 +26,7 @@ __all__ = ["Block", "Candidate", "Member", "OutOfTime", "agreement", "consensus_
 
 Block = Literal["source-only", "adapted"]
 Probabilities = NDArray[np.float64]
+Scores = NDArray[np.float64]
 
 _FOLDS = 3
 _LEFT_OUT = 1000  # source rows that are enough to calibrate by
@@ -72,7 +74,8 @@ class Candidate:
         codes = domains.with_target(np.full(domains.n_target, -1))
         with silence(), listen(_stop_after(deadline)):
             self.model.fit(X, codes, sample_domain=np.where(codes < 0, -1, 1))
-        return Member(self.name, self.block, self.model, scaler, None)
+        found = self.model._source_temperature
+        return Member(self.name, self.block, self.model, scaler, found)
 
 
 @dataclass
@@ -87,21 +90,20 @@ class Member:
         Fitted; its classes are codes.
     scaler : StandardScaler or None
         What brings target rows to the scale that the model knows.
-    temperature : float or None
-        Of the logarithms of its probabilities; None where these are calibrated already.
+    temperature : float
+        The divisor of its scores that suits source rows it has not seen.
     """
 
     name: str
     block: Block
     model: Any
     scaler: Any
-    temperature: float | None
+    temperature: float
 
     def probabilities(self, rows: Any) -> Probabilities:
         """Calibrated probabilities of target rows, a column for each class."""
         rows = rows if self.scaler is None else self.scaler.transform(rows)
-        P = np.asarray(self.model.predict_proba(rows), dtype=np.float64)
-        return P if self.temperature is None else softmax(_log(P) / self.temperature, axis=1)
+        return softmax(_scores(self.model, rows) / self.temperature, axis=1)
 
 
 def agreement(one: NDArray[np.intp], other: NDArray[np.intp]) -> float:
@@ -155,14 +157,14 @@ def _fitted_temperature(model: Any, X: Any, y: NDArray[np.intp]) -> float:
     """The temperature of source rows that the model, or copies of it, have not seen."""
     if isinstance(model, RandomForestClassifier):
         seen = np.isfinite(model.oob_decision_function_).all(axis=1)
-        P, codes = model.oob_decision_function_[seen], y[seen]
+        scores, codes = _log(model.oob_decision_function_[seen]), y[seen]
     else:
-        P, codes = _left_out(model, X, y)
-    return temperature(_log(P), codes) if len(codes) else 1.0
+        scores, codes = _left_out(model, X, y)
+    return temperature(scores, codes) if len(codes) else 1.0
 
 
-def _left_out(model: Any, X: Any, y: NDArray[np.intp]) -> tuple[Probabilities, NDArray[np.intp]]:
-    """Probabilities of rows left out in folds that keep a row of every class, and their codes."""
+def _left_out(model: Any, X: Any, y: NDArray[np.intp]) -> tuple[Scores, NDArray[np.intp]]:
+    """Scores of rows left out in folds that keep a row of every class, and their codes."""
     counts = np.bincount(y)
     order = np.argsort(y, kind="stable")
     fold = np.empty_like(y)
@@ -173,7 +175,7 @@ def _left_out(model: Any, X: Any, y: NDArray[np.intp]) -> tuple[Probabilities, N
         out = fold == k
         if out.any() and sum(map(len, codes)) < _LEFT_OUT:
             copy = _quietly(clone(model).fit, X[~out], y[~out])
-            tables.append(copy.predict_proba(X[out]))
+            tables.append(_scores(copy, X[out]))
             codes.append(y[out])
     return np.concatenate(tables), np.concatenate(codes)
 
@@ -186,7 +188,13 @@ def _quietly(fit: Callable[..., Any], X: Any, y: NDArray[np.intp]) -> Any:
         return fit(X, y)
 
 
-def _log(P: Probabilities) -> Probabilities:
+def _scores(model: Any, rows: Any) -> Scores:
+    """Scores whose softmax, at some temperature, are the model's probabilities."""
+    scores = class_scores(model, rows)
+    return scores if hasattr(model, "decision_function") else _log(scores)
+
+
+def _log(P: Probabilities) -> Scores:
     return np.log(np.maximum(P, _SMALLEST))
 
 

@@ -60,5 +60,6 @@ def test_the_index_leads_to_every_page_and_links_lead_somewhere():
     for name in {page.name for page in pages} - parts:
         assert f"]({name})" in index, name
     for page in (*pages, ROOT / "README.md"):
-        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        text = page.read_text(encoding="utf-8")
+        for link in re.findall(r"(?<!!)\[[^]]*\]\(([^)#:]+)(?:#[^)]*)?\)", text):
             assert page.parent.joinpath(link).exists(), f"{page.name}: {link}"

@@ -6,7 +6,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test lint format paper bench-literal bench-peers bench-scale bench-selection clean help
+.PHONY: demo test lint format paper bench-literal bench-peers bench-scale bench-selection bench-deep clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -74,6 +74,14 @@ bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the pe
 
 bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
+
+$(VENV)/installed-deep: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[deep,data]"
+	@touch $@
+
+bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a GPU, into docs/deep.md
+	$(BIN)/python benchmarks/deep.py --out build/deep
+	$(BIN)/python benchmarks/deep.py --out build/deep --render
 
 clean: ## remove the environment and what was generated
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

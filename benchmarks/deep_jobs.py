@@ -24,6 +24,7 @@ from transferable.deep.networks import Network
 
 DIRECTIONS = ("M->U", "U->M")
 HALVES = ("14567", "02489", "14589", "02357", "13468", "05679")
+FRAMINGS = ("pad6", "box", "resized")
 FEATURES = ("efficientnet", "surf", "decaf6")
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / "build" / "deep" / "digits.npz"
@@ -68,7 +69,7 @@ def jobs() -> list[dict[str, Any]]:
     found += [_job("half", "DeepTFDF", t, 0, half=half) for half in HALVES for t in DIRECTIONS]
     found += [
         _job("framing", name, task, 0, framing=framing)
-        for framing in ("pad6", "box", "resized")
+        for framing in FRAMINGS
         for name in heads
         for task in DIRECTIONS
     ]
@@ -94,7 +95,7 @@ def jobs() -> list[dict[str, Any]]:
     ]
     found += [
         _job("framing", name, task, 0, framing=framing)
-        for framing in ("pad6", "box", "resized")
+        for framing in FRAMINGS
         for name in ("DeepCORAL", "MCC")
         for task in DIRECTIONS
     ]

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import warnings
 from abc import ABCMeta, abstractmethod
+from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,6 +21,7 @@ from sklearn.base import (
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -42,6 +45,33 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
 
     _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012 (scikit-learn's convention)
     _accept_sparse = False
+    # Parameters of the method's paper where they are not our defaults.
+    _published: ClassVar[Mapping[str, Any]] = {}
+
+    @classmethod
+    def as_published(cls, **parameters: Any) -> Self:
+        """Make the method with the setting of its paper, where the paper gives one.
+
+        Where the defaults are the paper's, or it chooses parameters anew for each dataset, this is
+        the method with its defaults.
+
+        Parameters
+        ----------
+        **parameters
+            Parameters that shall be others.
+
+        Returns
+        -------
+        estimator : object
+            Not fitted.
+
+        Examples
+        --------
+        >>> from transferable.transformers import JDA
+        >>> JDA.as_published(n_components=30)
+        JDA(kernel='linear', n_components=30, normalize=True, regularization=1.0)
+        """
+        return cls(**{**clone(dict(cls._published), safe=False), **parameters})
 
     def fit(self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
@@ -76,8 +106,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 )
             rows = self._check_rows(X, reset=True)
             domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
-            verbose = getattr(self, "verbose", False)
-            with shown("Adapting", verbose=verbose), restoring(domains.restore):
+            bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
+            with bar, restoring(domains.restore):
                 self._fit_domains(domains)
         except BaseException:
             self.__dict__.clear()
@@ -231,9 +261,8 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
 def _domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None, device: str | None) -> Domains:
     """The problem, with the workspace that is shared here; fits of the same table share it too."""
     shared = workspace()
-    domains = shared.get(
-        "domains", Same(X, y, sample_domain), lambda: Domains.from_stacked(X, y, sample_domain)
-    )
+    rows = X, y, sample_domain
+    domains = shared.get("domains", Same(*rows), Domains.from_stacked, *rows)
     return replace(domains, workspace=shared, device=device)
 
 

@@ -60,6 +60,8 @@ class Domains:
         What fits of these rows share.
     device : str or None
         The device of torch that the rows came from, None if they were an array of numpy.
+    n_source, n_target, n_classes : int
+        Rows of the source, rows of the target, classes of the source.
     """
 
     X: Any
@@ -69,6 +71,14 @@ class Domains:
     key: Hashable = field(default_factory=object)
     workspace: Workspace = field(default_factory=Workspace)
     device: str | None = None
+    n_source: int = field(init=False)
+    n_target: int = field(init=False)
+    n_classes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        sizes = len(self.y), len(self.order) - len(self.y), len(self.classes)
+        for name, size in zip(("n_source", "n_target", "n_classes"), sizes, strict=True):
+            object.__setattr__(self, name, size)
 
     @classmethod
     def from_stacked(
@@ -110,21 +120,6 @@ class Domains:
         return digest(self.y)
 
     @property
-    def n_source(self) -> int:
-        """Number of source rows."""
-        return len(self.y)
-
-    @property
-    def n_target(self) -> int:
-        """Number of target rows."""
-        return len(self.order) - len(self.y)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes of the source."""
-        return len(self.classes)
-
-    @property
     def Xs(self) -> Any:
         """The source rows."""
         return self.X[: self.n_source]
@@ -143,9 +138,9 @@ class Domains:
             rows = slice(start, start + n_rows)
             yield rows, self.X[rows]
 
-    def share(self, slot: str, key: Hashable, make: Callable[[], Value]) -> Value:
+    def share(self, slot: str, key: Hashable, make: Callable[..., Value], *arguments: Any) -> Value:
         """What fits of these rows have in common under a key, made now if none had it before."""
-        return self.workspace.get(slot, (self.key, key), make)
+        return self.workspace.get(slot, (self.key, key), make, *arguments)
 
     def groups(self, target: NDArray[np.intp]) -> Groups:
         """The rows by domain and class, for the given (pseudo-)labels of the target."""
@@ -154,7 +149,7 @@ class Domains:
     def reversed(self, target: NDArray[np.intp]) -> Domains:
         """The same rows with the target, labelled as given, for the source, and the other way."""
         back = np.roll(np.arange(len(self.order)), -self.n_source)
-        X = self.share("reversed rows", None, lambda: self.X[back])
+        X = self.share("reversed rows", None, self.X.__getitem__, back)
         return replace(self, X=X, y=target, order=self.order[back], key=(self.key, "reversed"))
 
     def one_hot(self) -> NDArray[np.float64]:

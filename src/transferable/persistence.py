@@ -32,7 +32,10 @@ FORMAT = 1  # raise it when a file of the last version would load but predict so
 _HEADER = "transferable.json"
 _OWN = tuple(
     f"transferable.{package}"
-    for package in ("classifiers", "engines.risk", "transformers", "tables", "model_selection")
+    for package in (
+        *("classifiers", "engines", "engines.risk", "engines.spectral"),
+        *("transformers", "tables", "model_selection"),
+    )
 )
 # Packages of extras, which are imported for models that hold parts of them only.
 _EXTRAS = ("transferable.deep",)

@@ -128,6 +128,6 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"
 
 
-def shown(what: str, *, verbose: bool) -> Bar:
+def shown(what: str) -> Bar:
     """A bar on standard error, at once, for whoever asked for one with ``verbose=True``."""
-    return Bar(Console(stderr=True), what, drawn=verbose, patience=0.0)
+    return Bar(Console(stderr=True), what, drawn=True, patience=0.0)

@@ -44,11 +44,11 @@ class Workspace:
         self.labels_only = labels_only
         self._kept = _Kept(most_bytes)
 
-    def get(self, slot: str, key: Hashable, make: Callable[[], Value]) -> Value:
-        """The value of a slot under a key, made now if it is not there."""
+    def get(self, slot: str, key: Hashable, make: Callable[..., Value], *arguments: Any) -> Value:
+        """The value of a slot under a key, made of the arguments now if it is not there."""
         values = self._kept.values
         if (slot, key) not in values:
-            value = make()
+            value = make(*arguments)
             self._kept.add((slot, key), value)
             return value
         values.move_to_end((slot, key))
@@ -122,6 +122,9 @@ def _n_bytes(value: Any) -> int:
         return int(value.nbytes)
     if sp.issparse(value):
         return int(value.data.nbytes)
-    if isinstance(value, tuple | list):
-        return sum(_n_bytes(part) for part in value)
-    return sum(_n_bytes(part) for part in getattr(value, "__dict__", {}).values())
+    parts = value if isinstance(value, tuple | list) else getattr(value, "__dict__", {}).values()
+    total = 0
+    for part in parts:
+        if not isinstance(part, int | float | str | bytes | None):
+            total += _n_bytes(part)
+    return total

@@ -6,9 +6,9 @@ from scipy.linalg import eigh
 from sklearn.preprocessing import normalize
 
 from problems import small_problem
-from transferable.classifiers import CAPLS
-from transferable.classifiers._confidence import most_confident
+from transferable.classifiers import CAPLS, SPL
 from transferable.datasets import fetch_office_caltech
+from transferable.engines.confidence import most_confident
 
 PROBLEM = small_problem(n_features=8)
 STACKED = (PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
@@ -47,7 +47,7 @@ def test_more_features_than_rows_change_nothing():
 
 
 def test_row_length_does_not_matter():
-    model = CAPLS(structured=True, pca_components=4).adapt(*STACKED)
+    model = SPL(pca_components=4).adapt(*STACKED)
     np.testing.assert_allclose(
         model.predict_proba(7 * PROBLEM.Xt), model.predict_proba(PROBLEM.Xt), atol=1e-10
     )
@@ -75,7 +75,7 @@ def test_selection_keeps_whole_tenths():
 def test_structured_prediction_keeps_the_mean_of_a_class_without_target_rows():
     ys = np.r_[PROBLEM.ys, 3, 3]
     Xs = np.vstack([PROBLEM.Xs, -9 * np.ones((2, 8)) + np.eye(2, 8)])
-    model = CAPLS(structured=True).adapt(Xs, ys, PROBLEM.Xt)
+    model = SPL().adapt(Xs, ys, PROBLEM.Xt)
     assert set(model.predict(Xs[-2:])) == {3}
     np.testing.assert_allclose(model.predict_proba(PROBLEM.Xt).sum(axis=1), 1.0)
 
@@ -85,6 +85,20 @@ def test_too_many_components_are_reduced_with_a_warning():
         model = CAPLS(50, max_iter=1).adapt(*STACKED)
     assert model.n_components_ == 8
     assert CAPLS(3).adapt(*STACKED).n_components_ == 3
+
+
+def test_structured_prediction_follows_clusters_that_class_means_miss():
+    """Target clusters far off the source's means, each nearer to its own mean than to others."""
+    rng = np.random.default_rng(0)
+    ys = np.repeat([0, 1, 2], 30)
+    centres = 6 * np.eye(3, 6)
+    Xs = centres[ys] + rng.normal(size=(90, 6))
+    turned = centres + 2.6 * centres[[1, 2, 0]] / 6 * 2
+    Xt = turned[ys] + 0.9 * rng.normal(size=(90, 6))
+    plain, structured = (
+        np.mean(cls(max_iter=1).adapt(Xs, ys, Xt).predict(Xt) == ys) for cls in (CAPLS, SPL)
+    )
+    assert structured > plain
 
 
 @pytest.mark.parametrize(("task", "least"), [("WD", 99.3), ("DW", 100.0)])

@@ -13,6 +13,7 @@ from transferable.base import DomainClassifier
 from transferable.classifiers import AdaptedClassifier
 from transferable.deep.networks import Network
 from transferable.events import Progress, listen
+from transferable.model_selection import LabelFreeSearch
 
 torch.set_num_threads(1)
 
@@ -144,6 +145,13 @@ def test_clone_and_search():
     assert clone(model).get_params() == model.get_params()
     search = GridSearchCV(make("SourceOnly"), {"learning_rate": [1e-4, 1e-2]}, cv=2)
     assert search.fit(PROBLEM.Xs, PROBLEM.ys).best_params_ == {"learning_rate": 1e-2}
+
+
+def test_search_without_target_labels():
+    search = LabelFreeSearch(make("DDC"), {"weight": [0.01, 0.1]})
+    search.adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+    assert search.best_params_["weight"] in (0.01, 0.1)
+    assert len(search.predict(PROBLEM.Xt)) == 48
 
 
 def test_the_learnt_features_carry_any_method():

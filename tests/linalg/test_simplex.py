@@ -1,6 +1,7 @@
 """Weights in [0, 1] with given sums in groups."""
 
 import numpy as np
+import pytest
 from scipy.optimize import minimize
 
 from transferable.linalg.simplex import minimise_on_simplices, project_on_simplices
@@ -45,3 +46,13 @@ def test_nothing_to_minimise_keeps_the_weights():
     start = project_on_simplices(np.linspace(0, 1, 9), GROUPS, SUMS)
     w = minimise_on_simplices(np.zeros_like, start, GROUPS, SUMS)
     np.testing.assert_allclose(w, start, atol=1e-9)
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1.0, 1e6])
+def test_projection_keeps_the_sums_whatever_the_spread(spread):
+    rng = np.random.default_rng(0)
+    for share in (0.1, 0.5, 1.0):
+        groups = np.r_[np.arange(4), rng.integers(4, size=30)]
+        sums = share * np.bincount(groups)
+        p = project_on_simplices(spread * rng.normal(size=34), groups, sums)
+        np.testing.assert_allclose(np.bincount(groups, p), sums, rtol=1e-9)

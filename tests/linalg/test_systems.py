@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transferable.linalg.systems import LU, Inverse, UpdatedSystem, symmetric_times
+from transferable.linalg.systems import LU, Inverse, Update, UpdatedSystem, symmetric_times
 
 
 @settings(max_examples=25, deadline=None)
@@ -49,7 +49,7 @@ def test_a_weight_counts_as_the_square_of_a_scale():
     rng = np.random.default_rng(2)
     root, E, R = rng.normal(size=(7, 7)), rng.normal(size=(7, 2)), rng.normal(size=(7, 3))
     system = UpdatedSystem(Inverse(root @ root.T + np.eye(7)))
-    update = system.update(E)
+    update = Update(system, E)
     for weight in (0.0, 0.3, 9.0):
         x = update.apply(system.P.solve(R), weight)
         np.testing.assert_allclose(x, system.solve(R, weight**0.5 * E), atol=1e-12)

@@ -150,5 +150,5 @@ def test_a_graph_with_another_weight_is_the_same_graph():
     graph = Laplacian(cosine_neighbors(np.random.default_rng(0).normal(size=(N, 3)), 3), key="g")
     F, heavier = scores(1), graph.weighted(2.0)
     np.testing.assert_allclose(heavier.apply(F), 2.0 * graph.apply(F))
-    np.testing.assert_array_equal(heavier.unit_times(F), graph.unit_times(F))
+    np.testing.assert_array_equal(heavier.weighted(1.0).apply(F), graph.apply(F))
     assert (heavier.key, graph.weight) == ("g", 1.0)

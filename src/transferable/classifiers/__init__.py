@@ -2,10 +2,32 @@
 
 from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.artl import ARTL
-from transferable.classifiers.capls import CAPLS
+from transferable.classifiers.capls import CAPLS, SPL
+from transferable.classifiers.dasvm import DASVM
 from transferable.classifiers.dmm import DMM
+from transferable.classifiers.easytl import EasyTL
+from transferable.classifiers.importance_weighted import ImportanceWeighted
+from transferable.classifiers.jdot import JDOTClassifier
 from transferable.classifiers.meda import MEDA
+from transferable.classifiers.propagation import LabelPropagation
+from transferable.classifiers.self_training import SelfTraining
 from transferable.classifiers.tfdf import TFDF, TFDFV
 from transferable.classifiers.tradaboost import TrAdaBoost
 
-__all__ = ["ARTL", "CAPLS", "DMM", "MEDA", "TFDF", "TFDFV", "AdaptedClassifier", "TrAdaBoost"]
+__all__ = [
+    "ARTL",
+    "CAPLS",
+    "DASVM",
+    "DMM",
+    "MEDA",
+    "SPL",
+    "TFDF",
+    "TFDFV",
+    "AdaptedClassifier",
+    "EasyTL",
+    "ImportanceWeighted",
+    "JDOTClassifier",
+    "LabelPropagation",
+    "SelfTraining",
+    "TrAdaBoost",
+]

@@ -143,21 +143,21 @@ class RiskClassifier(ScoreClassifier):
         nystrom = rows.domains.share(
             "landmarks",
             (rows.place, rows.kernel, drawn.tobytes()),
-            lambda: Nystrom(Z[drawn], rows.kernel, arrays),
+            Nystrom,
+            *(Z[drawn], rows.kernel, arrays),
         )
         table = FeatureTable(rows.table, nystrom, arrays, held=plan.held, chunk=plan.chunk)
         return LandmarkSolver(objective, rows, table)
 
     def _plan(self, objective: Objective, rows: Rows) -> Plan:
-        graphs = [term for term in objective.terms if isinstance(term, Smoothness)]
-        X = rows.domains.X
+        graph, X = objective.find(Smoothness), rows.domains.X
         sizes = RiskSizes(
             n_rows=X.shape[0],
             width=rows.features.width(X.shape[1]),
             n_classes=rows.domains.n_classes,
-            n_neighbors=sum(term.n_neighbors for term in graphs),
+            n_neighbors=0 if graph is None else graph.n_neighbors,
             itemsize=X.dtype.itemsize,
-            second_order=objective.has(Covariances),
+            second_order=objective.find(Covariances) is not None,
         )
         return Plan.make(sizes, self.n_landmarks, memory_budget(self.max_memory, rows.arrays))
 
@@ -259,9 +259,9 @@ class ManifoldClassifier(RiskClassifier):
 
 
 def _check_neighbors(objective: Objective, n_rows: int) -> None:
-    for term in objective.terms:
-        if isinstance(term, Smoothness) and term.n_neighbors >= n_rows:
-            raise ValueError(
-                f"n_neighbors={term.n_neighbors} must be smaller than the number of rows, "
-                f"{n_rows}; lower it, or set manifold=0 to do without the graph."
-            )
+    graph = objective.find(Smoothness)
+    if graph is not None and graph.n_neighbors >= n_rows:
+        raise ValueError(
+            f"n_neighbors={graph.n_neighbors} must be smaller than the number of rows, {n_rows}; "
+            "lower it, or set manifold=0 to do without the graph."
+        )

@@ -15,8 +15,8 @@ from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
 from transferable.base import DomainClassifier
-from transferable.classifiers._nearest import NearestRow
 from transferable.domains import Domains
+from transferable.engines.nearest_row import NearestRow
 
 __all__ = ["AdaptedClassifier"]
 

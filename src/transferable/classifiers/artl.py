@@ -91,6 +91,8 @@ class ARTL(RiskClassifier):
     True
     """
 
+    _published = {"n_neighbors": 10}  # noqa: RUF012
+
     def __init__(
         self,
         *,

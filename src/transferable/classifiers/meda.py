@@ -98,6 +98,7 @@ class MEDA(ManifoldClassifier):
     True
     """
 
+    _published = {"n_neighbors": 10}  # noqa: RUF012
     _parameter_constraints = ManifoldClassifier._parameter_constraints | {
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
         "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],

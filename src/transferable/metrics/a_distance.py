@@ -47,7 +47,7 @@ def proxy_a_distance(Xs: Any, Xt: Any, *, shrinkage: float = 0.1) -> float:
     >>> proxy_a_distance(Xs, Xt + 4)
     2.0
     """
-    Xs, Xt = (np.asarray(dense(X), dtype=np.float64) for X in (Xs, Xt))
+    Xs, Xt = np.asarray(dense(Xs), dtype=np.float64), np.asarray(dense(Xt), dtype=np.float64)
     if min(len(Xs), len(Xt)) < 2:
         raise ValueError(
             f"The samples have {len(Xs)} and {len(Xt)} rows; each needs 2, one to train and one to "

@@ -105,7 +105,7 @@ class Evidence:
         self.estimator = estimator
         self.just_fitted = just_fitted
         self.domains, self.Xs, self.Xt = workspace().get(
-            "split rows", Same(X, y, sample_domain), lambda: _split(X, y, sample_domain)
+            "split rows", Same(X, y, sample_domain), _split, X, y, sample_domain
         )
         self.ys = self.domains.classes[self.domains.y]
 

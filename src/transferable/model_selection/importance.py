@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import TruncatedSVD
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 from transferable._sklearn import safe_indexing
-from transferable.linalg.rows import dense
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
+from transferable.ratios import RATIOS
 
 __all__ = ["DevScore", "ImportanceWeightedScore"]
-
-_DIRECTIONS = 50
-_FOLDS = 2
 
 
 @dataclass(frozen=True)
 class ImportanceWeightedScore(LabelFreeScorer):
     """Accuracy on held-out source rows, each weighted by the ratio of the domains' densities.
 
-    A copy is fitted without a fifth of the source rows, which are then predicted. The ratio of
-    densities is that of a logistic regression which tells the domains apart, in at most 50 leading
-    directions of the rows, out of fold. Assumes that the label depends on the row alike in both
-    domains and that the source covers the target. Fails where it does not: then a few rows carry
-    all weight, and where domains are told apart without error the score is noise.
+    A copy is fitted without a fifth of the source rows, which are then predicted. Assumes that the
+    label depends on the row alike in both domains and that the source covers the target. Fails
+    where it does not: then a few rows carry all weight, and where domains are told apart without
+    error the score is noise.
+
+    Parameters
+    ----------
+    ratio : {"kliep", "kmm", "logistic", "nearest", "rulsif", "ulsif"}, default="logistic"
+        How the ratio is found: which function of :mod:`transferable.ratios`. "logistic" is a
+        regression that tells the domains apart, in at most 50 leading directions, out of fold.
 
     References
     ----------
@@ -40,12 +38,14 @@ class ImportanceWeightedScore(LabelFreeScorer):
     --------
     >>> from transferable.model_selection import ImportanceWeightedScore
     >>> ImportanceWeightedScore()
-    ImportanceWeightedScore()
+    ImportanceWeightedScore(ratio='logistic')
     """
+
+    ratio: str = "logistic"
 
     def score(self, evidence: Evidence) -> float:
         """The weighted mean of hits, weights adding up to one."""
-        hits, weights = _weighted_hits(evidence)
+        hits, weights = _weighted_hits(evidence, self.ratio)
         return float(np.average(hits, weights=weights))
 
 
@@ -60,6 +60,11 @@ class DevScore(LabelFreeScorer):
     features that the model has learnt, which estimators here do not expose: rows themselves are
     used.
 
+    Parameters
+    ----------
+    ratio : {"kliep", "kmm", "logistic", "nearest", "rulsif", "ulsif"}, default="logistic"
+        How the ratio is found: which function of :mod:`transferable.ratios`.
+
     References
     ----------
     K. You, X. Wang, M. Long and M. Jordan, "Towards accurate model selection in deep unsupervised
@@ -69,12 +74,14 @@ class DevScore(LabelFreeScorer):
     --------
     >>> from transferable.model_selection import DevScore
     >>> DevScore()
-    DevScore()
+    DevScore(ratio='logistic')
     """
+
+    ratio: str = "logistic"
 
     def score(self, evidence: Evidence) -> float:
         """One minus the estimated risk."""
-        hits, weights = _weighted_hits(evidence)
+        hits, weights = _weighted_hits(evidence, self.ratio)
         losses = weights * (1.0 - hits)
         spread = float(np.var(weights))
         slope = float(np.mean((losses - losses.mean()) * (weights - weights.mean())))
@@ -82,7 +89,9 @@ class DevScore(LabelFreeScorer):
         return 1.0 - float(losses.mean() - slope * (weights.mean() - 1.0))
 
 
-def _weighted_hits(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _weighted_hits(
+    evidence: Evidence, ratio: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Whether each held-out source row is predicted right, and its weight, one on average.
 
     NaN if no class has a row to spare.
@@ -92,23 +101,7 @@ def _weighted_hits(evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.
     if len(rows) == 0:
         return np.array([np.nan]), np.ones(1)
     hits = np.asarray(model.predict(safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
-    weights = domains.share(
-        "density ratio", None, lambda: _density_ratio(domains.X, domains.n_source)
-    )
-    return hits.astype(np.float64), weights[rows] / max(weights.mean(), 1e-12)
-
-
-def _density_ratio(X: Any, n_source: int) -> NDArray[np.float64]:
-    """p(target | x) / p(source | x) of the source rows, up to a factor, out of fold."""
-    k = min(_DIRECTIONS, min(X.shape) - 1)
-    Z = TruncatedSVD(k, random_state=0).fit_transform(X) if k >= 1 else dense(X)
-    Z = StandardScaler().fit_transform(Z)
-    is_target = np.arange(len(Z)) >= n_source
-    odds = np.ones(len(Z))
-    folds = np.arange(len(Z)) % _FOLDS
-    for fold in range(_FOLDS):
-        kept = folds != fold
-        if len(np.unique(is_target[kept])) == 2:
-            model = LogisticRegression(C=0.1, max_iter=500).fit(Z[kept], is_target[kept])
-            odds[~kept] = np.exp(np.clip(model.decision_function(Z[~kept]), -20.0, 20.0))
-    return odds[:n_source]
+    if ratio not in RATIOS:
+        raise ValueError(f"ratio={ratio!r} is unknown; choose from {', '.join(RATIOS)}.")
+    weights = domains.share("density ratio", ratio, lambda: RATIOS[ratio](domains.Xs, domains.Xt))
+    return hits.astype(np.float64), weights[rows]

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, ClassVar
+from copy import copy
+from typing import Any, ClassVar, Self
 
 from transferable.domains import Groups
 
@@ -48,17 +49,14 @@ class FixedForm(Quadratic):
     weight: float = 1.0
     key: Hashable
 
-    @abstractmethod
-    def unit_times(self, F: Matrix) -> Matrix:
-        """U F for any table F of n rows."""
-
-    def apply(self, F: Matrix) -> Matrix:
-        """S F."""
-        product = self.unit_times(F)
-        return product if self.weight == 1.0 else self.weight * product
+    def weighted(self, weight: float) -> Self:
+        """The same form with another weight."""
+        other = copy(self)
+        other.weight = weight
+        return other
 
     def projected(self, sums: Any) -> Matrix | None:
-        """Phi' U Phi from sums of the features over each domain, None if these do not tell."""
+        """Phi' S Phi from sums of the features over each domain, None if these do not tell."""
         return None
 
 

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from transferable.linalg.arrays import namespace
-from transferable.linalg.systems import add_to_diagonal
 from transferable.terms.base import Matrix
 
 __all__ = ["ClassConfusion", "ConfusionForm"]
@@ -41,8 +40,10 @@ class ClassConfusion:
     def value(self, B: Matrix) -> float:
         """The term itself, for B = F'F."""
         lengths = self._lengths(B)
-        excess = add_to_diagonal(B / (lengths[:, None] * lengths), -1.0)
-        return self.weight * float((excess * excess).sum())
+        cosines = B / (lengths[:, None] * lengths)
+        # ||C - I||^2 = ||C||^2 - 2 tr C + n
+        diagonal = namespace(B).linalg.diagonal(cosines)
+        return self.weight * float((cosines * cosines).sum() - 2.0 * diagonal.sum() + len(B))
 
     def gradient(self, F: Matrix, B: Matrix, *, as_printed: bool = False) -> Matrix:
         """Derivative of the term with respect to F, as an image if F is one.

@@ -26,12 +26,14 @@ class LandmarkDiscrepancy(Quadratic):
         The rows by domain and class.
     share : float
         delta: the mean of the weights in each class of each domain.
+    pairs : bool
+        Whether pairs of rows are compared; without them the term is one of means, as in LDML.
     """
 
-    def __init__(self, groups: Groups, *, share: float) -> None:
+    def __init__(self, groups: Groups, *, share: float, pairs: bool = True) -> None:
         self.groups, self.share = groups, share
         self.means = groups.spread(mean_differences(groups)) / share
-        of_class = self.means[:, 1:]
+        of_class = self.means[:, 1:] if pairs else self.means[:, :0]
         self.source, self.target = np.maximum(of_class, 0.0), np.maximum(-of_class, 0.0)
         # A pair's |w_i f_i - w_j f_j|^2 counts 1 / (n_s n_t); summed over j, row i counts 1 / n_s.
         self.own = np.abs(of_class).sum(axis=1, keepdims=True) / share

@@ -31,7 +31,7 @@ class SourceError(FixedForm):
     def __init__(self, n_source: int) -> None:
         self.n_source = n_source
 
-    def unit_times(self, F: Matrix) -> Matrix:
+    def apply(self, F: Matrix) -> Matrix:
         """A F: the source rows of F, zero elsewhere."""
         out = namespace(F).zeros_like(F)
         out[: self.n_source] = F[: self.n_source]
@@ -62,10 +62,10 @@ class Spread(FixedForm):
     def __init__(self, weight: float) -> None:
         self.weight = weight
 
-    def unit_times(self, F: Matrix) -> Matrix:
-        """F - mean of F."""
-        return F - namespace(F).mean(F, axis=0)
+    def apply(self, F: Matrix) -> Matrix:
+        """delta (F - mean of F)."""
+        return self.weight * (F - namespace(F).mean(F, axis=0))
 
     def projected(self, sums: Any) -> Matrix:
-        """Phi' H Phi."""
-        return sums.whole.count * sums.whole.covariance
+        """delta Phi' H Phi."""
+        return (self.weight * sums.whole.count) * sums.whole.covariance

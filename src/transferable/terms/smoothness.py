@@ -40,19 +40,13 @@ class Laplacian(FixedForm):
         starts = adjacency.crow_indices() if is_torch_array(adjacency) else adjacency.indptr
         self.connected = starts[1:] > starts[:-1]
 
-    def weighted(self, weight: float) -> Laplacian:
-        """The same graph with another weight."""
-        other = object.__new__(Laplacian)
-        other.__dict__ |= self.__dict__ | {"weight": weight}
-        return other
-
-    def unit_times(self, F: Matrix) -> Matrix:
-        """L F."""
+    def apply(self, F: Matrix) -> Matrix:
+        """rho L F."""
         adjacency = self.adjacency
         if adjacency.dtype != F.dtype:  # the product is to be in the precision of F
             adjacency = adjacency.to(F.dtype) if is_torch_array(F) else adjacency.astype(F.dtype)
         out = adjacency @ F
         connected = namespace(F).astype(self.connected, F.dtype)
         out -= connected[:, None] * F
-        out *= -1.0
+        out *= -self.weight
         return out

@@ -6,8 +6,11 @@ from transferable.transformers.gfk import GFK
 from transferable.transformers.jda import JDA
 from transferable.transformers.jgsa import JGSA
 from transferable.transformers.landmark_features import LandmarkFeatures
+from transferable.transformers.ldml import LDML
+from transferable.transformers.linear_ot_mapping import LinearOTMapping
 from transferable.transformers.lpjt import LPJT
 from transferable.transformers.mcda import McDA
+from transferable.transformers.ot_mapping import OTMapping
 from transferable.transformers.per_domain_scaler import PerDomainScaler
 from transferable.transformers.sca import SCA
 from transferable.transformers.subspace_alignment import SubspaceAlignment
@@ -20,12 +23,15 @@ __all__ = [
     "GFK",
     "JDA",
     "JGSA",
+    "LDML",
     "LPJT",
     "SCA",
     "TCA",
     "TJM",
     "LandmarkFeatures",
+    "LinearOTMapping",
     "McDA",
+    "OTMapping",
     "PerDomainScaler",
     "SubspaceAlignment",
 ]

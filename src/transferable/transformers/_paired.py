@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix
-from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import Solution, Times
 

@@ -12,11 +12,11 @@ from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.events import iterate, rounds
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
-from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
     COUNT,
     Codes,

@@ -18,6 +18,16 @@ from sklearn.utils import check_random_state
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
+from transferable.engines.spectral.components import warn_if_reduced
+from transferable.engines.spectral.features import (
+    Features,
+    RowMap,
+    kernel_features,
+    row_features,
+    table_features,
+)
+from transferable.engines.spectral.sizes import SpectralSizes
+from transferable.engines.spectral.spread import Spread
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.features import FeatureTable
@@ -28,16 +38,6 @@ from transferable.linalg.rows import unit_rows
 from transferable.terms.base import LowRank
 from transferable.terms.means import MeanDiscrepancy
 from transferable.transformers._blocks import BlockwiseTransformer
-from transferable.transformers._components import warn_if_reduced
-from transferable.transformers._features import (
-    Features,
-    RowMap,
-    kernel_features,
-    row_features,
-    table_features,
-)
-from transferable.transformers._sizes import SpectralSizes
-from transferable.transformers._spread import Spread
 
 __all__ = [
     "COUNT",

@@ -6,11 +6,11 @@ from numbers import Integral
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains, Reordered
+from transferable.engines.spectral.components import warn_if_reduced
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.grassmann import basis_of_moments, common_rank, principal_bases
 from transferable.linalg.tables import moments_of_blocks
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
-from transferable.transformers._components import warn_if_reduced
 
 __all__ = ["SubspaceTransformer"]
 

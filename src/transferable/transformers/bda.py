@@ -9,8 +9,8 @@ from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.linalg.kernels import Kernel
-from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import (
     Solver,
@@ -107,6 +107,7 @@ class BDA(PseudoLabelTransformer):
     (30, 2)
     """
 
+    _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **PseudoLabelTransformer._parameter_constraints,
         "balance": [Interval(Real, 0, 1, closed="both")],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transferable.domains import Domains
-from transferable.transformers._features import Features
+from transferable.engines.spectral.features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import (
     Solver,
@@ -101,6 +101,8 @@ class JDA(PseudoLabelTransformer):
     >>> model.transform(Xt).shape
     (30, 2)
     """
+
+    _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
         ridge = self.regularization * features.scale

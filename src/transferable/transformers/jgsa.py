@@ -10,11 +10,11 @@ from scipy.linalg import eigh
 from sklearn.base import ClassifierMixin
 
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import mean_differences
 from transferable.terms.scatter import BetweenScatter
-from transferable.transformers._features import Features
 from transferable.transformers._paired import PairedMapsTransformer
 from transferable.transformers._spectral import POSITIVE, WEIGHT, Codes, Solution, Solver
 

@@ -12,12 +12,12 @@ from sklearn.utils import check_random_state
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
+from transferable.engines.spectral.features import RowMap
+from transferable.engines.spectral.spread import Spread
 from transferable.linalg.eigen import gram_basis
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable.linalg.nystrom import draw_landmarks
 from transferable.transformers._blocks import BlockwiseTransformer
-from transferable.transformers._features import RowMap
-from transferable.transformers._spread import Spread
 
 __all__ = ["LandmarkFeatures"]
 

@@ -12,12 +12,12 @@ from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.group_graphs import nearest_between, nearest_inside
 from transferable.linalg.kernels import Kernel
 from transferable.terms.landmarks import LandmarkDiscrepancy
 from transferable.terms.scatter import EdgeScatter, WithinScatter
-from transferable.transformers._features import Features
 from transferable.transformers._paired import PairedMapsTransformer
 from transferable.transformers._spectral import COUNT, POSITIVE, WEIGHT, Codes, Solution, Solver
 

@@ -9,11 +9,11 @@ from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.moments import Moments
 from transferable.terms.covariances import GroupCentring, class_groups, squared_differences
-from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import (
     WEIGHT,
@@ -116,6 +116,7 @@ class McDA(PseudoLabelTransformer):
     """
 
     _needs_factor = True
+    _published = {"n_components": 20, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **PseudoLabelTransformer._parameter_constraints,
         "second_order": [WEIGHT],

@@ -9,11 +9,11 @@ from numpy.random import RandomState
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import leading_dense
 from transferable.linalg.kernels import KERNELS, Kernel
 from transferable.terms.means import mean_differences
 from transferable.terms.scatter import BetweenScatter
-from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
     WEIGHT,
     Solution,
@@ -104,6 +104,7 @@ class SCA(SpectralTransformer):
 
     _needs_factor = True
     _power = 1
+    _published = {"kernel": "rbf"}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **SpectralTransformer._parameter_constraints,
         "kernel": [StrOptions(set(KERNELS)), callable],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from transferable.domains import Domains
-from transferable.transformers._features import Features
+from transferable.engines.spectral.features import Features
 from transferable.transformers._spectral import (
     Solution,
     SpectralTransformer,
@@ -93,6 +93,8 @@ class TCA(SpectralTransformer):
     >>> model.transform(Xt).shape
     (30, 2)
     """
+
+    _published = {"kernel": "linear", "regularization": 1.0}  # noqa: RUF012
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
         means = mean_discrepancy(domains, None)

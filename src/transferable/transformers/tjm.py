@@ -8,10 +8,10 @@ from scipy.linalg import cho_solve, cholesky
 
 from transferable._sklearn import StrOptions
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features
 from transferable.events import rounds
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import KERNELS, Kernel
-from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
     COUNT,
     Solution,
@@ -104,6 +104,7 @@ class TJM(SpectralTransformer):
     (30, 2)
     """
 
+    _published = {"n_components": 20, "regularization": 1.0}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **SpectralTransformer._parameter_constraints,
         "kernel": [StrOptions(set(KERNELS)), callable],

@@ -11,9 +11,9 @@ from literal import Literal, Settings
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable.domains import Domains
-from transferable.engines.risk.balance import leading
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.rows import leading
 from transferable.terms.base import FixedForm, FixedTerm, Term
 from transferable.terms.means import Means
 from transferable.terms.risk import SourceLoss, Variance
@@ -278,8 +278,8 @@ class Tilt(FixedTerm):
 class TiltForm(FixedForm):
     key, weight = "tilt", 2.0
 
-    def unit_times(self, F):
-        out = F.copy()
+    def apply(self, F):
+        out = self.weight * F
         out[1::2] = 0.0
         return out
 

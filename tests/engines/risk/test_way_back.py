@@ -54,7 +54,9 @@ def test_models_that_differ_in_alignment_alone_share_the_way_back():
     """One factorisation for each direction, whatever the alignment and the labels."""
     with sharing() as workspace:
         made, get = [], workspace.get
-        workspace.get = lambda slot, key, make: get(slot, key, lambda: made.append(slot) or make())
+        workspace.get = lambda slot, key, make, *arguments: get(
+            slot, key, lambda: made.append(slot) or make(*arguments)
+        )
         for alignment in (1.0, 10.0):
             model = adapted(TFDFV(n_neighbors=3, alignment=alignment))
             domains = replace(DOMAINS, workspace=workspace)

@@ -22,6 +22,7 @@ from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.systems import (
     LU,
     Cholesky,
+    Update,
     UpdatedSystem,
     add_to_diagonal,
     effective_ridge,
@@ -59,14 +60,20 @@ class ExactSolver(Solver):
         if around is None or self.confusion is None:
             if labelled.covariances is not None:
                 return self._updated(labelled, system.P.solve(self.Y))
-            share = self.domains.share
             key = self._key, self.domains.labels_key
-            return self._updated(labelled, share("solution", key, lambda: system.P.solve(self.Y)))
+            solved = self.domains.share("solution", key, system.P.solve, self.Y)
+            return self._updated(labelled, solved)
         F = around[1]
         separating, pull = self.confusion.around(F, F.T @ F)
-        columns = [form.columns for form in labelled.low_rank.values()]
-        E = namespace(F).concat([*columns, separating], axis=1)
-        return system.update(E).apply(system.P.solve(self.Y + pull))
+        E = namespace(F).concat([*self._columns(labelled).values(), separating], axis=1)
+        return Update(system, E).apply(system.P.solve(self.Y + pull))
+
+    def _columns(self, labelled: Labelled) -> dict[str, Matrix]:
+        """The columns of each term that has few."""
+        if not labelled.projected:
+            for name, form in labelled.low_rank.items():
+                labelled.projected[name] = form.columns
+        return labelled.projected
 
     def _updated(self, labelled: Labelled, solved: Matrix) -> Matrix:
         """Solutions of the system without the terms of few columns, corrected for these."""
@@ -74,28 +81,27 @@ class ExactSolver(Solver):
         if not forms:
             return solved
         if len(forms) > 1:
-            E = namespace(solved).concat([form.columns for form in forms], axis=1)
-            return system.update(E).apply(solved)
+            E = namespace(solved).concat(list(self._columns(labelled).values()), axis=1)
+            return Update(system, E).apply(solved)
         (form,) = forms
         if labelled.covariances is not None:
-            return system.update(form.unit).apply(solved, form.weight)
+            return Update(system, form.unit).apply(solved, form.weight)
         # Fits that differ in the weight of the term alone share the correction.
         key = self._key, form.key
-        update = self.domains.share("update", key, lambda: system.update(form.unit))
+        update = self.domains.share("update", key, Update, system, form.unit)
         return update.apply(solved, form.weight)
 
     def source_only_codes(self) -> NDArray[np.intp]:
         """Classes of the target rows by the source's regularised risk alone."""
-        n_source = self.domains.n_source
-
-        def label() -> NDArray[np.intp]:
-            inside = namespace(self.K).asarray(self.K[:n_source, :n_source], copy=True)
-            factor = Cholesky(add_to_diagonal(inside, self.ridge))
-            scores = self.K[n_source:, :n_source] @ factor.solve(self.Y[:n_source])
-            return to_numpy(namespace(scores).argmax(scores, axis=1))
-
         key = self._kernel, self.ridge, self.domains.labels_key
-        return self.domains.share("source-only labels", key, label)
+        return self.domains.share("source-only labels", key, self._source_only_codes)
+
+    def _source_only_codes(self) -> NDArray[np.intp]:
+        n_source = self.domains.n_source
+        inside = namespace(self.K).asarray(self.K[:n_source, :n_source], copy=True)
+        factor = Cholesky(add_to_diagonal(inside, self.ridge))
+        scores = self.K[n_source:, :n_source] @ factor.solve(self.Y[:n_source])
+        return to_numpy(namespace(scores).argmax(scores, axis=1))
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
@@ -108,7 +114,7 @@ class ExactSolver(Solver):
         F = scores
         values = {"ridge": self.ridge * float((coefficients * F).sum())}
         for name, form in (self.fixed | labelled.low_rank).items():
-            values[name] = form.value(F)
+            values[name] = float((F * form.apply(F)).sum())
         if "source" in values:
             # ||A (F - Y)||^2 = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
             values["source"] += float((self.Y * (self.Y - 2.0 * F)).sum())
@@ -161,13 +167,14 @@ class ExactSolver(Solver):
     def _product(self, form: FixedForm) -> Matrix:
         """U K of a form without its weight, in which settings of a search differ most."""
         key = self._kernel, form.key
-        return self.domains.share("product", key, lambda: form.unit_times(self.K))
+        return self.domains.share("product", key, form.weighted(1.0).apply, self.K)
 
     @cached_property
     def _fixed_system(self) -> UpdatedSystem:
-        return self.domains.share(
-            "factor", self._key, lambda: UpdatedSystem(LU(self._fixed()), self.K)
-        )
+        return self.domains.share("factor", self._key, self._factored)
+
+    def _factored(self) -> UpdatedSystem:
+        return UpdatedSystem(LU(self._fixed()), self.K)
 
     @cached_property
     def _kept_fixed(self) -> Matrix:

@@ -88,7 +88,7 @@ class ManifoldFeatures:
 
 
 def _bases(domains: Domains, most: int) -> Bases:
-    return domains.share("bases", most, lambda: _leading_directions(domains, most))
+    return domains.share("bases", most, _leading_directions, domains, most)
 
 
 def _leading_directions(domains: Domains, most: int) -> Bases:
@@ -108,9 +108,7 @@ def _flow(domains: Domains, bases: Bases, k: int) -> ManifoldFeatures:
     """The flow between the first k directions of both domains."""
     Ps, Pt = bases
     key = k, Ps.shape[1]  # the first of few directions may differ from the first of many
-    return domains.share(
-        "flow", key, lambda: ManifoldFeatures(geodesic_flow_factor(Ps[:, :k], Pt[:, :k]))
-    )
+    return ManifoldFeatures(domains.share("flow", key, geodesic_flow_factor, Ps[:, :k], Pt[:, :k]))
 
 
 def _block_rows(width: int) -> int:

@@ -81,8 +81,8 @@ class LandmarkSolver(Solver):
         for name, form in self.fixed.items():
             product = form.projected(self.sums)
             if product is None:  # the term reaches across rows
-                product = self.features.between(form.unit_times)
-            forms[name] = form.weight * product
+                product = self.features.between(form.apply)
+            forms[name] = product
         return forms
 
     @cached_property

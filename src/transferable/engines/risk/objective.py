@@ -17,11 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from transferable.terms.base import Term
 from transferable.terms.confusion import ClassConfusion
 
 __all__ = ["Objective"]
+
+Kind = TypeVar("Kind", bound=Term)
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,12 @@ class Objective:
         object.__setattr__(self, "terms", kept)
         object.__setattr__(self, "confusion", confusion if separates else None)
 
-    def has(self, kind: type[Term]) -> bool:
-        """Whether there is a term of this kind."""
-        return any(isinstance(term, kind) for term in self.terms)
+    def find(self, kind: type[Kind]) -> Kind | None:
+        """The term of this kind, None if there is none."""
+        for term in self.terms:
+            if isinstance(term, kind):
+                return term
+        return None
 
     def without(self, *kinds: type[Term]) -> Objective:
         """The objective with the terms of these kinds removed."""

@@ -2,7 +2,8 @@
 
 Source rows that are left out in turn, which costs one inverse and no refit, judge two choices: how
 many directions the features have, by the error of the kernel classifier; and how much the graph is
-trusted, by the error of the nearest neighbour beside it.
+trusted, by the error of the nearest neighbour beside it. Distances between the domains tell how
+much the classes' discrepancy counts against that of the domains as wholes.
 """
 
 from __future__ import annotations
@@ -13,24 +14,29 @@ from typing import Any
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from sklearn.decomposition import TruncatedSVD
 
 from transferable.domains import Domains, Groups
-from transferable.engines.risk.balance import Balance
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.events import stage
 from transferable.linalg.arrays import Arrays, to_numpy
 from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.neighbors import Graph, neighbor_graph
+from transferable.linalg.neighbors import neighbor_graph
+from transferable.linalg.rows import dense
 from transferable.linalg.search import nearest
 from transferable.linalg.systems import Inverse, add_to_diagonal, effective_ridge
+from transferable.metrics.a_distance import proxy_a_distance
 from transferable.terms.base import Matrix
 from transferable.terms.smoothness import Laplacian
 
-__all__ = ["Rows", "choose_features"]
+__all__ = ["Balance", "Rows", "choose_features", "leading"]
 
 _JUDGES = 1000  # source rows that judge; their order is random already
 _MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
+_WIDEST = 256  # features beyond which distances are measured in the leading directions
+_DIRECTIONS = 64
+_COMPARED = 2000  # rows of each side that distances compare; their order is random already
 
 
 class Rows:
@@ -76,12 +82,9 @@ class Rows:
     @cached_property
     def Z(self) -> Any:
         """The features of all rows, of unit length: an array or sparse matrix of shape (n, d)."""
-
-        def compute() -> Any:
-            stage("Mapping rows to features")
-            return self.features.of_domains(self.domains)
-
-        return self.domains.share("features", self.key, compute)
+        stage("Mapping rows to features")
+        domains = self.domains
+        return domains.share("features", self.key, self.features.of_domains, domains)
 
     @cached_property
     def table(self) -> Any:
@@ -104,15 +107,12 @@ class Rows:
     def laplacian(self, n_neighbors: int, self_loops: bool) -> Laplacian:
         """L of the graph of nearest neighbours."""
         key = "graph", self.place, n_neighbors, self_loops
-
-        def search() -> tuple[Graph, Laplacian]:
-            stage("Finding neighbours")
-            graph = neighbor_graph(self.table, n_neighbors, self_loops)
-            return graph, Laplacian(self.arrays.sparse(graph.weights), key=key)
-
-        graph, laplacian = self.domains.share("graph", key, search)
+        stage("Finding neighbours")
+        graph = self.domains.share(
+            "graph", key, neighbor_graph, self.table, n_neighbors, self_loops
+        )
         self.graph_recall = graph.recall
-        return laplacian
+        return Laplacian(self.arrays.sparse(graph.weights), key=key)
 
     def trust_in_neighbors(self) -> float:
         """rho: 1, less a tenth for each point that the nearest neighbour is worse than the kernel.
@@ -131,12 +131,10 @@ class Rows:
 
     def _neighbor_error(self) -> float:
         """Error of the label of the nearest other row by cosine."""
-        y = self.domains.y[:_JUDGES]
-        return self.domains.share(
-            "neighbour error",
-            (self.key, self.domains.labels_key),
-            lambda: float(np.mean(y[nearest(self.Z[: len(y)]).indices[:, 0]] != y)),
-        )
+        domains, y = self.domains, self.domains.y[:_JUDGES]
+        key = self.key, domains.labels_key
+        found = domains.share("nearest of judges", key, nearest, self.Z[: len(y)])
+        return float(np.mean(y[found.indices[:, 0]] != y))
 
     def nearest_codes(self) -> NDArray[np.intp]:
         """Classes of the target rows by the nearest source row."""
@@ -152,9 +150,7 @@ class Rows:
     @cached_property
     def _balance(self) -> Balance:
         domains, seed = self.domains, self.random_state
-        return domains.share(
-            "balance", (self.key, str(seed)), lambda: Balance(self.Z, domains, seed)
-        )
+        return domains.share("balance", (self.key, str(seed)), Balance, self.Z, domains, seed)
 
 
 def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> ManifoldFeatures:
@@ -170,16 +166,65 @@ def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> M
 def left_out_error(
     domains: Domains, features: ManifoldFeatures, kernel: KernelFunction, ridge: float
 ) -> float:
-    """Error of regularised least squares on source rows left out in turn, from one inverse."""
-
-    def measure() -> float:
-        y: NDArray[np.intp] = domains.y[:_JUDGES]
-        Z = features.transform(domains.X[: len(y)]).astype(np.float64)
-        K = kernel(Z, Z)
-        inverse = Inverse(add_to_diagonal(K, effective_ridge(ridge, K))).matrix
-        Y = np.eye(y.max() + 1)[y]
-        left_out = Y - (inverse @ Y) / np.diag(inverse)[:, None]
-        return float(np.mean(left_out.argmax(axis=1) != y))
-
+    """Error of regularised least squares on source rows left out in turn, shared by fits."""
     key = features.key, kernel, ridge, domains.labels_key
-    return domains.share("left-out error", key, measure)
+    return domains.share("left-out error", key, _left_out_error, domains, features, kernel, ridge)
+
+
+def _left_out_error(
+    domains: Domains, features: ManifoldFeatures, kernel: KernelFunction, ridge: float
+) -> float:
+    """The same from one inverse."""
+    y: NDArray[np.intp] = domains.y[:_JUDGES]
+    Z = features.transform(domains.X[: len(y)]).astype(np.float64)
+    K = kernel(Z, Z)
+    inverse = Inverse(add_to_diagonal(K, effective_ridge(ridge, K))).matrix
+    Y = np.eye(y.max() + 1)[y]
+    left_out = Y - (inverse @ Y) / np.diag(inverse)[:, None]
+    return float(np.mean(left_out.argmax(axis=1) != y))
+
+
+class Balance:
+    """The balance for given groups, estimated from A-distances between source and target rows.
+
+    With d_M the A-distance between the domains and d_c that between their rows of class c,
+    "adaptive" is MEDA's mean(d_c) / (mean(d_c) + d_M), and "printed" is the paper's
+    d_M / (d_M + sum(d_c)). A class with fewer than two rows on either side is left out.
+    """
+
+    def __init__(self, Z: Any, domains: Domains, random_state: int | RandomState | None) -> None:
+        self.Z = leading(Z, random_state)
+        self._known: dict[bytes, float | None] = {}
+        rows = np.arange(len(domains.order))
+        self.marginal = self._distance(rows[: domains.n_source], rows[domains.n_source :]) or 0.0
+
+    def __call__(self, rule: str, groups: Groups) -> float:
+        """Balance of these groups."""
+        if groups.n_source == len(groups.codes):
+            return 0.5
+        pairs = map(groups.members, range(groups.n_classes))
+        distances = [d for pair in pairs if (d := self._distance(*pair)) is not None]
+        if rule == "printed":
+            numerator, other = self.marginal, float(np.sum(distances))
+        else:
+            numerator, other = float(np.mean(distances)) if distances else 0.0, self.marginal
+        return numerator / (numerator + other) if numerator + other > 0 else 0.5
+
+    def _distance(self, source: NDArray[np.intp], target: NDArray[np.intp]) -> float | None:
+        """Distance between these source and target rows, remembered; None if they are too few."""
+        source, target = source[:_COMPARED], target[:_COMPARED]
+        key = source.tobytes() + target.tobytes()
+        if key not in self._known:
+            enough = min(len(source), len(target)) >= 2
+            distance = proxy_a_distance(self.Z[source], self.Z[target]) if enough else None
+            self._known[key] = distance
+        return self._known[key]
+
+
+def leading(Z: Any, random_state: int | RandomState | None) -> NDArray[np.floating]:
+    """Z itself, or its coordinates in the leading directions where it is wide."""
+    if Z.shape[1] <= _WIDEST:
+        return dense(Z)
+    k = min(_DIRECTIONS, min(Z.shape) - 1)
+    some = Z[:: max(1, Z.shape[0] // (2 * _COMPARED))]
+    return TruncatedSVD(k, random_state=random_state).fit(some).transform(Z)

@@ -34,14 +34,14 @@ class Labelled:
     covariances : Quadratic or None
         The one without, as a form of whatever the solver's coefficients are of.
     projected : dict of arrays
-        By name, the columns in the solver's own coordinates, where these are not the rows.
+        By name, the columns in the solver's own coordinates; empty until they were needed.
     system : object
         The solver's, factored with the covariances; None until it was needed.
     """
 
     groups: Groups
-    balance: float
-    low_rank: dict[str, LowRank]
+    balance: float = 0.5
+    low_rank: dict[str, LowRank] = field(default_factory=dict)
     covariances: Any = None
     projected: dict[str, Matrix] = field(default_factory=dict)
     system: Any = None
@@ -69,30 +69,28 @@ class Solver(ABC):
         self.objective, self.rows, self.domains = objective, rows, rows.domains
         self.confusion = objective.confusion
         self.Y: Matrix = rows.arrays.table(rows.domains.one_hot())
+        self.fixed: dict[str, FixedForm] = {}
         for term in objective.terms:
-            if not isinstance(term, FixedTerm | LabelledTerm | Covariances):
+            if isinstance(term, FixedTerm):
+                self.fixed[term.name] = term.bind(rows)
+            elif not isinstance(term, LabelledTerm | Covariances):
                 raise TypeError(
                     f"{type(self).__name__} has no use for the term {term!r}: it is neither fixed "
                     "(FixedTerm) nor of few columns (LabelledTerm)."
                 )
-        fixed = [term for term in objective.terms if isinstance(term, FixedTerm)]
-        self.fixed: dict[str, FixedForm] = {term.name: term.bind(rows) for term in fixed}
 
     def at(self, target: NDArray[np.intp]) -> Labelled:
         """The terms that depend on labels, for these of the target."""
-        groups = self.domains.groups(target)
-        terms = self.objective.terms
-        low_rank = [term for term in terms if isinstance(term, LabelledTerm)]
-        rules = [term.balance for term in terms if hasattr(term, "balance")]
-        labelled = Labelled(
-            groups,
-            self.rows.balance(rules[0], groups) if rules else 0.5,
-            {term.name: term.at(self.rows, groups) for term in low_rank},
-        )
-        if self.domains.n_target > 0:
-            for term in terms:
-                if isinstance(term, Covariances):
-                    labelled.covariances = self._covariances(term, groups)
+        groups, rows = self.domains.groups(target), self.rows
+        labelled = Labelled(groups)
+        for term in self.objective.terms:
+            if isinstance(term, FixedTerm):
+                continue
+            labelled.balance = rows.balance(getattr(term, "balance", labelled.balance), groups)
+            if isinstance(term, LabelledTerm):
+                labelled.low_rank[term.name] = term.at(rows, groups)
+            elif isinstance(term, Covariances) and self.domains.n_target > 0:
+                labelled.covariances = self._covariances(term, groups)
         return labelled
 
     @abstractmethod

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.neighbors import KNeighborsClassifier
 
-from transferable.classifiers._nearest import NearestRow
+from transferable.engines.nearest_row import NearestRow
 
 
 def blobs(n=90, spread=1.0, seed=0):

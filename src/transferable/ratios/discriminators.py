@@ -1,0 +1,101 @@
+"""Ratios by who tells rows of two samples apart: neighbours, or a logistic regression."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.decomposition import TruncatedSVD
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import pairwise_distances_argmin
+from sklearn.preprocessing import StandardScaler
+
+from transferable.linalg.rows import dense
+from transferable.ratios._samples import Vector, checked_samples, mean_one
+
+__all__ = ["logistic_ratio", "nearest_neighbor_ratio"]
+
+
+def nearest_neighbor_ratio(Xs: Any, Xt: Any, *, smoothing: float = 1.0) -> Vector:
+    """Target rows in the Voronoi cell of each source row, plus `smoothing`.
+
+    Parameters
+    ----------
+    Xs, Xt : array-like or sparse matrix of shapes (n_source, n_features), (n_target, n_features)
+        The rows to weight, and those to resemble.
+    smoothing : float, default=1.0
+        Added to every count; 1 as published, so that no row is lost.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_source,)
+        One on average.
+
+    References
+    ----------
+    M. Loog, "Nearest neighbor-based importance weighting", MLSP 2012.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable.ratios import nearest_neighbor_ratio
+    >>> nearest_neighbor_ratio(np.array([[0.0], [1.0]]), np.array([[0.8], [0.9], [2.0]]))
+    array([0.4, 1.6])
+    """
+    Xs, Xt = checked_samples(Xs, Xt, 1, as_dense=False)
+    counts = np.bincount(pairwise_distances_argmin(Xt, Xs), minlength=Xs.shape[0])
+    return mean_one(counts.astype(np.float64) + smoothing)
+
+
+def logistic_ratio(
+    Xs: Any, Xt: Any, *, C: float = 0.1, n_directions: int = 50, n_folds: int = 2
+) -> Vector:
+    """Odds that a logistic regression gives held-out source rows of being the target's.
+
+    Parameters
+    ----------
+    Xs, Xt : array-like or sparse matrix of shapes (n_source, n_features), (n_target, n_features)
+        The rows to weight, and those to resemble.
+    C : float, default=0.1
+        Inverse penalty of the regression.
+    n_directions : int, default=50
+        Leading directions of the rows that it sees, standardised.
+    n_folds : int, default=2
+        Parts of the rows, taken in turn by position, of which each is judged by the others.
+
+    Returns
+    -------
+    weights : ndarray of shape (n_source,)
+        One on average.
+
+    References
+    ----------
+    S. Bickel, M. Brueckner, T. Scheffer, "Discriminative learning under covariate shift", JMLR
+    2009.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable.ratios import logistic_ratio
+    >>> Xs = np.linspace(0, 1, 50)[:, None]
+    >>> weights = logistic_ratio(Xs, Xs[25:])
+    >>> bool(weights[25:].mean() > 1.5 * weights[:25].mean())
+    True
+    """
+    Xs, Xt = checked_samples(Xs, Xt, 1, as_dense=False)
+    n_source = Xs.shape[0]
+    X = sp.vstack([Xs, Xt], format="csr") if sp.issparse(Xs) else np.concatenate([Xs, Xt])
+    k = min(n_directions, min(X.shape) - 1)
+    with np.errstate(invalid="ignore"):  # rows that are all alike explain no variance
+        Z = TruncatedSVD(k, random_state=0).fit_transform(X) if k >= 1 else dense(X)
+    Z = StandardScaler().fit_transform(Z)
+    is_target = np.arange(len(Z)) >= n_source
+    odds = np.ones(len(Z))
+    folds = np.arange(len(Z)) % n_folds
+    for fold in range(n_folds):
+        kept = folds != fold
+        if len(np.unique(is_target[kept])) == 2:
+            model = LogisticRegression(C=C, max_iter=500).fit(Z[kept], is_target[kept])
+            odds[~kept] = np.exp(np.clip(model.decision_function(Z[~kept]), -20.0, 20.0))
+    return mean_one(odds[:n_source])

@@ -46,5 +46,8 @@ def test_the_last_machine_has_let_go_of_the_source():
 
 def test_too_many_rows_are_refused():
     p = small_problem()
-    with pytest.raises(MemoryError, match=r"target rows would fit\. Nothing was allocated"):
+    with pytest.raises(
+        MemoryError,
+        match=r"target rows would fit\. Nothing was allocated",
+    ):
         DASVM(max_memory="1KB").adapt(p.Xs, p.ys, p.Xt)

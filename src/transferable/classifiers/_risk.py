@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 
 from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier
-from transferable.domains import Domains, table_key
+from transferable.domains import Domains
 from transferable.engines.risk.calibration import cautious_temperature
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
@@ -44,6 +44,7 @@ from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
+from transferable.linalg.row_order import table_key
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
-from transferable.domains import row_hash
+from transferable.linalg.row_order import row_hash
 from transferable.linalg.rows import dense
 
 __all__ = [

@@ -5,7 +5,7 @@ import pytest
 
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
-from transferable.datasets import load_printed_to_handwritten
+from transferable.datasets import fetch_office_caltech, load_printed_to_handwritten
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import left_out_scores
 from transferable.engines.risk.shares import wanted_shares
@@ -214,3 +214,26 @@ def test_bad_shares_are_named(problem, shares, words):
 def test_words_are_left_to_the_method(problem):
     domains = Domains.from_stacked(problem.X, np.r_[problem.ys, np.full(50, -1)])
     assert wanted_shares("auto", domains) is None
+
+
+def accuracies_of_perturbed(Xs, ys, Xt, yt, times=10):
+    """Target accuracy with the rows as they are, and with their seventh digits changed."""
+    rng = np.random.default_rng(0)
+    found = []
+    for size in (0.0, *[1e-6] * times):
+        source, target = (X * (1.0 + size * rng.normal(size=X.shape)) for X in (Xs, Xt))
+        model = TFDF(record_history=False).adapt(source, ys, target)
+        found.append(np.mean(model.transduction_[len(ys) :] == yt))
+    return np.array(found)
+
+
+def test_no_decision_hangs_by_a_thread(partial):
+    Xs, ys, Xt, yt = partial
+    found = accuracies_of_perturbed(Xs[:250], ys[:250], Xt[:150], yt[:150])
+    assert np.abs(found - found[0]).max() <= 1 / 150
+
+
+def test_no_decision_hangs_by_a_thread_on_real_rows(data_home):
+    task = fetch_office_caltech(data_home=data_home, download=False).task("W", "D")
+    found = accuracies_of_perturbed(task.Xs, task.ys, task.Xt, task.yt)
+    assert np.abs(found - found[0]).max() <= max(0.003, 1 / len(task.yt))

@@ -248,6 +248,12 @@ class RiskClassifier(ScoreClassifier):
         """
         return super().predict_proba(X)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what this version saved, or an earlier one, whose scores had no offsets."""
+        if "_beta" in state:
+            state = {"_offsets": np.zeros(state["_beta"].shape[1])} | state
+        super().__setstate__(state)
+
     def _probabilities(self, scores: Matrix) -> Matrix:
         return super()._probabilities(scores / self.temperature_)
 

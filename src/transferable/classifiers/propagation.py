@@ -56,8 +56,8 @@ class LabelPropagation(ScoreClassifier):
     sparse, of cosines, exact up to 2^30 pairs of rows. Between domains it is loosely joined, and
     with 0.99 labels run through it until all rows look alike: on four tasks of Office-Caltech10
     SURF accuracy was 32 instead of 50 percent. Both defaults were chosen by target accuracy on
-    these and on COIL20, where the spread hardly mattered. A fitted row is among its own nearest ones. A row that no label reaches is
-    scored alike for all classes.
+    these and on COIL20, where the spread hardly mattered. A fitted row is among its own nearest
+    ones. A row that no label reaches is scored alike for all classes.
 
     References
     ----------

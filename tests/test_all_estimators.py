@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import small_problem
 from transferable import TFDFV, all_estimators
+from transferable._discovery import FAMILIES
 from transferable.base import DomainClassifier, DomainTransformer
 from transferable.model_selection import LabelFreeSearch
 from transferable.tables import TableClassifier
@@ -271,3 +272,8 @@ def test_pandas_output(estimator):
     Z = model.fit_transform(table, MARKED)
     assert Z.index.tolist() == table.index.tolist()
     assert Z.columns.tolist() == model.get_feature_names_out().tolist()
+
+
+def test_every_estimator_is_of_one_family():
+    listed = [name for names in FAMILIES.values() for name in names]
+    assert sorted(listed) == [name for name, _ in all_estimators()]

@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -97,6 +97,10 @@ bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the pe
 
 bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
+
+# Records are kept in build/safety: a run that was stopped goes on.
+bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into docs/safety.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/safety.py
 
 $(VENV)/installed-deep: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[deep,data]"

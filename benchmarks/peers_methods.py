@@ -4,7 +4,7 @@ All run in one process with one BLAS thread on the same rows. Methods that move 
 one nearest neighbour, ratios weight a logistic regression. "Changed if shuffled" is the share of
 target rows whose label changes if the rows are given in another order; 0 is right.
 
-Run it with ``python benchmarks/peers_methods.py``; the peers come with
+``python benchmarks/peers_methods.py`` renews the table of docs/field.md; the peers come with
 ``pip install transferable[bench]``.
 """
 
@@ -15,6 +15,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -22,13 +23,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
+from methods import write
 from transferable.classifiers import DASVM, JDOTClassifier
 from transferable.ratios import kernel_mean_matching, kliep, logistic_ratio, nearest_neighbor_ratio
 from transferable.transformers import LinearOTMapping, OTMapping
@@ -36,6 +36,8 @@ from transferable.transformers import LinearOTMapping, OTMapping
 Array = NDArray[Any]
 # From source rows, their labels and target rows to labels of the target rows.
 Labelling = Callable[[Array, Array, Array], Array]
+
+HEADINGS = ("method", "who", "seconds", "ours is faster by", "accuracy", "changed if shuffled")
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,19 @@ def skada_classifier(make: Callable[[Any], Any]) -> Labelling:
 
 def contests(n: int) -> Iterator[Contest]:
     """Who computes what, with the same penalties."""
-    classes, shift, three = turned_classes(n, 10), covariate_shift(n), turned_classes(n // 2, 3)
+    yield from transports(turned_classes(n, 10))
+    yield from weightings(covariate_shift(n))
+    yield Contest(
+        "DASVM",
+        turned_classes(n // 2, 3),
+        {
+            "transferable": own_classifier(DASVM),
+            "skada": skada_classifier(lambda skada: skada.DASVMClassifier(SVC(C=10))),
+        },
+    )
+
+
+def transports(classes: Problem) -> Iterator[Contest]:
     scale = float(np.mean([np.sum((a - classes.Xt) ** 2, axis=1) for a in classes.Xs]))
     yield Contest(
         "OT, exact",
@@ -206,6 +220,9 @@ def contests(n: int) -> Iterator[Contest]:
             "skada": skada_classifier(lambda skada: skada.JDOTClassifier(n_iter_max=10)),
         },
     )
+
+
+def weightings(shift: Problem) -> Iterator[Contest]:
     for name, ratio, make in (
         ("KMM", kernel_mean_matching, lambda skada: skada.KMMReweightAdapter()),
         ("KLIEP", kliep, lambda skada: skada.KLIEPReweightAdapter(gamma=[0.1, 0.3, 1.0, 3.0])),
@@ -218,14 +235,6 @@ def contests(n: int) -> Iterator[Contest]:
     ):
         parties = {"transferable": own_weights(ratio), "skada": skada_weights(make)}
         yield Contest(name, shift, parties)
-    yield Contest(
-        "DASVM",
-        three,
-        {
-            "transferable": own_classifier(DASVM),
-            "skada": skada_classifier(lambda skada: skada.DASVMClassifier(SVC(C=10))),
-        },
-    )
 
 
 def labelled(label: Labelling, p: Problem, repeats: int) -> tuple[float, Array]:
@@ -245,34 +254,44 @@ def changed_if_shuffled(label: Labelling, p: Problem, predicted: Array) -> float
     return float(np.mean(again != predicted[target]))
 
 
+def measured(n: int) -> Iterator[tuple[str, ...]]:
+    """Rows of the table."""
+    for contest in contests(n):
+        own = 0.0
+        for who, label in contest.labellings.items():
+            try:
+                seconds, predicted = labelled(label, contest.problem, 2)
+            except ImportError:
+                continue
+            except (ValueError, IndexError) as error:  # a peer that cannot do it
+                yield contest.method, who, type(error).__name__, "", "", ""
+                continue
+            own = seconds if who == "transferable" else own
+            yield (
+                contest.method,
+                who,
+                f"{seconds:.3f}",
+                "" if who == "transferable" else f"{seconds / own:.1f}x",
+                f"{np.mean(predicted == contest.problem.yt):.1%}",
+                f"{changed_if_shuffled(label, contest.problem, predicted):.1%}",
+            )
+
+
+def markdown(rows: list[tuple[str, ...]]) -> str:
+    lines = [HEADINGS, ("---", "---", "---:", "---:", "---:", "---:"), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rows", type=int, default=800, help="of each domain")
-    table = Table(title="Processor seconds to fit and label, one thread")
-    for heading in ("method", "who", "seconds", "ours is", "accuracy", "changed if shuffled"):
-        table.add_column(heading, justify="left" if heading in ("method", "who") else "right")
+    parser.add_argument("--rows", type=int, default=1000, help="of each domain")
+    rows = []
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for contest in contests(parser.parse_args().rows):
-            own = 0.0
-            for who, label in contest.labellings.items():
-                try:
-                    seconds, predicted = labelled(label, contest.problem, 2)
-                except ImportError:
-                    continue
-                except (ValueError, IndexError) as error:  # a peer that cannot do it
-                    table.add_row(contest.method, who, type(error).__name__)
-                    continue
-                own = seconds if who == "transferable" else own
-                table.add_row(
-                    contest.method,
-                    who,
-                    f"{seconds:.3f}",
-                    "" if who == "transferable" else f"{seconds / own:.1f}x",
-                    f"{np.mean(predicted == contest.problem.yt):.1%}",
-                    f"{changed_if_shuffled(label, contest.problem, predicted):.1%}",
-                )
-    Console(width=100).print(table)
+        for row in measured(parser.parse_args().rows):
+            print(*row, sep="  ", flush=True)
+            rows.append(row)
+    write(Path(__file__).parents[1] / "docs/field.md", {"peers": markdown}, rows)
 
 
 if __name__ == "__main__":

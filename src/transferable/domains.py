@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from hashlib import blake2b
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -23,24 +22,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from transferable.limits import LIMITS
+from transferable.linalg.row_order import digest, row_hash, row_place
 from transferable.workspace import Workspace
 
-__all__ = [
-    "Domains",
-    "Groups",
-    "Reordered",
-    "digest",
-    "marked_source",
-    "row_hash",
-    "row_place",
-    "source_mask",
-    "table_key",
-]
+__all__ = ["Domains", "Groups", "Reordered", "marked_source", "source_mask"]
 
 Value = TypeVar("Value")
-
-_PHASES = 1024  # turns for a projection of one
-_HASHED_VALUES = 2**22  # values that are hashed at once: 32 MB
 
 
 @dataclass(frozen=True)
@@ -63,6 +50,8 @@ class Domains:
         What fits of these rows share.
     device : str or None
         The device of torch that the rows came from, None if they were an array of numpy.
+    shares : ndarray of shape (n_classes,) or None
+        What share of the target's rows each class is taken to have; None for that of the source.
     n_source, n_target, n_classes : int
         Rows of the source, rows of the target, classes of the source.
     """
@@ -74,6 +63,7 @@ class Domains:
     key: Hashable = field(default_factory=object)
     workspace: Workspace = field(default_factory=Workspace)
     device: str | None = None
+    shares: NDArray[np.float64] | None = None
     n_source: int = field(init=False)
     n_target: int = field(init=False)
     n_classes: int = field(init=False)
@@ -123,15 +113,44 @@ class Domains:
         """The same for the same labels of the source."""
         return digest(self.y)
 
+    @cached_property
+    def source_shares(self) -> NDArray[np.float64]:
+        """What share of the source's rows each class has."""
+        return np.bincount(self.y, minlength=self.n_classes) / max(self.n_source, 1)
+
+    @property
+    def ratios(self) -> NDArray[np.float64] | float:
+        """How many times as frequent as in the source each class is taken to be in the target."""
+        return 1.0 if self.shares is None else self.shares / self.source_shares
+
+    @property
+    def target_shares(self) -> NDArray[np.float64]:
+        """What share of the target's rows each class is taken to have."""
+        return self.source_shares if self.shares is None else self.shares
+
+    def with_shares(self, shares: NDArray[np.float64] | None) -> Domains:
+        """The same rows, where the target's classes are taken to have these shares."""
+        return replace(self, shares=shares)
+
+    @property
+    def source(self) -> slice:
+        """Where the source's entries are in whatever has one for each row."""
+        return slice(0, self.n_source)
+
+    @property
+    def target(self) -> slice:
+        """Where the target's are."""
+        return slice(self.n_source, len(self.order))
+
     @property
     def Xs(self) -> Any:
         """The source rows."""
-        return self.X[: self.n_source]
+        return self.X[self.source]
 
     @property
     def Xt(self) -> Any:
         """The target rows."""
-        return self.X[self.n_source :]
+        return self.X[self.target]
 
     def blocks(self, n_rows: int) -> Iterator[tuple[slice | NDArray[np.intp], Any]]:
         """Positions in canonical order and the rows there, so many at a time, each row once."""
@@ -148,13 +167,15 @@ class Domains:
 
     def groups(self, target: NDArray[np.intp]) -> Groups:
         """The rows by domain and class, for the given (pseudo-)labels of the target."""
-        return Groups(self.with_target(target), self.n_source, self.n_classes)
+        codes = self.with_target(target)
+        return Groups(codes, self.n_source, self.n_classes, self.ratios)
 
     def reversed(self, target: NDArray[np.intp]) -> Domains:
         """The same rows with the target, labelled as given, for the source, and the other way."""
         back = np.roll(np.arange(len(self.order)), -self.n_source)
         X = self.share("reversed rows", None, self.X.__getitem__, back)
-        return replace(self, X=X, y=target, order=self.order[back], key=(self.key, "reversed"))
+        key = (self.key, "reversed")
+        return replace(self, X=X, y=target, order=self.order[back], key=key, shares=None)
 
     def one_hot(self) -> NDArray[np.float64]:
         """Label matrix Y of the paper, transposed: n x C, zero on target rows."""
@@ -186,11 +207,14 @@ class Groups:
         Class codes of all rows, source rows first.
     n_source, n_classes : int
         How many rows are the source's, how many classes there are.
+    ratios : ndarray of shape (n_classes,) or float
+        How many times as frequent as in the source each class is taken to be in the target.
     """
 
     codes: NDArray[np.intp]
     n_source: int
     n_classes: int
+    ratios: NDArray[np.float64] | float = 1.0
 
     @cached_property
     def index(self) -> NDArray[np.intp]:
@@ -207,8 +231,17 @@ class Groups:
 
     @cached_property
     def key(self) -> bytes:
-        """The same for the same labelling."""
-        return digest(self.codes)
+        """The same for the same labelling and the same ratios of shares."""
+        return digest(self.codes, np.asarray(self.ratios))
+
+    @property
+    def class_trust(self) -> NDArray[np.float64]:
+        """What each class counts where domains are compared class by class, at most 1.
+
+        The rows that are taken for a class of which the target has less than the source are wrong
+        more often.
+        """
+        return np.minimum(1.0, self.ratios * np.ones(self.n_classes))
 
     def spread(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values, one for each group, as one for each row."""
@@ -341,59 +374,3 @@ def _refuse_empty(source: NDArray[np.bool_]) -> NDArray[np.bool_]:
             f"{int((~source).sum())} target rows. To fit the source alone, leave sample_domain out."
         )
     return source
-
-
-def row_place(X: Any) -> NDArray[np.float64]:
-    """A number from 0 to 1 for each row, as good as random but for rows of nearly one direction.
-
-    Sorted by it, rows are in an order that depends neither on how they were stacked nor on their
-    unit, and a change of 1e-6 moves a row past a few in a thousand others: what is chosen from the
-    first rows stays nearly the same. It is the phase of a random projection, summed row by row so
-    that no row's depends on those around it.
-    """
-    weights = np.random.default_rng(1).normal(size=X.shape[1])
-    if sp.issparse(X):
-        projected, squares = X @ weights, X.multiply(X) @ np.ones(X.shape[1])
-    else:
-        projected, squares = np.empty(X.shape[0]), np.empty(X.shape[0])
-        step = max(1, _HASHED_VALUES // X.shape[1])
-        for start in range(0, X.shape[0], step):
-            rows = slice(start, start + step)
-            block = np.ascontiguousarray(X[rows], dtype=np.float64)
-            projected[rows] = (block * weights).sum(axis=1)
-            squares[rows] = (block * block).sum(axis=1)
-    lengths = np.sqrt(squares)
-    direction = np.divide(projected, lengths, out=np.zeros(len(lengths)), where=lengths > 0)
-    return np.asarray((_PHASES * direction) % 1.0)
-
-
-def row_hash(X: Any) -> NDArray[np.uint64]:
-    """A number for each row that depends on its values only: an exact modular dot product."""
-    rng = np.random.default_rng(0)
-    multipliers = rng.integers(0, 2**63, size=X.shape[1], dtype=np.uint64) * np.uint64(2) + 1
-    if not sp.issparse(X):
-        step = max(1, _HASHED_VALUES // X.shape[1])
-        starts = range(0, X.shape[0], step)
-        return np.concatenate([_bits(X[start : start + step]) @ multipliers for start in starts])
-    hashed = sp.csr_array((_bits(X.data), X.indices, X.indptr), shape=X.shape)
-    return np.asarray(hashed @ multipliers).ravel()
-
-
-def table_key(table: Any) -> Hashable:
-    """A short name for the content of a table, dense or sparse."""
-    parts = (table.indptr, table.indices, table.data) if sp.issparse(table) else (table,)
-    return table.shape, str(table.dtype), digest(*parts)
-
-
-def digest(*arrays: NDArray[Any]) -> bytes:
-    """A short name for the content of arrays."""
-    digest = blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(np.ascontiguousarray(array).data)
-    return digest.digest()
-
-
-def _bits(values: NDArray[Any]) -> NDArray[np.uint64]:
-    """The values' bit patterns, with -0.0 taken as 0.0, their high bits mixed into the low ones."""
-    bits = (np.ascontiguousarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    return bits ^ (bits >> np.uint64(32))

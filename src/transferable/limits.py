@@ -20,6 +20,8 @@ class Limits:
     ----------
     block_values, gpu_block_values : int
         Values of a table that are worked on at once: 64 MB in float64, 512 MB on a GPU.
+    mapped_rows : int
+        Rows that a transformer maps at once at most: those stay in caches, more are no faster.
     similarity_values, gpu_similarity_values : int
         Similarities that a search holds at once: 128 MB in float64, 256 MB in float32 on a GPU.
     fewest_queries : int
@@ -30,6 +32,9 @@ class Limits:
         Rows up to which "auto" solves exactly; that grows with their square at least.
     landmarks : int
         Landmarks that "auto" takes beyond.
+    class_bytes : int
+        Products of features that are held by class, so that class shares may change without
+        another pass over the rows.
     exact_pairs : int
         Pairs of rows up to which all are compared (32,768 rows with each other).
     short_rows : int
@@ -42,12 +47,14 @@ class Limits:
 
     block_values: int = 2**23
     gpu_block_values: int = 2**26
+    mapped_rows: int = 1024
     similarity_values: int = 2**24
     gpu_similarity_values: int = 2**26
     fewest_queries: int = 32
     copied_bytes: int = 2**30
     exact_rows: int = 10_000
     landmarks: int = 1000
+    class_bytes: int = 2**28
     exact_pairs: int = 2**30
     short_rows: int = 4096
     labelled_pairs: int = 2**30

@@ -17,6 +17,7 @@ from transferable.datasets import (
     fetch_coil20,
     fetch_mnist_usps,
     fetch_office_caltech,
+    fetch_tables,
 )
 
 # Published 1-NN accuracies in percent, in the order of `tasks()`.
@@ -32,6 +33,7 @@ def every_file() -> list:
     return [
         *(file for domains in _registry.OFFICE_CALTECH.values() for file in domains.values()),
         *(file for pair in _registry.MNIST for file in pair),
+        *(file for pair in _registry.TABLES.values() for file in pair),
         *(_registry.COIL20, _registry.MNIST_USPS, _registry.USPS),
     ]
 
@@ -200,3 +202,20 @@ def test_full_usps_without_h5py(data_home, monkeypatch):
 def test_nothing_is_downloaded_without_a_checksum():
     for file in every_file():
         assert file.url is None or (file.url.startswith("https://") and len(file.sha256) == 64)
+
+
+def test_tables_keep_their_columns_and_hide_the_targets_labels(data_home):
+    pairs = fetch_tables(data_home=data_home)
+    assert len(pairs) == 17
+    for pair in pairs.values():
+        assert [*pair.source.columns.drop("label")] == [*pair.target.columns]
+        assert len(pair.yt) == len(pair.target)
+    assert pairs["adult"].source["education"].dtype.kind not in "if"
+    assert pairs["heart"].target.isna().to_numpy().sum() == 782
+
+
+def test_unknown_and_missing_tables_are_named(tmp_path):
+    with pytest.raises(ValueError, match=r"'wein'.*choose from adult"):
+        fetch_tables(["wein"])
+    with pytest.raises(DataFileError, match=r"source\.csv is not in .*heart"):
+        fetch_tables(["heart"], data_home=tmp_path)

@@ -8,6 +8,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
 from problems import small_problem
+from transferable.classifiers import AdaptedClassifier
 from transferable.domains import Domains
 from transferable.transformers import BDA, JDA, JGSA, LPJT, SCA, TCA, TJM, McDA
 
@@ -333,3 +334,25 @@ def test_lanczos_and_lapack_agree_where_both_can_solve(kernel):
 def test_normalised_rows_have_unit_length(task):
     Z = JDA(3, normalize=True).adapt(task.Xs, task.ys, task.Xt).transform(task.Xt)
     np.testing.assert_allclose(np.linalg.norm(Z, axis=1), 1.0)
+
+
+@pytest.mark.filterwarnings("ignore:.*reduced to")
+@pytest.mark.parametrize("method", [JGSA, LPJT])
+@pytest.mark.parametrize("n_features", [5, 10])
+def test_two_maps_lose_nothing_where_features_are_few(method, n_features):
+    """As many components as the two maps have would tell the domains apart, not the classes."""
+    easy = [
+        small_problem(seed, n_source=90, n_target=90, n_features=n_features, shift=0.3)
+        for seed in range(4)
+    ]
+    plain, adapted, all_of_them = [], [], []
+    for task in easy:
+        nearest = KNeighborsClassifier(1)
+        plain.append(nearest.fit(task.Xs, task.ys).score(task.Xt, task.yt))
+        for n_components, scores in ((None, adapted), (2 * n_features, all_of_them)):
+            model = AdaptedClassifier(method(n_components), nearest)
+            scores.append(model.adapt(task.Xs, task.ys, task.Xt).score(task.Xt, task.yt))
+            width = model.transformer_.transform(task.Xt).shape[1]
+            assert width <= n_features if n_components is None else width > n_features
+    assert np.mean(adapted) >= np.mean(plain) - 0.01
+    assert np.mean(all_of_them) < np.mean(plain) - 0.02

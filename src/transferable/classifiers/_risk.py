@@ -7,7 +7,7 @@ A method states what it minimises in ``_objective``; everything else is done her
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 
 from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier
-from transferable.domains import Domains, table_key
+from transferable.domains import Domains
 from transferable.engines.risk.calibration import cautious_temperature
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
@@ -28,6 +28,13 @@ from transferable.engines.risk.landmarks import LandmarkSolver
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, solve
 from transferable.engines.risk.rows import Rows, choose_features
+from transferable.engines.risk.shares import (
+    ClassShares,
+    KnownShares,
+    follow_target,
+    keep_small_classes,
+    wanted_shares,
+)
 from transferable.engines.risk.sizes import RiskSizes
 from transferable.engines.risk.solver import Solver
 from transferable.events import stage
@@ -37,6 +44,7 @@ from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
+from transferable.linalg.row_order import table_key
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
@@ -64,6 +72,7 @@ class RiskClassifier(ScoreClassifier):
     random_state: int | RandomState | None
     record_history: bool
     verbose: bool
+    class_shares: ClassShares
     _accept_sparse = True
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
@@ -80,6 +89,7 @@ class RiskClassifier(ScoreClassifier):
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "device": [str],
+        "class_shares": [StrOptions({"auto", "source"}), Mapping, "array-like"],
         "record_history": ["boolean"],
         "verbose": ["boolean"],
     }
@@ -96,24 +106,32 @@ class RiskClassifier(ScoreClassifier):
         """The first pseudo-labels where no estimator gives them."""
         return solver.source_only_codes()
 
-    def _run(self, rounds: Rounds) -> None:
+    def _align(self, rounds: Rounds) -> None:
         """Solve and relabel, max_iter times or until nothing changes."""
         rounds.run(solve, self.max_iter)
+
+    def _refine(self, rounds: Rounds) -> None:
+        """What the method does once labels and shares have settled."""
 
     def _fit_domains(self, domains: Domains) -> None:
         objective = self._objective()
         _check_neighbors(objective, len(domains.order))
         stage("Finding the domains' directions")
+        shares = wanted_shares(self.class_shares, domains)
         solver = self._solver(objective, self._rows(domains, self._map(domains)))
-        rounds = Rounds(solver, self._first_codes(solver), record_history=self.record_history)
-        self._run(rounds)
+        rounds = self._rounds(solver, shares)
+        solver = rounds.solver
 
         stage("Calibrating probabilities")
         labels_only = domains.workspace.labels_only
         self.temperature_ = float("nan") if labels_only else cautious_temperature(rounds)
         self.classes_ = domains.classes
-        codes = np.concatenate([solver.source_codes(rounds.scores), rounds.target])
+        fitted = rounds.labelling.offsets
+        self._offsets = np.zeros(domains.n_classes) if fitted is None else fitted
+        source = to_numpy(rounds.scores[: domains.n_source]) + self._offsets
+        codes = np.concatenate([source.argmax(axis=1), rounds.target])
         self.transduction_ = domains.restore(domains.classes[codes])
+        self.class_shares_ = solver.domains.target_shares if shares is None else shares
         self.n_iter_ = rounds.n_iter
         self.balance_ = rounds.labelled.balance
         graph = solver.fixed.get(Smoothness.name)
@@ -122,9 +140,32 @@ class RiskClassifier(ScoreClassifier):
         self.n_landmarks_ = solver.n_landmarks
         if self.record_history:
             self.history_ = rounds.history
+            self.class_shares_history_ = np.array(rounds.shares)
         self._features = solver.rows.features
         self.manifold_dim_ = self._features.manifold_dim
         self._fitted_features, self._beta = solver.expansion(rounds.coefficients)
+
+    def _rounds(self, solver: Solver, shares: NDArray[np.float64] | None) -> Rounds:
+        """All rounds of the method, with the class shares that are given, found or the source's."""
+        history = self.record_history
+        if shares is not None and solver.domains.n_target > 0:
+            known = KnownShares(shares)
+            solver = solver.with_shares(known.in_solve(solver.domains.source_shares))
+            first = known.codes(solver.source_only_scores())
+            rounds = Rounds(solver, first, known, record_history=history)
+            self._align(rounds)
+            self._refine(rounds)
+            rounds.settle()
+            return rounds
+        rounds = Rounds(solver, self._first_codes(solver), record_history=history)
+        self._align(rounds)
+        follows = isinstance(self.class_shares, str) and self.class_shares == "auto"
+        if follows and follow_target(rounds):
+            self._align(rounds)
+        self._refine(rounds)
+        if follows:
+            keep_small_classes(rounds)
+        return rounds
 
     def _rows(self, domains: Domains, features: ManifoldFeatures) -> Rows:
         arrays = Arrays(domains.device) if domains.device else Arrays.on(self.device)
@@ -207,6 +248,12 @@ class RiskClassifier(ScoreClassifier):
         """
         return super().predict_proba(X)
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what this version saved, or an earlier one, whose scores had no offsets."""
+        if "_beta" in state:
+            state = {"_offsets": np.zeros(state["_beta"].shape[1])} | state
+        super().__setstate__(state)
+
     def _probabilities(self, scores: Matrix) -> Matrix:
         return super()._probabilities(scores / self.temperature_)
 
@@ -235,11 +282,11 @@ class RiskClassifier(ScoreClassifier):
                 return arrays.table(self._kernel(Z, anchors))
 
             if workspace is None:
-                yield to_numpy(kernel() @ beta)
+                yield to_numpy(kernel() @ beta) + self._offsets
                 continue
             # Models of one search are asked for the same rows, and differ in beta as a rule.
             key = table_key(some), table_key(self._fitted_features), self._kernel, arrays
-            yield to_numpy(workspace.get("scored rows", key, kernel) @ beta)
+            yield to_numpy(workspace.get("scored rows", key, kernel) @ beta) + self._offsets
 
     @property
     def _kernel(self) -> KernelFunction:

@@ -13,6 +13,7 @@ from transferable.classifiers._risk import RiskClassifier
 from transferable.domains import Domains
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.shares import ClassShares
 from transferable.engines.risk.solver import Solver
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
@@ -60,6 +61,9 @@ class ARTL(RiskClassifier):
         "cpu" (numpy), "torch" (on the CPU), "cuda" or "auto".
     random_state : int, RandomState instance or None, default=0
         Seed of the draw of landmarks, if there are any.
+    class_shares : {"auto", "source"} or mapping or array-like, default="source"
+        What share of the target's rows each class has, as in :class:`TFDFV`. The authors' method
+        takes those of the source.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -69,7 +73,7 @@ class ARTL(RiskClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`.
-    n_landmarks_, graph_recall_
+    n_landmarks_, graph_recall_, class_shares_, class_shares_history_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
@@ -110,6 +114,7 @@ class ARTL(RiskClassifier):
         max_memory: int | str | None = None,
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
+        class_shares: ClassShares = "source",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -127,6 +132,7 @@ class ARTL(RiskClassifier):
         self.max_memory = max_memory
         self.device = device
         self.random_state = random_state
+        self.class_shares = class_shares
         self.record_history = record_history
         self.verbose = verbose
 

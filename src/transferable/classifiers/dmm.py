@@ -161,10 +161,10 @@ class DMM(ScoreClassifier):
             if domains.n_target:
                 weights = self._match_weights(Z, means, weights, domains)
             machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
-            machine.fit(Z[: domains.n_source], domains.y, weights[: domains.n_source])
+            machine.fit(Z[domains.source], domains.y, weights[domains.source])
             predicted = class_scores(machine, Z).argmax(axis=1)
             iterate(predicted, Z)
-            renewed = predicted[domains.n_source :]
+            renewed = predicted[domains.target]
             self.n_iter_ = t + 1
             if codes is not None and np.array_equal(codes, renewed):
                 break
@@ -173,7 +173,7 @@ class DMM(ScoreClassifier):
         self._warn_if_reduced()
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[predicted])
-        weights[domains.n_source :] = 0.0
+        weights[domains.target] = 0.0
         self.sample_weight_ = domains.restore(weights)
         self._space, self._machine = space, machine
 

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._risk import ManifoldClassifier
 from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.shares import ClassShares
 from transferable.engines.risk.solver import Solver
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
@@ -67,6 +68,9 @@ class MEDA(ManifoldClassifier):
     random_state : int, RandomState instance or None, default=0
         Seed of the random steps: which rows are landmarks; and A-distances of rows with more than
         256 features are measured in their leading directions, found by randomised iterations.
+    class_shares : {"auto", "source"} or mapping or array-like, default="source"
+        What share of the target's rows each class has, as in :class:`TFDFV`. The authors' method
+        takes those of the source.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -76,7 +80,7 @@ class MEDA(ManifoldClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`.
-    n_landmarks_, graph_recall_
+    n_landmarks_, graph_recall_, class_shares_, class_shares_history_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
@@ -123,6 +127,7 @@ class MEDA(ManifoldClassifier):
         max_memory: int | str | None = None,
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
+        class_shares: ClassShares = "source",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -142,6 +147,7 @@ class MEDA(ManifoldClassifier):
         self.max_memory = max_memory
         self.device = device
         self.random_state = random_state
+        self.class_shares = class_shares
         self.record_history = record_history
         self.verbose = verbose
 

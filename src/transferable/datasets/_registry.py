@@ -143,3 +143,100 @@ MNIST = (
         ),
     ),
 )
+
+
+def _table_pair(folder: str, source: str, target: str) -> tuple[DataFile, DataFile]:
+    return (
+        _private(f"tables/{folder}", "source.csv", source),
+        _private(f"tables/{folder}", "target.csv", target),
+    )
+
+
+# Pairs of ordinary tables, (source, target), by the name they are fetched by.
+TABLES = {
+    "adult": _table_pair(
+        "adult",
+        "4c0166e7e207c6fa9c7829bf6da2f23e882f7f5220daac15babdd80fbac1bf81",
+        "8a4259d0c5e0f007aaadd5cef734b2a2fd864a0379ed227da6a1019b8ea4be60",
+    ),
+    "gas": _table_pair(
+        "gas",
+        "75f2b7e81b74b3c41f7b50d6cde3ad412188b9ff39b7db8966ee441bc853f3e7",
+        "ee7254e41425de20516a96bd6b0e8d0cb2a2b1c6df68ef611494085cf2b174a7",
+    ),
+    "heart": _table_pair(
+        "heart",
+        "538816f7d2df484aba2229a338b12dc3283d37e9389ee2540eb2d5e3cc13fba7",
+        "713025a5ad11ead96ab0687efa5294cb485a2097550f86c40a34a19cb9033f3f",
+    ),
+    "student": _table_pair(
+        "student",
+        "3360b62d2780ec1a323b6bdad6b7197fe207f4e3472e56beb870f40fd194210e",
+        "a2169323bd890424efe4ec5406161ba49d8c7d4feddb705fff239a3b19d5b7aa",
+    ),
+    "wine": _table_pair(
+        "wine",
+        "5dfc438bc420c9642f3839bb0b9a8af852badcc393cbf0d25dd7cb486944db15",
+        "b2d5547314fecee4ab6caa91f5a683295e0057de9aa58e3104030a7a8ae52dfd",
+    ),
+    "adult-edu": _table_pair(
+        "more/adult-edu",
+        "f6d2ff6beae7e9be9f1def20ae81fe87333b13155b0c5e2d80dfdacaa1c3a3a0",
+        "5cdae27032e0b70483a544369fe805bd950118d61bc062e8692f1783b9a56e6d",
+    ),
+    "adult-foreign": _table_pair(
+        "more/adult-foreign",
+        "4d61e52f7712c877b8f2f4cfeed7bb67f8ea2174d52ab7b30f7057663b597cca",
+        "d3462dacd540eb871d9acc631fa18ed8150c4055619a511fce74aec0bf18d612",
+    ),
+    "adult-mf": _table_pair(
+        "more/adult-mf",
+        "612122f57b4e73d8652ab9edcc2b0b907519a6aedcfac170823d6fef47ad57dd",
+        "b144083473d48b25d0903ccb7b43f8ddeafcce83a7e14879ebcab4a07525d39e",
+    ),
+    "adult-young": _table_pair(
+        "more/adult-young",
+        "18ca8dd5d03b3a3da9d1b940977ffc8aa8596ddec4375d9bd47bf0756255e088",
+        "be56ab91ed41c20909e0d37d0d1b2930808f44ccfdd45ad2d4560a0165d2f51b",
+    ),
+    "gas12": _table_pair(
+        "more/gas12",
+        "75f2b7e81b74b3c41f7b50d6cde3ad412188b9ff39b7db8966ee441bc853f3e7",
+        "0e01f41903df5393255c5093707b7de2307c0559f3c0e662c54389166fafd97c",
+    ),
+    "gas29": _table_pair(
+        "more/gas29",
+        "0e01f41903df5393255c5093707b7de2307c0559f3c0e662c54389166fafd97c",
+        "fc9503ff3a373eb347a214d0613c9a370273f2d056271f8d193d068735646280",
+    ),
+    "gas38": _table_pair(
+        "more/gas38",
+        "369c5467a16b2990ff0b924cb7a1ac6bd21bfbaa16eb5159308214fff29e670d",
+        "6e6c7493bf83d56e67633441582f0c6bcd6f429ec2c62874a2c7bafc5340ffcd",
+    ),
+    "heart-hu-cl": _table_pair(
+        "more/heart-hu-cl",
+        "713025a5ad11ead96ab0687efa5294cb485a2097550f86c40a34a19cb9033f3f",
+        "538816f7d2df484aba2229a338b12dc3283d37e9389ee2540eb2d5e3cc13fba7",
+    ),
+    "heart-cl-va": _table_pair(
+        "more/heart-cl-va",
+        "538816f7d2df484aba2229a338b12dc3283d37e9389ee2540eb2d5e3cc13fba7",
+        "81451c26022d312f25660950e40c7de40ab2a4f779fcfa6f988db566a820b6c6",
+    ),
+    "heart-va-hu": _table_pair(
+        "more/heart-va-hu",
+        "81451c26022d312f25660950e40c7de40ab2a4f779fcfa6f988db566a820b6c6",
+        "713025a5ad11ead96ab0687efa5294cb485a2097550f86c40a34a19cb9033f3f",
+    ),
+    "student-rev": _table_pair(
+        "more/student-rev",
+        "a2169323bd890424efe4ec5406161ba49d8c7d4feddb705fff239a3b19d5b7aa",
+        "3360b62d2780ec1a323b6bdad6b7197fe207f4e3472e56beb870f40fd194210e",
+    ),
+    "wine-wr": _table_pair(
+        "more/wine-wr",
+        "b2d5547314fecee4ab6caa91f5a683295e0057de9aa58e3104030a7a8ae52dfd",
+        "5dfc438bc420c9642f3839bb0b9a8af852badcc393cbf0d25dd7cb486944db15",
+    ),
+}

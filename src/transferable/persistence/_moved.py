@@ -14,6 +14,7 @@ __all__ = ["MOVED", "add_later_parameters"]
 # What files call a class, and its name now, both behind "transferable.".
 _MOVED = {
     "classifiers._embedding.ManifoldFeatures": "engines.risk.features.ManifoldFeatures",
+    "classifiers.tfdf.TFDFV": "classifiers.tfdfv.TFDFV",
     "classifiers._nearest.NearestRow": "engines.nearest_row.NearestRow",
     "transformers._features.RowMap": "engines.spectral.features.RowMap",
     "model_selection.agreement.Agreement": "model_selection.agreement.AgreementScore",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
-from transferable.domains import row_hash
+from transferable.linalg.row_order import row_hash
 from transferable.linalg.rows import dense
 
 __all__ = [
@@ -30,7 +30,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 P = ParamSpec("P")
 
-_MEDIAN_ROWS = 500  # of each sample, among which distances are measured
+_MEDIAN_ROWS = 250  # of each sample, among which distances are measured
 
 
 def checked_samples(

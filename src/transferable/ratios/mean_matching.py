@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 
 from transferable.linalg.simplex import descend, largest_eigenvalue, project_on_simplices
-from transferable.ratios._samples import Vector, checked_samples, mean_one, rbf, usual_gamma
+from transferable.ratios._samples import (
+    Vector,
+    checked_samples,
+    mean_one,
+    order_free,
+    rbf,
+    usual_gamma,
+)
 
 __all__ = ["kernel_mean_matching"]
 
 
+@order_free
 def kernel_mean_matching(
     Xs: Any, Xt: Any, *, gamma: float | None = None, bound: float = 1000.0
 ) -> Vector:
@@ -67,6 +75,6 @@ def kernel_mean_matching(
 
     step = 1.0 / largest_eigenvalue(lambda w: K @ w, n)
     weights = descend(
-        lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=1000, tolerance=1e-3
+        lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=300, tolerance=1e-3
     )
     return mean_one(weights)

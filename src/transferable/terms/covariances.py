@@ -33,18 +33,27 @@ __all__ = [
 
 
 class GroupCentring:
-    """Z of one pair of groups: rows of the source centred over n_s, of the target over -n_t."""
+    """Z of one pair of groups: rows of the source centred over n_s, of the target over -n_t.
 
-    def __init__(self, source: NDArray[np.intp], target: NDArray[np.intp]) -> None:
+    Source rows may count differently: `weights`, a number for each of them, sum to one.
+    """
+
+    def __init__(
+        self, source: NDArray[np.intp], target: NDArray[np.intp], weights: Matrix | None = None
+    ) -> None:
         self.rows = np.concatenate([source, target])
         self.sizes = (len(source), len(target))
+        self.weights = weights
 
     def apply(self, F: Matrix) -> Matrix:
         """Z F, where F and the result hold the rows of the group only."""
         xp, (n_source, _) = namespace(F), self.sizes
         out = xp.empty_like(F)
         source, target = F[:n_source], F[n_source:]
-        out[:n_source] = (source - xp.mean(source, axis=0)) / len(source)
+        if self.weights is None:
+            out[:n_source] = (source - xp.mean(source, axis=0)) / len(source)
+        else:
+            out[:n_source] = self.weights[:, None] * (source - self.weights @ source)
         out[n_source:] = (xp.mean(target, axis=0) - target) / len(target)
         return out
 
@@ -69,10 +78,10 @@ def class_groups(groups: Groups) -> list[GroupCentring]:
 class SecondOrder:
     """What no pseudo-label changes: K, K K and the part that compares the domains as wholes."""
 
-    def __init__(self, K: Matrix, n_source: int) -> None:
+    def __init__(self, K: Matrix, n_source: int, weights: Matrix | None = None) -> None:
         self.K = K
         self.K2 = K.T @ K  # of a matrix and its transpose BLAS computes one half only
-        self.marginal = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)))
+        self.marginal = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)), weights)
 
     def block(self, group: GroupCentring) -> Matrix:
         """Z K K Z on the rows of a group, outside of which it is zero."""
@@ -124,7 +133,11 @@ class CovarianceDiscrepancy(Quadratic):
         self.statistics = statistics
         self.marginal_weight = (1.0 - balance) * (groups.n_classes if normalised else 1.0)
         self.class_weight = balance
-        self.blocks = [(group.rows, statistics.block(group)) for group in class_groups(groups)]
+        trusted = groups.class_trust[groups.counts.all(axis=0)] ** 2
+        self.blocks = [
+            (group.rows, trust * statistics.block(group))
+            for trust, group in zip(trusted.tolist(), class_groups(groups), strict=True)
+        ]
         if normalised:
             trace = self.marginal_weight * statistics.marginal_trace + self.class_weight * sum(
                 float(namespace(block).linalg.trace(block)) for _, block in self.blocks
@@ -149,6 +162,25 @@ class CovarianceDiscrepancy(Quadratic):
         return out
 
 
+def _centred(
+    moments: Sequence[Moments], ratios: NDArray[np.float64] | float = 1.0
+) -> tuple[Matrix, Matrix]:
+    """Phi' Z Phi and Phi' Z Z Phi over groups of rows that count in these ratios, Z up to sign.
+
+    Z = diag(a) - a a' with a the weights of the rows, which sum to one.
+    """
+    weights = (ratios * np.ones(len(moments)) / max(sum(m.count for m in moments), 1)).tolist()
+    parts = list(zip(weights, moments, strict=True))
+    mean, squared_mean = (sum(a**k * m.total for a, m in parts) for k in (1, 2))
+    gram, squared_gram = (sum(a**k * m.gram for a, m in parts) for k in (1, 2))
+    length = sum(a**2 * m.count for a, m in parts)
+    crossed = squared_mean[:, None] * mean
+    return (
+        gram - mean[:, None] * mean,
+        squared_gram - crossed - crossed.T + length * mean[:, None] * mean,
+    )
+
+
 class ProjectedCovariances(Quadratic):
     """The same term as a quadratic form tr(w' P w) of coefficients of features, F = Phi w.
 
@@ -157,6 +189,8 @@ class ProjectedCovariances(Quadratic):
 
     Parameters
     ----------
+    groups : Groups
+        The rows by domain and class.
     source, target : sequence of Moments
         Moments of the features by class, in each domain.
     weight, balance, normalised
@@ -165,6 +199,7 @@ class ProjectedCovariances(Quadratic):
 
     def __init__(
         self,
+        groups: Groups,
         source: Sequence[Moments],
         target: Sequence[Moments],
         *,
@@ -172,17 +207,22 @@ class ProjectedCovariances(Quadratic):
         balance: float,
         normalised: bool,
     ) -> None:
-        whole = reduce(add, source), reduce(add, target)
-        gram = whole[0].gram + whole[1].gram
-        pairs = [pair for pair in zip(source, target, strict=True) if all(m.count for m in pair)]
-        weights = [(1.0 - balance) * (len(source) if normalised else 1.0)] + [balance] * len(pairs)
+        gram = reduce(add, source).gram + reduce(add, target).gram
+        weights = [(1.0 - balance) * (len(source) if normalised else 1.0)]
+        pairs = [(_centred(source, groups.ratios), _centred(target))]
+        for s, t, trust in zip(source, target, groups.class_trust.tolist(), strict=True):
+            if s.count and t.count:
+                pairs.append((_centred([s]), _centred([t])))
+                weights.append(balance * trust**2)
         matrix: Any = 0.0
         trace = 0.0
-        for share, (s, t) in zip(weights, [whole, *pairs], strict=True):
-            D = s.covariance - t.covariance
+        for share, ((source_covariance, s), (target_covariance, t)) in zip(
+            weights, pairs, strict=True
+        ):
+            D = source_covariance - target_covariance
             matrix = matrix + share * (D @ gram @ D)
             # tr(Z K K Z) with Z K K Z = Z Phi G Phi' Z
-            trace += share * inner(gram, s.covariance / s.count + t.covariance / t.count)
+            trace += share * inner(gram, s + t)
         if normalised:
             weight = weight / trace if trace > 0 else 0.0
         self.matrix = weight * matrix
@@ -214,7 +254,7 @@ class Covariances(Term):
         self, rows: Any, groups: Groups, source: Sequence[Moments], target: Sequence[Moments]
     ) -> ProjectedCovariances:
         """A form of the coefficients of features, of which these are the moments by class."""
-        return ProjectedCovariances(source, target, **self._parameters(rows, groups))
+        return ProjectedCovariances(groups, source, target, **self._parameters(rows, groups))
 
     def _parameters(self, rows: Any, groups: Groups) -> dict[str, Any]:
         balance = rows.balance(self.balance, groups)

@@ -25,16 +25,18 @@ def mean_differences(groups: Groups) -> NDArray[np.float64]:
     """B of shape (n_groups, n_classes + 1): (G B)'F = mean of F on the source - on the target.
 
     Column 0 compares whole domains, column c + 1 the rows of class c. A group that is empty on
-    either side cannot be compared: its column is zero.
+    either side cannot be compared: its column is zero. Where the target's class shares are taken to
+    differ, the source as a whole is weighted to have them, and classes count as they are trusted.
     """
     C = groups.n_classes
     B = np.zeros((2 * C, C + 1))
     source, target = groups.counts.sum(axis=1)
     if source and target:
-        B[:C, 0], B[C:, 0] = 1.0 / source, -1.0 / target
+        B[:C, 0], B[C:, 0] = groups.ratios / source, -1.0 / target
     both = np.flatnonzero(groups.counts.all(axis=0))
     B[both, both + 1] = 1.0 / groups.counts[0, both]
     B[C + both, both + 1] = -1.0 / groups.counts[1, both]
+    B[:, 1:] *= groups.class_trust
     return B
 
 

@@ -148,26 +148,25 @@ class SpectralTransformer(BlockwiseTransformer):
             )
         power = self._power or (1 if self.kernel is None else 2)
         if self.kernel is None or self.kernel == "linear":
-            return row_features(domains.X, domains.n_source, power)
+            return row_features(domains, power)
         gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
         kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
         plan = self._plan(domains)
         self.n_landmarks_ = plan.n_landmarks
         if plan.n_landmarks is None:
-            X = np.asarray(domains.X, dtype=np.float64)
-            return kernel_features(X, domains.n_source, kernel, power, factored=self._needs_factor)
+            return kernel_features(domains, kernel, power, factored=self._needs_factor)
         rng = check_random_state(self.random_state)
         drawn = draw_landmarks(domains.X, domains.n_source, plan.n_landmarks, rng)
         nystrom = Nystrom(domains.X[drawn], kernel, CPU)
         table = FeatureTable(domains.X, nystrom, CPU, held=plan.held)
         row_map = RowMap(kernel, nystrom.landmarks)
-        return table_features(table, domains.n_source, power, row_map, nystrom.whitening)
+        return table_features(table, domains, power, row_map, nystrom.whitening)
 
     def _plan(self, domains: Domains) -> Plan:
         sizes = SpectralSizes(
             n_rows=len(domains.order),
             n_classes=domains.n_classes,
-            n_components=self._wanted,
+            n_components=self._wanted(len(domains.order)),
             itemsize=domains.X.dtype.itemsize,
             factored=self._needs_factor,
             tables=self._feature_tables,
@@ -178,9 +177,11 @@ class SpectralTransformer(BlockwiseTransformer):
     def _learn(self, domains: Domains, features: Features) -> Solution:
         """Eigenvalues and scaled coefficients."""
 
-    @property
-    def _wanted(self) -> int:
-        return _DEFAULT_COMPONENTS if self.n_components is None else int(self.n_components)
+    def _wanted(self, rank: int) -> int:
+        """Components to look for where so many features differ; two maps could give twice that."""
+        if self.n_components is None:
+            return min(_DEFAULT_COMPONENTS, rank)
+        return int(self.n_components)
 
     def _scaled(self, values: Matrix, vectors: Matrix, lengths: Matrix | None = None) -> Solution:
         """Coefficients of maps of unit length, or such that W'BW = I.

@@ -36,8 +36,10 @@ class JGSA(PairedMapsTransformer):
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
+        Dimension of the shared space. None means 30, or as many as there are features if
+        fewer. The two maps have twice as many components: those beyond tell the domains apart and
+        cost accuracy, but a number may be given that takes them in. One that is too large is
+        reduced with a warning.
     target_variance : float, default=1.0
         mu: weight of the target's variance, and of ||B||^2.
     discrimination : float, default=0.1
@@ -163,10 +165,9 @@ class JGSA(PairedMapsTransformer):
         There the penalty on both maps, lambda ||A - B||^2 + mu ||B||^2 + beta A'S_w A, couples
         nothing but the two coefficients of one eigenvector.
         """
-        n_source, r = domains.n_source, features.rank
-        source = np.full(features.n, -1, dtype=np.intp)
-        source[:n_source] = domains.y
-        between = features.transposed_times(BetweenScatter(source).columns)
+        r = features.rank
+        of_source = domains.with_target(np.full(domains.n_target, -1))
+        between = features.transposed_times(BetweenScatter(of_source).columns)
         within, rotation = eigh(features.scatter(0) - between @ between.T)
         between = np.sqrt(self.discrimination) * (rotation.T @ between)
         variance = self.target_variance * (rotation.T @ features.scatter(1) @ rotation)
@@ -177,7 +178,7 @@ class JGSA(PairedMapsTransformer):
 
         def solve(codes: Codes | None, k: int) -> Solution:
             means = self._means(domains, cast(Codes, codes))
-            projected = features.transposed_times(_by_domain(means, n_source))
+            projected = features.transposed_times(_by_domain(means, domains))
             columns = np.concatenate(np.split(rotation.T @ projected, 2, axis=1))
             values, vectors = leading_updated(product, root, columns, k)
             return values, np.concatenate([rotation @ vectors[:r], rotation @ vectors[r:]])
@@ -218,10 +219,10 @@ class JGSA(PairedMapsTransformer):
         return columns / np.sqrt(norm) if norm > 0 else columns
 
 
-def _by_domain(columns: Matrix, n_source: int) -> Matrix:
+def _by_domain(columns: Matrix, domains: Domains) -> Matrix:
     """The columns with zeros on target rows, and beside them the same with zeros on source rows."""
     n, width = columns.shape
     apart = np.zeros((n, 2 * width))
-    apart[:n_source, :width] = columns[:n_source]
-    apart[n_source:, width:] = columns[n_source:]
+    apart[domains.source, :width] = columns[domains.source]
+    apart[domains.target, width:] = columns[domains.target]
     return apart

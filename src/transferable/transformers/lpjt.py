@@ -41,8 +41,10 @@ class LPJT(PairedMapsTransformer):
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
+        Dimension of the shared space. None means 30, or as many as there are features if
+        fewer. The two maps have twice as many components: those beyond tell the domains apart and
+        cost accuracy, but a number may be given that takes them in. One that is too large is
+        reduced with a warning.
     target_variance : float, default=1.0
         mu: weight of the target's variance, and of ||B||^2.
     locality : float, default=0.05
@@ -210,17 +212,17 @@ class _Maps:
         n_neighbors: int,
         n_pairs: int,
     ) -> None:
-        n, n_source, rank = len(domains.order), domains.n_source, features.rank
+        n, rank = len(domains.order), features.rank
         self.domains, self.share, self.locality = domains, share, locality
         self.n_neighbors, self.n_pairs = n_neighbors, n_pairs
         self.X = np.asarray(domains.X, dtype=np.float64)
         # Rows of the source have the first half of the features, rows of the target the second.
         self.Psi = np.zeros((n, 2 * rank))
         Phi = features.times(np.eye(rank))
-        self.Psi[:n_source, :rank] = Phi[:n_source]
-        self.Psi[n_source:, rank:] = Phi[n_source:]
-        target = np.where(np.arange(n) < n_source, -1, 0)
-        self.variance = target_variance * WithinScatter(target).apply(self.Psi)
+        self.Psi[domains.source, :rank] = Phi[domains.source]
+        self.Psi[domains.target, rank:] = Phi[domains.target]
+        of_target = np.repeat([-1, 0], [domains.n_source, domains.n_target])
+        self.variance = target_variance * WithinScatter(of_target).apply(self.Psi)
         # lambda ||A - B||^2 + mu ||B||^2
         pair = np.array([[coupling, -coupling], [-coupling, coupling + target_variance]])
         self.penalty = np.kron(features.scale * pair, np.eye(rank))
@@ -243,7 +245,7 @@ class _Maps:
 
     def _graphs(self, every: Codes) -> tuple[EdgeScatter, EdgeScatter]:
         """Neighbours of the same class, and the closest pairs of different ones, by domain."""
-        sides = np.split(np.arange(len(every)), [self.domains.n_source])
+        sides = self.domains.source, self.domains.target
         inside = [nearest_inside(self.X[i], every[i], self.n_neighbors) for i in sides]
         between = [nearest_between(self.X[i], every[i], self.n_pairs) for i in sides]
         return EdgeScatter(sp.block_diag(inside, "csr")), EdgeScatter(sp.block_diag(between, "csr"))

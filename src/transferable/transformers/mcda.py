@@ -191,22 +191,21 @@ class _Covariances:
 
     def of_domains(self) -> Matrix:
         """(Cov_s - Cov_t)^2."""
-        n, n_source = self.features.n, self.domains.n_source
+        n_source, n_target = self.domains.n_source, self.domains.n_target
         if self.Phi is not None:
-            whole = GroupCentring(np.arange(n_source), np.arange(n_source, n))
+            whole = GroupCentring(*np.split(np.arange(self.features.n), [n_source]))
             return squared_differences([whole], self.Phi)
         scatters = [self.features.scatter(domain) for domain in (0, 1)]
-        D = scatters[0] / n_source - scatters[1] / (n - n_source)
+        D = scatters[0] / n_source - scatters[1] / n_target
         return D @ D
 
     def of_classes(self, codes: Codes) -> Matrix:
         """The sum of the same over classes with rows in both domains."""
         every = self.domains.with_target(codes)
-        n_source, n_classes = self.domains.n_source, self.domains.n_classes
         if self.Phi is not None:
             return squared_differences(class_groups(self.domains.groups(codes)), self.Phi)
         source = self._source
-        target = self.features.moments(every, n_classes, slice(n_source, self.features.n))
+        target = self.features.moments(every, self.domains.n_classes, self.domains.target)
         total = np.zeros((self.features.rank, self.features.rank))
         for s, t in zip(source, target, strict=True):
             if s.count and t.count:
@@ -217,4 +216,4 @@ class _Covariances:
     @cached_property
     def _source(self) -> list[Moments]:
         every = self.domains.with_target(np.zeros(self.domains.n_target, dtype=np.intp))
-        return self.features.moments(every, self.domains.n_classes, slice(0, self.domains.n_source))
+        return self.features.moments(every, self.domains.n_classes, self.domains.source)

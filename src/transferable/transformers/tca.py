@@ -99,4 +99,4 @@ class TCA(SpectralTransformer):
     def _learn(self, domains: Domains, features: Features) -> Solution:
         means = mean_discrepancy(domains, None)
         solve = aligning_solver(features, self.regularization * features.scale, lambda _: means)
-        return self._scaled(*solve(None, self._wanted))
+        return self._scaled(*solve(None, self._wanted(features.rank)))

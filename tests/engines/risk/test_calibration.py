@@ -29,7 +29,8 @@ def test_left_out_scores_are_those_of_a_fit_without_the_row_label():
     solver = model._solver(model._objective(), model._rows(domains, model._map(domains)))
     rounds = Rounds(solver, P.yt)
     rounds.run(solve, 1)
-    left_out, labelled = left_out_scores(rounds), rounds.labelled
+    labelled = rounds.labelled
+    left_out = left_out_scores(solver, labelled, rounds.scores, 12)
     forms = [*solver.fixed.values(), *labelled.low_rank.values(), labelled.covariances]
     n = len(P.X)
     S = sum(form.apply(np.eye(n)) for form in forms)

@@ -16,12 +16,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from transferable.engines.risk.rounds import Rounds
+from transferable.engines.risk.solver import Labelled, Solver
 from transferable.linalg.arrays import to_numpy
 from transferable.terms.base import Matrix
 
 __all__ = ["cautious_temperature", "left_out_scores", "temperature"]
 
-_ROWS = 256  # source rows that are left out in turn; their order is random already
+_ROWS = 256  # source rows that are left out in turn
 _TARGET_ROWS = 20_000  # target rows, in random order too, that the second temperature looks at
 _BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
 
@@ -29,21 +30,27 @@ _BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
 def cautious_temperature(rounds: Rounds) -> float:
     """The higher of the temperatures of left-out source rows and of first-labelled target rows."""
     domains = rounds.solver.domains
-    left_out = left_out_scores(rounds)
+    left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
     source = temperature(left_out, domains.y[: len(left_out)])
     if domains.n_target == 0:
         return source
     scores = to_numpy(rounds.scores[domains.n_source :][:_TARGET_ROWS])
+    if rounds.labelling.offsets is not None:
+        scores = scores + rounds.labelling.offsets
     return max(source, temperature(scores, rounds.first[: len(scores)]))
 
 
-def left_out_scores(rounds: Rounds) -> NDArray[np.float64]:
-    """Scores of the first source rows, each left out of the fit, pseudo-labels unchanged."""
-    solver = rounds.solver
-    count = min(_ROWS, solver.domains.n_source)
-    own = to_numpy(solver.own_weights(rounds.labelled, count))
+def left_out_scores(
+    solver: Solver, labelled: Labelled, scores: Matrix, most: int
+) -> NDArray[np.float64]:
+    """Scores of the first source rows, each left out of the fit, pseudo-labels unchanged.
+
+    Their order is random already.
+    """
+    count = min(most, solver.domains.n_source)
+    own = to_numpy(solver.own_weights(labelled, count))
     own = np.clip(own, 0.0, 1.0 - 1e-6)[:, None]
-    return (to_numpy(rounds.scores[:count]) - own * to_numpy(solver.Y[:count])) / (1.0 - own)
+    return (to_numpy(scores[:count]) - own * to_numpy(solver.Y[:count])) / (1.0 - own)
 
 
 def temperature(scores: Matrix, codes: NDArray[np.intp]) -> float:

@@ -30,6 +30,7 @@ from transferable.linalg.systems import (
 )
 from transferable.terms.base import FixedForm, Matrix
 from transferable.terms.covariances import CovarianceDiscrepancy, Covariances, SecondOrder
+from transferable.terms.risk import SourceLoss
 
 __all__ = ["ExactSolver"]
 
@@ -45,6 +46,11 @@ class ExactSolver(Solver):
         self._kernel = rows.place, rows.kernel
         weights = tuple((form.key, form.weight) for form in self.fixed.values())
         self._key = self._kernel, self.ridge, weights
+        self._units: Matrix | None = None
+
+    def with_shares(self, shares: NDArray[np.float64] | None) -> ExactSolver:
+        """The same objective, where the target's classes are taken to have these shares."""
+        return ExactSolver(self.objective, self.rows.with_shares(shares))
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
@@ -59,14 +65,14 @@ class ExactSolver(Solver):
         system = self._system(labelled)
         if around is None or self.confusion is None:
             if labelled.covariances is not None:
-                return self._updated(labelled, system.P.solve(self.Y))
+                return self._updated(labelled, system.P.solve(self.AY))
             key = self._key, self.domains.labels_key
-            solved = self.domains.share("solution", key, system.P.solve, self.Y)
+            solved = self.domains.share("solution", key, system.P.solve, self.AY)
             return self._updated(labelled, solved)
         F = around[1]
-        separating, pull = self.confusion.around(F, F.T @ F)
+        separating, pull = self.confusion.around(*self._images(F))
         E = namespace(F).concat([*self._columns(labelled).values(), separating], axis=1)
-        return Update(system, E).apply(system.P.solve(self.Y + pull))
+        return Update(system, E).apply(system.P.solve(self.AY + pull))
 
     def _columns(self, labelled: Labelled) -> dict[str, Matrix]:
         """The columns of each term that has few."""
@@ -91,23 +97,41 @@ class ExactSolver(Solver):
         update = self.domains.share("update", key, Update, system, form.unit)
         return update.apply(solved, form.weight)
 
-    def source_only_codes(self) -> NDArray[np.intp]:
-        """Classes of the target rows by the source's regularised risk alone."""
-        key = self._kernel, self.ridge, self.domains.labels_key
-        return self.domains.share("source-only labels", key, self._source_only_codes)
+    def _images(self, F: Matrix) -> tuple[Matrix, Matrix]:
+        """F with its rows weighted as the loss weights them, and F'F so weighted."""
+        image = F
+        if self.class_weights is not None:
+            image = namespace(F).asarray(F, copy=True)
+            n_source = self.domains.n_source
+            image[:n_source] = self.fixed[SourceLoss.name].apply(F)[:n_source]
+        return image, F.T @ image
 
-    def _source_only_codes(self) -> NDArray[np.intp]:
+    def source_only_scores(self) -> Matrix:
+        """Scores of the target rows by the source's regularised risk alone."""
+        key = self._kernel, self.ridge, self.domains.labels_key
+        return self.domains.share("source-only scores", key, self._source_only_scores)
+
+    def _source_only_scores(self) -> Matrix:
         n_source = self.domains.n_source
         inside = namespace(self.K).asarray(self.K[:n_source, :n_source], copy=True)
         factor = Cholesky(add_to_diagonal(inside, self.ridge))
-        scores = self.K[n_source:, :n_source] @ factor.solve(self.Y[:n_source])
-        return to_numpy(namespace(scores).argmax(scores, axis=1))
+        return self.K[n_source:, :n_source] @ factor.solve(self.Y[:n_source])
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
+        if labelled.covariances is not None:
+            solved = self._updated(labelled, self._unit_solutions(labelled, count))
+        else:
+            if self._units is None or self._units.shape[1] < count:
+                self._units = self._unit_solutions(labelled, count)
+            solved = self._updated(labelled, self._units[:, :count])
+        weights = namespace(solved).sum(self.AY[:count], axis=1)
+        return weights * namespace(solved).sum(self.K[:, :count] * solved, axis=0)
+
+    def _unit_solutions(self, labelled: Labelled, count: int) -> Matrix:
+        """Solutions of the system without the terms of few columns for the first unit vectors."""
         units = self.rows.arrays.table(np.eye(len(self.K), count))
-        solved = self._updated(labelled, self._system(labelled).P.solve(units))
-        return namespace(solved).sum(self.K[:, :count] * solved, axis=0)
+        return self._system(labelled).P.solve(units)
 
     def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
@@ -116,12 +140,12 @@ class ExactSolver(Solver):
         for name, form in (self.fixed | labelled.low_rank).items():
             values[name] = float((F * form.apply(F)).sum())
         if "source" in values:
-            # ||A (F - Y)||^2 = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
-            values["source"] += float((self.Y * (self.Y - 2.0 * F)).sum())
+            # tr((F - Y)' A (F - Y)) = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
+            values["source"] += float((self.AY * (self.Y - 2.0 * F)).sum())
         if labelled.covariances is not None:
             values["covariances"] = labelled.covariances.value(F)
         if self.confusion is not None:
-            values["confusion"] = self.confusion.value(F.T @ F)
+            values["confusion"] = self.confusion.value(self._images(F)[1])
         return values
 
     def gradient(
@@ -129,14 +153,14 @@ class ExactSolver(Solver):
     ) -> Matrix:
         """K times the slope in F, and that of the ridge."""
         F = self.scores(coefficients)
-        slope = self.ridge * coefficients - self.Y
+        slope = self.ridge * coefficients - self.AY
         for form in (self.fixed | labelled.low_rank).values():
             slope += form.apply(F)
         if labelled.covariances is not None:
             slope += labelled.covariances.apply(F)
         slope *= 2.0
         if self.confusion is not None:
-            slope += self.confusion.gradient(F, F.T @ F, as_printed=as_printed)
+            slope += self.confusion.gradient(*self._images(F), as_printed=as_printed)
         return self.K @ slope
 
     def expansion(self, coefficients: Matrix) -> tuple[Any, NDArray[np.float64]]:
@@ -183,4 +207,8 @@ class ExactSolver(Solver):
 
     @cached_property
     def _second_order(self) -> SecondOrder:
-        return SecondOrder(self.K, self.domains.n_source)
+        weights, domains = None, self.domains
+        if domains.shares is not None:
+            shares = np.asarray(domains.ratios) / domains.n_source
+            weights = self.rows.arrays.table(shares[domains.y])
+        return SecondOrder(self.K, domains.n_source, weights)

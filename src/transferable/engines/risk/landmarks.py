@@ -10,8 +10,10 @@ neighbours reaches across rows, and is applied to columns of features instead.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -22,6 +24,7 @@ from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
 from transferable.engines.risk.solver import Labelled, Solver
 from transferable.events import stage
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
@@ -34,44 +37,83 @@ from transferable.linalg.systems import (
 )
 from transferable.terms.base import LowRank, Matrix
 from transferable.terms.covariances import Covariances, ProjectedCovariances
+from transferable.terms.risk import SourceLoss
 
 __all__ = ["LandmarkSolver", "Sums"]
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Moments of the features in each domain, which no label of the target changes."""
+    """Moments of the features in each domain, which no label of the target changes.
+
+    Those of the source's classes are known where rows of different classes count differently and
+    there is room for them.
+    """
 
     source: Moments
     target: Moments
+    classes: tuple[Moments, ...] | None = None
 
     @classmethod
     def of(cls, table: FeatureTable, n_source: int) -> Sums:
         """Those of a table whose first rows are the source's."""
         within = slice(0, n_source), slice(n_source, table.n)
-        return cls(*(moments_of_blocks(table, rows, table.arrays) for rows in within))
+        source, target = (moments_of_blocks(table, rows, table.arrays) for rows in within)
+        return cls(source, target)
 
     def __add__(self, other: Sums) -> Sums:
-        return Sums(self.source + other.source, self.target + other.target)
+        classes = None
+        if self.classes is not None and other.classes is not None:
+            classes = tuple(map(add, self.classes, other.classes))
+        return Sums(self.source + other.source, self.target + other.target, classes)
 
     @cached_property
     def whole(self) -> Moments:
         """Moments of all rows."""
         return self.source + self.target
 
+    def weighted_gram(self, class_weights: NDArray[np.float64]) -> Matrix | None:
+        """Products of the source's features, weighted by class; None if those are unknown."""
+        if self.classes is None:
+            return None
+        pairs = zip(class_weights.tolist(), self.classes, strict=True)
+        return sum(weight * moments.gram for weight, moments in pairs)
+
 
 class LandmarkSolver(Solver):
     """The objective in coefficients w of the features."""
 
-    def __init__(self, objective: Objective, rows: Rows, features: FeatureTable) -> None:
+    def __init__(
+        self,
+        objective: Objective,
+        rows: Rows,
+        features: FeatureTable,
+        known: LandmarkSolver | None = None,
+    ) -> None:
+        """`known` solved the same with other class shares, which change no sum but the loss's."""
         super().__init__(objective, rows)
         self.features = features
         self.n_landmarks = int(features.nystrom.landmarks.shape[0])
         self.ridge = effective_ridge(objective.ridge, features.nystrom.gram)
-        stage("Summing over rows")
-        self.sums = Sums.of(features, self.domains.n_source)
-        # Phi'AY: the source's features, summed by class.
-        self._target = features.transposed_times(self.Y)
+        if known is None:
+            stage("Summing over rows")
+            self.sums = Sums.of(features, self.domains.n_source)
+            self._class_sums = features.transposed_times(self.Y)
+            self._products: dict[Hashable, Matrix] = {}
+        else:
+            self.sums, self._class_sums = known.sums, known._class_sums
+            self._products = known._products
+        # Phi'AY: the source's features, summed by class as the loss counts them.
+        self._target = self._class_sums
+        if self.class_weights is not None:
+            self._target = self._class_sums * rows.arrays.table(self.class_weights)
+
+    def with_shares(self, shares: NDArray[np.float64] | None) -> LandmarkSolver:
+        """The same objective, where the target's classes are taken to have these shares."""
+        size = self.domains.n_classes * self.features.rank**2 * 8
+        if self.sums.classes is None and size <= LIMITS.class_bytes:
+            self.sums = replace(self.sums, classes=tuple(self._source_moments))
+        return LandmarkSolver(self.objective, self.rows.with_shares(shares), self.features, self)
 
     @cached_property
     def _forms(self) -> dict[str, Matrix]:
@@ -79,8 +121,11 @@ class LandmarkSolver(Solver):
         forms = {}
         for name, form in self.fixed.items():
             product = form.projected(self.sums)
-            if product is None:  # the term reaches across rows
-                product = self.features.between(form.apply)
+            if product is None:  # the term reaches across rows, or weighs them
+                key = form.key, form.weight
+                if key not in self._products:
+                    self._products[key] = self.features.between(form.apply)
+                product = self._products[key]
             forms[name] = product
         return forms
 
@@ -121,7 +166,7 @@ class LandmarkSolver(Solver):
         member = np.zeros((len(groups.codes) - start, groups.n_classes))
         member[np.arange(len(member)), groups.codes[start:]] = 1.0
         table = self.rows.arrays.table(member)
-        return xp.concat([self._target, self.features.transposed_times(table, start)], axis=1)
+        return xp.concat([self._class_sums, self.features.transposed_times(table, start)], axis=1)
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
@@ -147,22 +192,26 @@ class LandmarkSolver(Solver):
         return system.solve(rhs, namespace(rhs).concat(columns, axis=1))
 
     def _images(self, w: Matrix) -> tuple[Matrix, Matrix]:
-        """Phi'F and F'F, for F = Phi w."""
-        image = self.sums.whole.gram @ w
+        """Phi'F and F'F, for F = Phi w, with rows weighted as the loss weights them."""
+        gram = self.sums.whole.gram
+        if self.class_weights is not None:
+            gram = self._forms[SourceLoss.name] + self.sums.target.gram
+        image = gram @ w
         return image, w.T @ image
 
-    def source_only_codes(self) -> NDArray[np.intp]:
-        """Classes of the target rows by the source's regularised risk alone."""
+    def source_only_scores(self) -> Matrix:
+        """Scores of the target rows by the source's regularised risk alone."""
         gram = namespace(self.Y).asarray(self.sums.source.gram, copy=True)
         factor = Cholesky(add_to_diagonal(gram, self.ridge))
-        return self.target_codes(self.scores(factor.solve(self._target)))
+        return self.scores(factor.solve(self._class_sums))[self.domains.n_source :]
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
         xp = namespace(self.Y)
         Phi = xp.astype(self.features[slice(0, count)], xp.float64)
         columns = list(self._columns(labelled).values())
-        return xp.sum(Phi.T * self._solved(labelled, Phi.T, columns), axis=0)
+        own = xp.sum(Phi.T * self._solved(labelled, Phi.T, columns), axis=0)
+        return xp.sum(self.AY[:count], axis=1) * own
 
     def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
@@ -171,8 +220,8 @@ class LandmarkSolver(Solver):
         for name, form in self._forms.items():
             values[name] = float((w * (form @ w)).sum())
         if "source" in values:
-            # ||A (F - Y)||^2 = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
-            values["source"] += self.domains.n_source - 2.0 * float((w * self._target).sum())
+            # tr((F - Y)' A (F - Y)) = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
+            values["source"] += float(self.AY.sum()) - 2.0 * float((w * self._target).sum())
         for name, columns in self._columns(labelled).items():
             values[name] = float(((columns.T @ w) ** 2).sum())
         if labelled.covariances is not None:

@@ -9,13 +9,41 @@ from numpy.typing import NDArray
 
 from transferable import events
 from transferable.engines.risk.solver import Labelled, Solver
-from transferable.linalg.arrays import namespace
+from transferable.linalg.arrays import device, namespace, to_numpy
 from transferable.linalg.optimizers import Adam, lbfgs
 from transferable.terms.base import Matrix
 
-__all__ = ["Rounds", "Step", "adam", "lbfgs_round", "separate", "solve"]
+__all__ = ["Labelling", "Rounds", "Step", "adam", "lbfgs_round", "separate", "solve"]
 
 _LBFGS_ITERATIONS = 20  # for one set of pseudo-labels
+
+
+class Labelling:
+    """How target rows get their labels from scores: by the highest one, offsets added.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_classes,) or None
+        What is added to the scores of each class; None for nothing.
+    """
+
+    def __init__(self, offsets: NDArray[np.float64] | None = None) -> None:
+        self.offsets = offsets
+
+    def codes(self, scores: Matrix) -> NDArray[np.intp]:
+        """Classes of target rows in a round."""
+        xp = namespace(scores)
+        if self.offsets is not None:
+            scores = scores + xp.asarray(self.offsets, device=device(scores))
+        return to_numpy(xp.argmax(scores, axis=1))
+
+    def settle(self, scores: Matrix) -> NDArray[np.intp]:
+        """Classes of target rows at the end."""
+        return self.codes(scores)
+
+    def renewed(self, codes: NDArray[np.intp]) -> NDArray[np.float64] | None:
+        """The class shares that a round with these labels leads to; None if they stay."""
+        return None
 
 
 class Rounds:
@@ -31,20 +59,31 @@ class Rounds:
         The pseudo-labels the rounds began with, and the present ones.
     labelled : Labelled
         The terms that depend on labels, as the last round used them.
+    labelling : Labelling
+        How scores become pseudo-labels.
     history : list of dict
         For each round: the objective, each of its terms, the balance and the share of
         pseudo-labels that changed.
+    shares : list of ndarray
+        For each round the class shares that the target was taken to have.
     """
 
     def __init__(
-        self, solver: Solver, target: NDArray[np.intp], *, record_history: bool = True
+        self,
+        solver: Solver,
+        target: NDArray[np.intp],
+        labelling: Labelling | None = None,
+        *,
+        record_history: bool = True,
     ) -> None:
         self.solver = solver
+        self.labelling = labelling or Labelling()
         self.coefficients = solver.zero()
         self.scores = namespace(solver.Y).zeros_like(solver.Y)
         self.first = self.target = target
         self.labelled: Labelled = solver.at(target)
         self.history: list[dict[str, float]] = []
+        self.shares: list[NDArray[np.float64]] = []
         self.n_iter = 0
         self._record_history = record_history
         self._changed = 0.0
@@ -58,17 +97,43 @@ class Rounds:
             if self._changed > 0:
                 self.labelled = self.solver.at(self.target)
             self._advance(step(self))
-            if until_settled and self._changed == 0:
+            shares = self.labelling.renewed(self.target)
+            if shares is not None:
+                self._take(shares)
+            elif until_settled and self._changed == 0:
                 break
+
+    def restart(
+        self, shares: NDArray[np.float64], target: NDArray[np.intp], labelling: Labelling
+    ) -> None:
+        """Go on from other labels, with classes that are taken to have these shares."""
+        self.target, self.labelling = target, labelling
+        self._take(shares)
+
+    def relabel(self, offsets: NDArray[np.float64]) -> None:
+        """Add offsets to the scores from now on."""
+        self.labelling = Labelling(offsets)
+        self.settle()
+
+    def settle(self) -> None:
+        """Label the target rows for good."""
+        if self.solver.domains.n_target > 0:
+            self.target = self.labelling.settle(self.scores[self.solver.domains.n_source :])
+
+    def _take(self, shares: NDArray[np.float64]) -> None:
+        """Let the target's classes have these shares in the next rounds."""
+        self.solver = self.solver.with_shares(shares)
+        self.labelled, self._changed = self.solver.at(self.target), 0.0
 
     def _advance(self, coefficients: Matrix) -> None:
         """Take the coefficients of a round, relabel the target rows and note what happened."""
         solver = self.solver
         self.coefficients, self.scores = coefficients, solver.scores(coefficients)
-        target = solver.target_codes(self.scores)
+        target = self.labelling.codes(self.scores[solver.domains.n_source :])
         self._changed = float(np.mean(target != self.target)) if len(target) else 0.0
         self.target = target
         self.n_iter += 1
+        self.shares.append(solver.domains.target_shares)
         events.iterate(np.concatenate([solver.domains.y, target]), self.scores)
         if self._record_history:
             values = solver.values(coefficients, self.scores, self.labelled)

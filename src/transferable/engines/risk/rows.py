@@ -8,6 +8,7 @@ much the classes' discrepancy counts against that of the domains as wholes.
 
 from __future__ import annotations
 
+from copy import copy
 from functools import cached_property
 from typing import Any
 
@@ -78,6 +79,12 @@ class Rows:
         self.ridge, self.arrays, self.random_state = ridge, arrays, random_state
         self.key = features.key
         self.graph_recall = 1.0
+
+    def with_shares(self, shares: NDArray[np.float64] | None) -> Rows:
+        """The same rows and features, where the target's classes are taken to have these shares."""
+        other = copy(self)
+        other.domains = self.domains.with_shares(shares)
+        return other
 
     @cached_property
     def Z(self) -> Any:

@@ -15,6 +15,7 @@ from transferable.engines.risk.rows import Rows
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.terms.base import FixedForm, FixedTerm, LabelledTerm, LowRank, Matrix, Quadratic
 from transferable.terms.covariances import Covariances
+from transferable.terms.risk import SourceError, SourceLoss
 
 __all__ = ["Labelled", "Solver"]
 
@@ -54,8 +55,10 @@ class Solver(ABC):
     ----------
     fixed : dict of FixedForm
         By name, the terms that no label changes.
-    Y : array of shape (n, n_classes)
-        The source's labels, zero on target rows.
+    Y, AY : array of shape (n, n_classes)
+        The source's labels, zero on target rows; and these times what their rows count in the loss.
+    class_weights : ndarray of shape (n_classes,) or None
+        What source rows count in the loss by class; None if all count the same.
     ridge : float
         eta, or what is needed of it.
     n_landmarks : int or None
@@ -78,6 +81,11 @@ class Solver(ABC):
                     f"{type(self).__name__} has no use for the term {term!r}: it is neither fixed "
                     "(FixedTerm) nor of few columns (LabelledTerm)."
                 )
+        loss = self.fixed.get(SourceLoss.name)
+        self.class_weights = loss.class_weights if isinstance(loss, SourceError) else None
+        self.AY = self.Y
+        if self.class_weights is not None:
+            self.AY = self.Y * rows.arrays.table(self.class_weights)
 
     def at(self, target: NDArray[np.intp]) -> Labelled:
         """The terms that depend on labels, for these of the target."""
@@ -92,6 +100,14 @@ class Solver(ABC):
             elif isinstance(term, Covariances) and self.domains.n_target > 0:
                 labelled.covariances = self._covariances(term, groups)
         return labelled
+
+    def unaligned(self, labelled: Labelled) -> Labelled:
+        """The same labelling for the objective without the terms that depend on labels."""
+        return Labelled(labelled.groups, labelled.balance, {})
+
+    @abstractmethod
+    def with_shares(self, shares: NDArray[np.float64] | None) -> Solver:
+        """The same objective, where the target's classes are taken to have these shares."""
 
     @abstractmethod
     def zero(self) -> Matrix:
@@ -110,8 +126,8 @@ class Solver(ABC):
         """
 
     @abstractmethod
-    def source_only_codes(self) -> NDArray[np.intp]:
-        """Classes of the target rows by the source's regularised risk alone."""
+    def source_only_scores(self) -> Matrix:
+        """Scores of the target rows by the source's regularised risk alone."""
 
     @abstractmethod
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
@@ -135,9 +151,10 @@ class Solver(ABC):
     def _covariances(self, term: Covariances, groups: Groups) -> Quadratic:
         """The second-order term in the solver's own coordinates."""
 
-    def source_codes(self, F: Matrix) -> NDArray[np.intp]:
-        """Classes of the source rows by their highest score."""
-        return to_numpy(namespace(F).argmax(F[: self.domains.n_source], axis=1))
+    def source_only_codes(self) -> NDArray[np.intp]:
+        """Classes of the target rows by the source's regularised risk alone."""
+        scores = self.source_only_scores()
+        return to_numpy(namespace(scores).argmax(scores, axis=1))
 
     def target_codes(self, F: Matrix) -> NDArray[np.intp]:
         """Pseudo-labels of the target rows by their highest score."""

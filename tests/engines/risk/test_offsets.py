@@ -1,0 +1,77 @@
+"""Offsets give labels the shares that were asked for."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import softmax
+
+from transferable.engines.risk.offsets import (
+    exact_offsets,
+    soft_offsets,
+    weighted_offsets,
+    whole_counts,
+)
+
+SEEDS = st.integers(0, 10**6)
+CLASSES = st.integers(2, 8)
+
+
+def problem(seed, n_classes, n_rows=60):
+    rng = np.random.default_rng(seed)
+    shares = rng.dirichlet(np.ones(n_classes))
+    if n_classes > 2:
+        shares[rng.integers(n_classes)] = 0.0
+    return rng.normal(size=(n_rows, n_classes)), shares / shares.sum()
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=SEEDS, n_classes=CLASSES)
+def test_labels_have_the_shares_to_within_a_row(seed, n_classes):
+    F, shares = problem(seed, n_classes)
+    v = exact_offsets(F, shares)
+    counts = np.bincount((F + v).argmax(axis=1), minlength=n_classes)
+    assert np.abs(counts - shares * len(F)).max() < 1
+    assert np.array_equal(np.isneginf(v), shares == 0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=SEEDS, n_classes=CLASSES)
+def test_no_other_labels_with_these_counts_score_higher(seed, n_classes):
+    """Labels by offsets solve the transport problem: no swap of two rows gains anything."""
+    F, shares = problem(seed, n_classes)
+    labels = (F + exact_offsets(F, shares)).argmax(axis=1)
+    chosen = F[np.arange(len(F)), labels]
+    swapped = F[:, labels] + F[:, labels].T  # row i with j's label, and j with i's
+    assert (swapped <= chosen[:, None] + chosen + 1e-9).all()
+
+
+@pytest.mark.parametrize("softness", [0.05, 0.2, 1.0])
+def test_probabilities_have_the_shares_on_average(softness):
+    F, shares = problem(3, 5)
+    P = softmax((F + soft_offsets(F, shares, softness)) / softness, axis=1)
+    np.testing.assert_allclose(P.mean(axis=0), shares, atol=1e-5)
+
+
+def test_one_class_is_all_there_is():
+    F, _ = problem(0, 3)
+    assert ((F + exact_offsets(F, np.array([0.0, 1.0, 0.0]))).argmax(axis=1) == 1).all()
+
+
+def test_counts_are_whole_and_near():
+    shares = np.array([0.5, 0.3, 0.2])
+    for n in range(1, 30):
+        counts = whole_counts(shares, n)
+        assert counts.sum() == n
+        assert np.abs(counts - shares * n).max() < 1
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=SEEDS, n_classes=CLASSES)
+def test_weighted_labels_have_the_shares_but_for_rows_at_borders(seed, n_classes):
+    F, _ = problem(seed, n_classes, 300)
+    rng = np.random.default_rng(seed)
+    shares, weights = rng.dirichlet(5 * np.ones(n_classes)), rng.uniform(0.2, 2.0, 300)
+    labels = (F + weighted_offsets(F, shares, weights)).argmax(axis=1)
+    found = np.bincount(labels, weights, n_classes) / weights.sum()
+    assert np.abs(found - shares).max() < 2 * weights.max() / weights.sum()

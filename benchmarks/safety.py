@@ -31,13 +31,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 import transferable
 from cases import GROUPS, SHIFTS, Case, cases, table_cases
 from transferable.experiments._version import code_version
-from transferable.tables import TableClassifier
+from transferable.tables import TableClassifier, TableEncoder
 
 ROOT = Path(__file__).parents[1]
 SOURCE, AUTO, KNOWN = (
@@ -94,13 +95,15 @@ def label_tables(method: str, problem: Bunch) -> tuple[Any, Any]:
     """Label a table as `transferable adapt` does; logistic regression scales by the source."""
     truth = true_shares(problem.yt, np.unique(problem.source["label"]))
     model = estimator(method, truth)
+    source, target = problem.source.drop(columns="label"), problem.target
     if isinstance(model, LogisticRegression):
-        Xs, ys, Xt = TableClassifier(scale="none").prepare(problem.source, problem.target)
-        mean, spread = Xs.mean(axis=0), Xs.std(axis=0)
-        spread[spread == 0] = 1.0
-        return model, model.fit((Xs - mean) / spread, ys).predict((Xt - mean) / spread)
-    table = TableClassifier(model).adapt(problem.source, problem.target)
-    return table.estimator_, table.predict(problem.target)
+        encoder = TableEncoder(scale="none").adapt(source, None, target)
+        Xs, Xt = encoder.transform(source, np.ones(len(source))), encoder.transform(target)
+        scaler = StandardScaler().fit(Xs)
+        model.fit(scaler.transform(Xs), problem.source["label"])
+        return model, model.predict(scaler.transform(Xt))
+    table = TableClassifier(model).adapt(source, problem.source["label"], target)
+    return table.estimator_, table.predict(target)
 
 
 def measure(case: Case, method: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-peers bench-scale bench-selection bench-deep bench-safety clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -35,6 +35,7 @@ $(VENV)/installed-bench: pyproject.toml | $(BIN)/python
 
 demo: $(VENV)/installed-core ## adapt printed digits to handwritten ones and show the accuracies
 	$(BIN)/transferable demo
+	@echo "To use it in this shell: . $(BIN)/activate"
 
 test: $(VENV)/installed-test ## run the test suite and the documentation's examples
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
@@ -84,6 +85,10 @@ bench-literal: $(VENV)/installed-core ## time the library against the paper's eq
 
 bench-peers: $(VENV)/installed-bench ## time the transformers against skada's and against dense formulas
 	$(BIN)/python benchmarks/peers.py
+
+bench-methods: $(VENV)/installed-bench ## every method on the same tasks, into docs/field.md, and beside POT's and skada's
+	$(ONE_THREAD) $(BIN)/python benchmarks/methods.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/peers_methods.py
 
 bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the peers on the same rows
 	$(BIN)/python benchmarks/scale.py

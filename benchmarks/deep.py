@@ -110,7 +110,7 @@ def attempt(job: dict[str, Any], device: str, steps: int | None) -> dict[str, An
 def told(record: dict[str, Any]) -> str:
     if "error" in record:
         return f"failed:\n{record['error']}"
-    names = ("adapted", "test", "tfdf adapted", "tfdf test", "class_shares", "seconds")
+    names = ("adapted", "test", "tfdf adapted", "tfdf test", "class_shares", "exact", "seconds")
     return ", ".join(f"{name} {record[name]}" for name in names if name in record)
 
 

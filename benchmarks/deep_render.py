@@ -28,8 +28,9 @@ def render(file: Path) -> None:
     records = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     text = PAGE.read_text(encoding="utf-8")
     for name, table in TABLES.items():
+        measured = any(record["table"] == name for record in records)
         mine = [record for record in records if record["table"] in (name, "full")]
-        lines = "\n".join(table(mine))
+        lines = "\n".join(table(mine)) if measured else "Not measured yet."
         marks = rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)"
         text = re.sub(marks, lambda m, lines=lines: f"{m[1]}{lines}\n{m[2]}", text, flags=re.DOTALL)
     PAGE.write_text(text, encoding="utf-8")
@@ -83,7 +84,7 @@ def _half(records: list[Record]) -> Iterable[str]:
                 rows.setdefault(r["method"], {})[r["half"]] = r["adapted"]
         for name, values in rows.items():
             cells = [f"{values[h]:.1f}" if h in values else "-" for h in HALVES]
-            average = f"{mean(values.values()):.1f}" if values else "-"
+            average = f"{mean(values.values()):.1f}" if len(values) == len(HALVES) else "-"
             yield f"| {name} | {task} | {' | '.join(cells)} | {average} |"
 
 
@@ -135,6 +136,8 @@ def _features(records: list[Record]) -> Iterable[str]:
     yield "|---" * (len(names) + 2) + "|"
     for data in FEATURES:
         mine = [r for r in found if r["data"] == data]
+        have = {n: {r["task"] for r in mine if r["method"] == n} for n in names}
+        mine = [r for r in mine if all(r["task"] in tasks for tasks in have.values())]
         if mine:
             cells = [f"{mean(r['adapted'] for r in mine if r['method'] == n):.1f}" for n in names]
             tasks = len({r["task"] for r in mine})

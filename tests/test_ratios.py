@@ -45,7 +45,15 @@ def test_equal_samples_are_weighted_about_alike(ratio):
 
 
 @every_ratio
-def test_unit_does_not_matter(ratio):
+def test_row_order_does_not_matter(ratio):
+    source, target = RNG.permutation(400), RNG.permutation(300)
+    got = ratio(XS[source], XT[target])
+    np.testing.assert_allclose(got, ratio(XS, XT)[source], rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("name", sorted(set(RATIOS) - {"logistic"}))  # whose folds go by value
+def test_unit_does_not_matter(name):
+    ratio = RATIOS[name]
     X = RNG.normal(size=(60, 3))
     np.testing.assert_allclose(ratio(50 * X, 50 * X[20:] + 5), ratio(X, X[20:] + 0.1), rtol=2e-3)
 

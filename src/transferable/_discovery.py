@@ -5,9 +5,22 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Literal
 
-__all__ = ["all_estimators"]
+__all__ = ["FAMILIES", "all_estimators"]
 
 _HOMES = {"classifier": "transferable.classifiers", "transformer": "transferable.transformers"}
+
+
+# What brings the domains together, and the estimators that do it so.
+FAMILIES = {
+    "objective": ("TFDF", "TFDFV", "MEDA", "ARTL", "DMM"),
+    "components": ("TCA", "JDA", "BDA", "TJM", "SCA", "JGSA", "McDA", "LPJT", "LDML"),
+    "subspace": ("GFK", "SubspaceAlignment"),
+    "moments": ("CORAL", "PerDomainScaler"),
+    "transport": ("OTMapping", "LinearOTMapping", "JDOTClassifier"),
+    "weighting": ("ImportanceWeighted", "TrAdaBoost"),
+    "pseudo-labels": ("CAPLS", "SPL", "EasyTL", "SelfTraining", "LabelPropagation", "DASVM"),
+    "parts": ("AdaptedClassifier", "LandmarkFeatures"),
+}
 
 
 def all_estimators(

@@ -37,6 +37,13 @@ from transferable.workspace import Same, workspace
 
 __all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
 
+# Parameters in models that earlier versions saved: their present names, and values that changed.
+_EARLIER: dict[str, tuple[str, dict[Any, Any]]] = {
+    "kernel": ("kernel", {"primal": None}),
+    "landmark_share": ("weight_share", {}),
+    "projection": ("map_kernel", {"primal": None}),
+}
+
 
 class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     """Base of every estimator: checks the input, then hands :class:`Domains` to the method.
@@ -157,6 +164,10 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 'gamma="scale".'
             )
         return exponent
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what this version or an earlier one saved."""
+        super().__setstate__(dict(_present(name, value) for name, value in state.items()))
 
     @abstractmethod
     def _fit_domains(self, domains: Domains) -> None:
@@ -283,6 +294,12 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
     @abstractmethod
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         """Adapted form of validated rows, of which `source` marks those of the source."""
+
+
+def _present(name: str, value: Any) -> tuple[str, Any]:
+    """What an attribute that was saved is called, and is, today."""
+    name, values = _EARLIER.get(name, (name, {}))
+    return name, values.get(value, value) if isinstance(value, str) else value
 
 
 def _domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None, device: str | None) -> Domains:

@@ -20,6 +20,8 @@ class Limits:
     ----------
     block_values, gpu_block_values : int
         Values of a table that are worked on at once: 64 MB in float64, 512 MB on a GPU.
+    mapped_rows : int
+        Rows that a transformer maps at once at most: those stay in caches, more are no faster.
     similarity_values, gpu_similarity_values : int
         Similarities that a search holds at once: 128 MB in float64, 256 MB in float32 on a GPU.
     fewest_queries : int
@@ -41,10 +43,13 @@ class Limits:
         Pairs up to which labels of nearest rows come from all distances.
     announced_seconds : float
         A search that will take longer says so.
+    awaited_seconds : float
+        Whatever takes longer is shown with a bar, where one is drawn at all.
     """
 
     block_values: int = 2**23
     gpu_block_values: int = 2**26
+    mapped_rows: int = 1024
     similarity_values: int = 2**24
     gpu_similarity_values: int = 2**26
     fewest_queries: int = 32
@@ -56,6 +61,7 @@ class Limits:
     short_rows: int = 4096
     labelled_pairs: int = 2**30
     announced_seconds: float = 60.0
+    awaited_seconds: float = 2.0
 
 
 LIMITS = Limits()

@@ -39,7 +39,9 @@ def dressed(rng, X, dtype, layout, folder):
         try:
             X = np.nan_to_num(X).astype(dtype) if dtype in ("int8", "uint8", "bool") else X
             X = np.clip(np.nan_to_num(X), -1e18, 1e18) if dtype == "int64" else X
-            X = X.astype("int64").astype(dtype) if dtype.startswith("datetime") else X.astype(dtype)
+            if dtype.startswith("datetime"):
+                X = np.clip(np.nan_to_num(X), -1e4, 1e4).astype("int64")
+            X = X.astype(dtype)
         except (ValueError, OverflowError):
             return X
     if layout == "F":

@@ -76,10 +76,10 @@ def test_the_machine_counts_rows_by_their_weight():
     )
 
 
-@pytest.mark.parametrize("projection", ["primal", "linear"])
+@pytest.mark.parametrize("map_kernel", [None, "linear"])
 @pytest.mark.parametrize("kernel", ["rbf", "linear"])
-def test_row_length_does_not_matter(projection, kernel):
-    model = DMM(projection=projection, kernel=kernel).adapt(*STACKED)
+def test_row_length_does_not_matter(map_kernel, kernel):
+    model = DMM(map_kernel=map_kernel, kernel=kernel).adapt(*STACKED)
     np.testing.assert_allclose(
         model.decision_function(7 * PROBLEM.Xt), model.decision_function(PROBLEM.Xt), atol=1e-8
     )

@@ -9,6 +9,8 @@ import pandas as pd
 import pytest
 
 import transferable
+from transferable.cli._console import Messages
+from transferable.cli._methods import configured, within_memory
 from transferable.tables import read_table
 
 GIVEN = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--no-estimate")
@@ -313,3 +315,22 @@ def test_a_disk_that_fails_is_status_1(folder, invoke, monkeypatch):
     result = invoke(*GIVEN, "--out", "p.csv")
     assert result.exit_code == 1
     assert "No space left" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "settings", "landmarks"),
+    [
+        (600_000, (), 666),
+        (300_000, (), "auto"),
+        (600_000, ("max_memory=8GB",), "auto"),
+    ],
+)
+def test_many_rows_take_fewer_landmarks_unless_told_otherwise(n_rows, settings, landmarks):
+    notes = Messages(quiet=True)
+    method = configured("tfdf", settings)
+    within_memory(method, n_rows, settings, notes)
+    assert method.n_landmarks == landmarks
+    assert bool(notes.notes) == (landmarks != "auto")
+    own = configured("tfdf", n_landmarks="1000")
+    within_memory(own, n_rows, (), notes)
+    assert own.n_landmarks == 1000

@@ -49,7 +49,7 @@ def test_help_loads_nothing_heavy():
         ("adapt --device c", {"cpu", "cuda"}),
         ("adapt --n-landmarks ", {"auto", "none"}),
         ("adapt --method tfd", {"tfdf", "tfdfv"}),
-        ("compare --methods coral,jd", {"coral,jda"}),
+        ("compare --methods coral,jda", {"coral,jda"}),
     ],
 )
 def test_shells_complete_commands_and_words(typed, offered):

@@ -1,6 +1,7 @@
 """``transferable compare`` on two small files."""
 
 import json
+import sys
 
 from transferable import all_estimators
 
@@ -67,3 +68,41 @@ def test_a_method_that_fails_is_told_and_ends_with_status_1(invoke, folder, monk
     assert result.exit_code == 1
     assert "Failed: CORAL: no such luck" in result.stderr
     assert "failed" in result.stdout
+
+
+def test_label_free_scores_stand_beside_each_method(invoke, folder):
+    arguments = ["compare", "source.csv", "target.csv", *LABEL, "--methods", "coral,spl"]
+    lines = json.loads(invoke(*arguments, "--json").stdout)["results"]
+    assert all(-1 <= line["consistency"] <= 1 and not line["left_out"] for line in lines)
+    assert "consistency" in invoke(*arguments).stdout
+
+
+def test_a_budget_too_small_for_anything_leaves_the_source_and_says_so(invoke, folder):
+    arguments = ["compare", "source.csv", "target.csv", *LABEL, "--max-seconds", "0"]
+    result = invoke(*arguments, "--methods", "coral,jda", "--json")
+    assert result.exit_code == 0, result.stderr
+    record = json.loads(result.stdout)
+    left_out = {line["method"] for line in record["results"] if line["left_out"]}
+    assert left_out == {"CORAL", "JDA"}
+    assert all(line["agreement"] is not None for line in record["results"] if not line["adapts"])
+    assert "No method was done; only models of the source alone are compared." in record["notes"]
+    assert "Left out: CORAL: no time was left" in result.stderr
+    assert "left out" in invoke(*arguments, "--methods", "coral").stdout
+
+
+def test_several_methods_at_a_time_say_the_same(invoke, folder):
+    arguments = ["compare", "source.csv", "target.csv", *LABEL, "--methods", "coral,jda", "--json"]
+
+    def agreements(*options):
+        lines = json.loads(invoke(*arguments, *options).stdout)["results"]
+        return {line["method"]: line["agreement"] for line in lines}
+
+    assert agreements("--jobs", "2") == agreements()
+
+
+def test_an_extra_that_is_not_there_leaves_its_methods_out(invoke, folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ot", None)
+    arguments = ["compare", "source.csv", "target.csv", *LABEL]
+    result = invoke(*arguments, "--methods", "coral,linearotmapping")
+    assert result.exit_code == 0, result.stderr
+    assert "Left out: LinearOTMapping: LinearOTMapping needs POT: pip install" in result.stderr

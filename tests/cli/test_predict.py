@@ -144,6 +144,10 @@ def test_methods(invoke):
     expected = {name.lower() for name, _ in all_estimators()} - parts
     assert {record["method"] for record in records} == expected
     assert all(record["summary"] for record in records)
+    families = [record["family"] for record in records]
+    assert families == sorted(families)
+    taken = {record["method"]: record["takes"] for record in records}
+    assert (taken["tfdf"], taken["easytl"]) == (["sparse rows", "landmarks"], ["sparse rows"])
     listed = invoke("methods").stdout
     assert all(name in listed for name in expected)
     told = invoke("methods", "tfdf-v").stdout
@@ -167,4 +171,4 @@ def test_text_that_is_named_like_a_mat_file_is_refused(folder, invoke):
     Path("source.mat").write_text("a,b\n1,2\n")
     done = invoke("adapt", "source.mat", "target.csv", "--label", "kind")
     assert done.exit_code == 2
-    assert "not a MAT file" in done.stderr
+    assert "cannot be read as a MAT file" in done.stderr

@@ -10,49 +10,74 @@ import pytest
 GIVEN = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who")
 
 
-@pytest.fixture
-def skewed(folder):
-    """A target that lacks a class and has few rows of another, where the source has all alike."""
+# What it does is known: it makes the class shares of the target those of the source.
+SCALED = ("--method", "perdomainscaler", "--scale", "joint")
+
+
+def write_domains(counts, shift):
+    """Three classes, as many source rows of each, and a target of other shares or elsewhere."""
     rng = np.random.default_rng(0)
     centres = np.array([[0.0, 0.0, 0.0], [6.0, 0.0, 0.0], [0.0, 6.0, 0.0]])
     names = np.array(["ant", "bee", "cat"])
-    for name, counts in (("source", (40, 40, 40)), ("target", (5, 85, 0))):
-        codes = np.repeat(np.arange(3), counts)
-        X = centres[codes] + rng.normal(size=(len(codes), 3))
+    for name, sizes, offset in (("source", (40, 40, 40), 0.0), ("target", counts, shift)):
+        codes = np.repeat(np.arange(3), sizes)
+        X = centres[codes] + rng.normal(size=(len(codes), 3)) + offset
         table = pd.DataFrame(X, columns=["x", "y", "z"]).assign(who=range(len(codes)))
         table["truth" if name == "target" else "kind"] = names[codes]
         table.to_csv(f"{name}.csv", index=False)
+
+
+@pytest.fixture
+def skewed(folder):
+    """A target that lacks a class and has few rows of another: scaling it by itself does harm."""
+    write_domains((5, 85, 0), shift=0.0)
     return folder
 
 
 def test_harm_is_told_beside_what_the_source_alone_says(skewed, invoke):
-    result = invoke(*GIVEN, "--target-label", "truth", "--json")
+    result = invoke(*GIVEN, *SCALED, "--target-label", "truth", "--json")
     assert result.exit_code == 0, result.stderr
     record = json.loads(result.stdout)
     lines, trust = pd.DataFrame(record["predictions"]), record["trust"]
     truth = pd.read_csv("target.csv")["truth"]
+    assert record["evaluation"]["accuracy"] < 0.5
     assert np.mean(lines["source_only"] == truth) > 0.97
-    assert trust["changed"] == int(np.sum(lines["source_only"] != lines["prediction"]))
-    assert sum(change["rows"] for change in trust["changes"]) == trust["changed"]
+    assert trust["verdict"] == "doubtful"
+    assert "adapting may do harm" in trust["warning"]
+    assert "PerDomainScaler gets" in trust["warning"]
+    assert trust["changed"] == int(np.sum(lines["source_only"] != lines["prediction"])) > 40
     rows = [change["rows"] for change in trust["changes"]]
+    assert sum(rows) == trust["changed"]
     assert rows == sorted(rows, reverse=True)
     for found in trust["estimated_accuracy"].values():
         assert 0 <= found["low"] <= found["accuracy"] <= found["high"] <= 1
     shares = trust["estimated_class_shares"]
     assert sum(shares.values()) == pytest.approx(1)
     assert shares["bee"] > 0.9
-    if record["evaluation"]["accuracy"] < 0.9:
-        assert trust["verdict"] == "doubtful"
-        assert "adapting may do harm" in trust["warning"]
+
+
+def test_no_warning_where_adapting_is_what_it_takes(folder, invoke):
+    write_domains((30, 30, 30), shift=8.0)
+    given = (*GIVEN, *SCALED, "--target-label", "truth", "--json")
+    record = json.loads(invoke(*given).stdout)
+    lines = pd.DataFrame(record["predictions"])
+    assert record["evaluation"]["accuracy"] > 0.95
+    assert np.mean(lines["source_only"] == pd.read_csv("target.csv")["truth"]) < 0.7
+    assert record["trust"]["warning"] == ""
+    assert record["trust"]["verdict"] == "good"
 
 
 def test_people_are_told_the_same(skewed, invoke):
-    result = invoke(*GIVEN, "--target-label", "truth", "--out", "p.csv", "--report", "r.html")
-    assert "Against a model of the source alone" in result.stdout
-    assert "Estimated without labels" in result.stdout
-    assert "by the source" in result.stdout
+    result = invoke(*GIVEN, *SCALED, "--drop", "truth", "--out", "p.csv", "--report", "r.html")
+    for words in (
+        "Against a model of the source alone",
+        "Estimated without labels",
+        "by the source",
+        "Warning: adapting may do harm",
+    ):
+        assert words in result.stdout, words
     page = (skewed / "r.html").read_text(encoding="utf-8")
-    assert ("Warning: adapting may do harm" in result.stdout) == ("Not yet" in page)
+    assert "Not yet" in page
     assert "source alone" in page
     assert pd.read_csv("p.csv").columns[-1] == "source_only"
 

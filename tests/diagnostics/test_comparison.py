@@ -1,11 +1,14 @@
 """Methods beside each other."""
 
+from time import perf_counter, sleep
+
 import numpy as np
 import pytest
 
 from problems import small_problem
 from transferable import TFDFV
 from transferable.diagnostics import MethodOutcome, compare_methods, source_only_methods, vote
+from transferable.events import rounds
 from transferable.transformers import CORAL
 
 TASK = small_problem(n_source=40, n_target=30)
@@ -47,3 +50,22 @@ def test_the_vote_is_the_most_frequent_label_of_each_row():
 def test_no_vote_without_a_voter():
     with pytest.raises(ValueError, match="No method succeeded"):
         vote([MethodOutcome("bad", None, 0.0, "why")])
+
+
+class Slow(CORAL):
+    """Takes a minute, in a thousand rounds."""
+
+    def _fit_domains(self, domains):
+        for _ in rounds(1000):
+            sleep(0.06)
+        super()._fit_domains(domains)
+
+
+def test_a_fit_is_stopped_at_its_next_round_when_time_is_up():
+    methods = {"slow": Slow(), "late": CORAL()}
+    start = perf_counter()
+    slow, late = compare_methods(methods, TASK.Xs, TASK.ys, TASK.Xt, max_seconds=0.5)
+    assert perf_counter() - start < 30
+    assert (slow.predicted, slow.left_out, slow.failure) == (None, True, "no time was left")
+    assert slow.seconds > 0.1
+    assert late.left_out

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from transferable.linalg.arrays import CPU, Arrays, to_numpy
-from transferable.linalg.features import FeatureTable
+from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows

@@ -27,7 +27,7 @@ OLD = Path(__file__).parents[1] / "data" / "tables-format-1.skops"
 
 
 @pytest.mark.filterwarnings("default")
-@parametrize_with_checks([TableClassifier(TFDFV(manifold_dim=None)), TableEncoder()])
+@parametrize_with_checks([TableEncoder()])
 def test_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from problems import random_codes
 from transferable.domains import Groups
-from transferable.terms.landmarks import LandmarkDiscrepancy
 from transferable.terms.scatter import BetweenScatter, EdgeScatter, WithinScatter
+from transferable.terms.weighted_rows import WeightedDiscrepancy
 
 CODES = np.array([0, 1, 1, -1, 0, 2, 1, -1])
 
@@ -45,7 +45,7 @@ def test_landmark_discrepancy_is_its_three_sums():
     codes = random_codes(1, 12, 9, 3)
     rng = np.random.default_rng(2)
     Z, w, share = rng.normal(size=(21, 4)), rng.random(21), 0.4
-    term = LandmarkDiscrepancy(Groups(codes, 12, 3), share=share)
+    term = WeightedDiscrepancy(Groups(codes, 12, 3), share=share)
     term.weights = w[:, None]
     source = np.arange(21) < 12
     V = w[:, None] * Z / share

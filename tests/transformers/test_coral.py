@@ -5,6 +5,7 @@ import pytest
 from scipy.linalg import fractional_matrix_power
 
 from problems import small_problem
+from transferable.limits import LIMITS
 from transferable.transformers import CORAL
 
 
@@ -41,3 +42,24 @@ def test_agrees_with_the_printed_form(n_features):
 def test_target_rows_are_left_alone(task):
     model = CORAL().adapt(task.Xs, task.ys, task.Xt)
     np.testing.assert_array_equal(model.transform(task.Xt), task.Xt)
+
+
+@pytest.mark.parametrize("n_features", [30, 110, 200])
+@pytest.mark.parametrize("regularization", [0.0, 1.0])
+def test_one_matrix_and_the_directions_one_after_the_other_agree(n_features, regularization):
+    """The former where features are few, the latter where a square of them would be large."""
+    task = small_problem(n_source=80, n_target=70, n_features=n_features)
+    model = CORAL(regularization=regularization).adapt(task.Xs, task.ys, task.Xt)
+    Zs = model.transform(task.Xs, sample_domain=marks(task))
+    centred = task.Xs - task.Xs.mean(axis=0)
+    by_directions = model._target.times(model._source.times(centred, -0.5), 0.5)
+    np.testing.assert_allclose(Zs, by_directions + task.Xt.mean(axis=0), atol=1e-10)
+
+
+def test_covariance_is_exact_far_from_the_origin_and_over_many_blocks(task, monkeypatch):
+    model = CORAL().adapt(task.Xs, task.ys, task.Xt)
+    expected = model.transform(task.Xs, sample_domain=marks(task))
+    monkeypatch.setattr(LIMITS, "block_values", 35)
+    far = CORAL().adapt(task.Xs + 1e6, task.ys, task.Xt - 1e6)
+    moved = far.transform(task.Xs + 1e6, sample_domain=marks(task))
+    np.testing.assert_allclose(moved + 1e6, expected, atol=1e-7)

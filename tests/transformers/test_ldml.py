@@ -18,14 +18,14 @@ class FromRows(JDA):
 
 def test_equal_weights_make_it_joint_distribution_adaptation():
     expected = FromRows(3).adapt(*STACKED)
-    model = LDML(3, landmark_share=1.0).adapt(*STACKED)
+    model = LDML(3, weight_share=1.0).adapt(*STACKED)
     np.testing.assert_allclose(model.eigenvalues_, expected.eigenvalues_, rtol=1e-6)
     np.testing.assert_allclose(model.sample_weight_, 1.0)
     np.testing.assert_array_equal(model.transduction_, expected.transduction_)
 
 
 def test_weights_have_their_mean_in_each_class_and_bring_weighted_means_together():
-    model = LDML(3, landmark_share=0.4, max_iter=2).adapt(*STACKED)
+    model = LDML(3, weight_share=0.4, max_iter=2).adapt(*STACKED)
     weights, Z = model.sample_weight_, model.transform(PROBLEM.X)
     assert ((weights >= 0) & (weights <= 1)).all()
     source = np.arange(85) < 45
@@ -43,4 +43,4 @@ def test_an_outlier_loses_weight():
     far = np.vstack([PROBLEM.Xs, PROBLEM.Xs[:1] + 25])
     ys = np.r_[PROBLEM.ys, PROBLEM.ys[0]]
     model = LDML(3, kernel="linear").adapt(far, ys, PROBLEM.Xt)
-    assert model.sample_weight_[45] < 0.7 * model.landmark_share
+    assert model.sample_weight_[45] < 0.7 * model.weight_share

@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 
 from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier
-from transferable.domains import Domains, table_key
+from transferable.domains import Domains
 from transferable.engines.risk.calibration import cautious_temperature
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
@@ -39,11 +39,12 @@ from transferable.engines.risk.sizes import RiskSizes
 from transferable.engines.risk.solver import Solver
 from transferable.events import stage
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
-from transferable.linalg.features import FeatureTable
+from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
+from transferable.linalg.row_order import table_key
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
@@ -248,6 +249,12 @@ class RiskClassifier(ScoreClassifier):
             A distribution over ``classes_`` for each row.
         """
         return super().predict_proba(X)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what this version saved, or an earlier one, whose scores had no offsets."""
+        if "_beta" in state:
+            state = {"_offsets": np.zeros(state["_beta"].shape[1])} | state
+        super().__setstate__(state)
 
     def _probabilities(self, scores: Matrix) -> Matrix:
         return super()._probabilities(scores / self.temperature_)

@@ -110,7 +110,7 @@ class AdaptedClassifier(DomainClassifier):
         if domains.n_target and has_fit_parameter(self.estimator_, "sample_domain"):
             self.estimator_.fit(adapted, codes, sample_domain=np.where(codes < 0, -1, 1))
         else:
-            self.estimator_.fit(adapted[: domains.n_source], domains.y)
+            self.estimator_.fit(adapted[domains.source], domains.y)
         labels = self.classes_[self.estimator_.predict(adapted)]
         self.transduction_ = domains.restore(labels)
 

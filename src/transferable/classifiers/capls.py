@@ -122,7 +122,7 @@ class CAPLS(ScoreClassifier):
             model = _NearestMean.fit(Phi, projection, domains, structured=self._structured)
             scores = model.scores(Phi)
             iterate(scores.argmax(axis=1), scores)
-            trusted = most_confident(scores[domains.n_source :], (t + 1) / self.max_iter)
+            trusted = most_confident(scores[domains.target], (t + 1) / self.max_iter)
         self.n_components_ = projection.shape[1]
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[scores.argmax(axis=1)])
@@ -263,9 +263,9 @@ class _NearestMean:
     ) -> _NearestMean:
         centre = (Phi @ projection).mean(axis=0)
         Z = unit_rows(Phi @ projection - centre)
-        means = [unit_rows(_group_means(Z[: domains.n_source], domains.y, domains.n_classes))]
+        means = [unit_rows(_group_means(Z[domains.source], domains.y, domains.n_classes))]
         if structured and domains.n_target:
-            means.append(unit_rows(_k_means(Z[domains.n_source :], means[0])))
+            means.append(unit_rows(_k_means(Z[domains.target], means[0])))
         return cls(projection, centre, means)
 
     def scores(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -47,9 +47,9 @@ class DMM(ScoreClassifier):
     n_components : int or None, default=None
         Directions that A keeps. None keeps 30, or as many as there are. More than there are is
         reduced to their number, with a warning.
-    projection : {"primal", "linear"}, default="primal"
-        What A combines: the features, or the rows through their linear kernel. The second favours
-        the strong directions of the data more.
+    map_kernel : {"linear"} or None, default=None
+        What A combines: the features, or with "linear" the rows through their linear kernel, which
+        favours the strong directions of the data more.
     regularization : float, default=0.1
         Penalty on A.
     balance : float, default=0.5
@@ -111,7 +111,7 @@ class DMM(ScoreClassifier):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [_COUNT, None],
-        "projection": [StrOptions({"primal", "linear"})],
+        "map_kernel": [StrOptions({"linear"}), None],
         "regularization": [POSITIVE],
         "balance": [Interval(Real, 0, 1, closed="both")],
         "max_weight": [Interval(Real, 1, 1e30, closed="both")],
@@ -126,7 +126,7 @@ class DMM(ScoreClassifier):
         self,
         n_components: int | None = None,
         *,
-        projection: str = "primal",
+        map_kernel: str | None = None,
         regularization: float = 0.1,
         balance: float = 0.5,
         max_weight: float = 3.0,
@@ -137,7 +137,7 @@ class DMM(ScoreClassifier):
         max_iter: int = 10,
     ) -> None:
         self.n_components = n_components
-        self.projection = projection
+        self.map_kernel = map_kernel
         self.regularization = regularization
         self.balance = balance
         self.max_weight = max_weight
@@ -161,10 +161,10 @@ class DMM(ScoreClassifier):
             if domains.n_target:
                 weights = self._match_weights(Z, means, weights, domains)
             machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
-            machine.fit(Z[: domains.n_source], domains.y, weights[: domains.n_source])
+            machine.fit(Z[domains.source], domains.y, weights[domains.source])
             predicted = class_scores(machine, Z).argmax(axis=1)
             iterate(predicted, Z)
-            renewed = predicted[domains.n_source :]
+            renewed = predicted[domains.target]
             self.n_iter_ = t + 1
             if codes is not None and np.array_equal(codes, renewed):
                 break
@@ -173,7 +173,7 @@ class DMM(ScoreClassifier):
         self._warn_if_reduced()
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[predicted])
-        weights[domains.n_source :] = 0.0
+        weights[domains.target] = 0.0
         self.sample_weight_ = domains.restore(weights)
         self._space, self._machine = space, machine
 
@@ -182,7 +182,7 @@ class DMM(ScoreClassifier):
         V, s = row_basis(X)
         if not len(s):
             return np.zeros((X.shape[1], 1))
-        return V if self.projection == "primal" else V * s
+        return V if self.map_kernel is None else V * s
 
     def _discrepancy(self, domains: Domains, codes: NDArray[np.intp] | None) -> MeanDiscrepancy:
         """Differences of the means of domains and, once there are pseudo-labels, of classes."""

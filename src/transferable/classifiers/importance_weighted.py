@@ -134,12 +134,13 @@ default="logistic"
         if domains.n_target == 0:
             return np.ones(domains.n_source)
         ratio = RATIOS[self.ratio] if isinstance(self.ratio, str) else self.ratio
-        weights = np.asarray(ratio(domains.Xs, domains.Xt), dtype=np.float64)
-        if weights.shape != (domains.n_source,):
+        weights = np.asarray(ratio(domains.Xs, domains.Xt))
+        if weights.shape != (domains.n_source,) or weights.dtype.kind not in "fiub":
             raise ValueError(
-                f"The ratio gave weights of shape {weights.shape}; it must give one for each of "
-                f"the {domains.n_source} source rows."
+                f"The ratio gave weights of shape {weights.shape} and dtype {weights.dtype}; it "
+                f"must give a number for each of the {domains.n_source} source rows."
             )
+        weights = weights.astype(np.float64)
         effective_sample_size(weights)  # refuses what cannot be weights
         weights = np.minimum(weights / weights.mean(), np.inf if self.clip is None else self.clip)
         return weights / weights.mean()

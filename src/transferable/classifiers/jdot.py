@@ -40,7 +40,7 @@ class JDOTClassifier(ScoreClassifier):
     distance_weight : float, default=1.0
         alpha: weight of rows against labels.
     max_iter : int, default=10
-        Rounds of planning and fitting.
+        Most rounds of planning and fitting; fewer if the labels that arrive stay the same.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit may take besides its rows; None is half of the
         free memory. What does not fit is refused before it is allocated.
@@ -124,14 +124,18 @@ class JDOTClassifier(ScoreClassifier):
         refuse_if_too_large(type(self).__name__, needed, len(Xs), len(Xt), self.max_memory)
         ot = load_pot(type(self).__name__)
         apart = self.distance_weight * mean_scaled_cost(Xs, Xt)[0]
+        last = np.zeros((len(Xt), Y.shape[1]))
+        self.n_iter_ = 0
         for _ in rounds(self.max_iter):
             scores = self.estimator_.predict(Xt)
             iterate(domains.with_target(scores.argmax(axis=1)), scores)
             # ||y - f||^2 without a third axis: y is one-hot.
             loss = np.sum(scores**2, axis=1) + 1.0 - 2.0 * Y @ scores.T
             carried = len(Xt) * exact_coupling(ot, apart + loss).T @ Y
-            self.estimator_ = clone(regressor).fit(Xt, carried)
-        self.n_iter_ = self.max_iter
+            self.n_iter_ += 1
+            if np.array_equal(carried, last):
+                break
+            self.estimator_, last = clone(regressor).fit(Xt, carried), carried
 
     def _regressor(self, X: NDArray[np.float64]) -> Any:
         if self.estimator is not None:

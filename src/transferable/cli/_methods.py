@@ -11,6 +11,7 @@ __all__ = [
     "all_methods",
     "chosen_method",
     "configured",
+    "family_of",
     "method_named",
     "parameters_of",
     "require",
@@ -19,14 +20,20 @@ __all__ = [
     "within_memory",
 ]
 
-_PARTS = ("AdaptedClassifier", "LandmarkFeatures")  # of methods; by themselves they do not adapt
-
 
 def all_methods() -> dict[str, type[Any]]:
     """Every method by its class's name; a transformer stands for itself with a 1-NN behind it."""
     from transferable import all_estimators
+    from transferable._discovery import FAMILIES
 
-    return {name: cls for name, cls in all_estimators() if name not in _PARTS}
+    return {name: cls for name, cls in all_estimators() if name not in FAMILIES["parts"]}
+
+
+def family_of(method: type[Any]) -> str:
+    """What a method brings the domains together by."""
+    from transferable._discovery import FAMILIES
+
+    return next(family for family, names in FAMILIES.items() if method.__name__ in names)
 
 
 def method_named(name: str) -> type[Any]:

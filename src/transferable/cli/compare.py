@@ -45,9 +45,11 @@ class Line:
     method: str
     adapts: bool
     agreement: float | None
+    consistency: float | None
     accuracy: float | None
     seconds: float
     failure: str
+    left_out: bool
 
 
 def run(
@@ -73,6 +75,11 @@ def run(
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(min=0.0, help="Time for all methods; what is not done by then is left out."),
+    ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Methods that are fitted at a time.")] = 1,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -80,8 +87,9 @@ def run(
     """Label TARGET by every method and show how far they agree, how good they are, and their time.
 
     Agreement is the share of target rows to which a method gives the label that most methods give;
-    it is no accuracy, which only true target labels tell. Two models of the source alone are there
-    for comparison; nothing they learn, not even a scale, is of the target. All methods have their
+    consistency, how far neighbouring rows get the same label, beyond chance. Neither is an
+    accuracy, which only true target labels tell. Two models of the source alone are there for
+    comparison; nothing they learn, not even a scale, is of the target. All methods have their
     default parameters.
     Ends with status 0, with 1 if a method failed, and with 2 if the input cannot be used.
     """
@@ -100,17 +108,24 @@ def run(
             encoder = inputs.encoder(scale).adapt(inputs.source, None, inputs.target)
         alone = source_only_methods()
         with messages.bar("Comparing methods") as bar:
-            groups = [(alone, encoder.of_source_alone(inputs.source)), (chosen, encoder)]
             steps = iter(bar.through([*alone, *chosen], str))
             outcomes = []
-            for group, encoding_of in groups:
+            for group, encoding_of, seconds in (
+                (alone, encoder.of_source_alone(inputs.source), None),
+                (chosen, encoder, max_seconds),
+            ):
                 Xs = encoding_of.transform(inputs.source, np.ones(len(inputs.source)))
                 Xt = encoding_of.transform(inputs.target)
                 outcomes += compare_methods(
-                    group, Xs, ys, Xt, track=lambda found: ((m, next(steps))[0] for m in found)
+                    *(group, Xs, ys, Xt),
+                    track=lambda found: ((m, next(steps))[0] for m in found),
+                    max_seconds=seconds,
+                    n_jobs=jobs,
                 )
             next(steps, None)
-        lines = _lines(outcomes, inputs, set(alone), messages)
+        lines = _lines(outcomes, inputs, Xt, set(alone), messages)
+        if not any(line.adapts and line.agreement is not None for line in lines):
+            messages.note("No method was done; only models of the source alone are compared.")
         if as_json:
             record = {
                 "n_source": len(inputs.source),
@@ -125,8 +140,9 @@ def run(
             stdout().print(_table(lines, evaluated=inputs.true is not None))
         for line in lines:
             if line.failure:
-                messages.say(f"Failed: {line.method}: {line.failure}")
-    if any(line.failure for line in lines):
+                what = "Left out" if line.left_out else "Failed"
+                messages.say(f"{what}: {line.method}: {line.failure}")
+    if any(line.failure and not line.left_out for line in lines):
         raise typer.Exit(FAILURE)
 
 
@@ -153,38 +169,54 @@ def _chosen(names: str, seed: int, n_landmarks: str | None, device: str | None) 
 
 
 def _lines(
-    outcomes: list[MethodOutcome], inputs: Inputs, alone: set[str], messages: Messages
+    outcomes: list[MethodOutcome], inputs: Inputs, Xt: Any, alone: set[str], messages: Messages
 ) -> list[Line]:
     """The best first: by accuracy where it is known, by agreement otherwise; failures last."""
     import numpy as np
 
     from transferable.diagnostics import vote
+    from transferable.metrics.consistency import consistency_along, neighbor_edges
 
     majority = vote(outcomes)
+    edges = neighbor_edges(Xt) if len(majority) > 1 else None
     lines = []
     for o in outcomes:
-        agreement = accuracy = None
+        agreement = consistency = accuracy = None
         if o.predicted is not None:
             agreement = float(np.mean(o.predicted == majority))
+            codes = np.unique(o.predicted, return_inverse=True)[1]
+            consistency = 0.0 if edges is None else consistency_along(edges, codes)
             evaluation = inputs.evaluate(o.predicted, messages)
             accuracy = None if evaluation is None else evaluation.accuracy
-        seconds = round(o.seconds, 3)
-        lines.append(Line(o.name, o.name not in alone, agreement, accuracy, seconds, o.failure))
+        lines.append(
+            Line(
+                o.name,
+                adapts=o.name not in alone,
+                agreement=agreement,
+                consistency=consistency,
+                accuracy=accuracy,
+                seconds=round(o.seconds, 3),
+                failure=o.failure,
+                left_out=o.left_out,
+            )
+        )
     return sorted(lines, key=lambda line: (-(line.accuracy or 0), -(line.agreement or 0)))
 
 
 def _table(lines: list[Line], *, evaluated: bool) -> Table:
     from rich.table import Table
 
+    known = ["agreement", "consistency", *(["target accuracy"] if evaluated else [])]
     table = Table("method", "domains learnt from")
-    for heading in ("agreement", *(["target accuracy"] if evaluated else []), "seconds"):
+    for heading in (*known, "seconds"):
         table.add_column(heading, justify="right")
     for line in lines:
-        shares = [line.agreement, *([line.accuracy] if evaluated else [])]
+        shares = [line.agreement, line.consistency, *([line.accuracy] if evaluated else [])]
+        missing = "left out" if line.left_out else "failed"
         table.add_row(
             line.method,
             "both" if line.adapts else "source",
-            *("failed" if share is None else f"{share:.1%}" for share in shares),
+            *(missing if share is None else f"{share:.1%}" for share in shares),
             f"{line.seconds:.1f}",
         )
     return table

@@ -26,7 +26,7 @@ def run(
         bool, flag("--json", help="Print a JSON array, parameters included.")
     ] = False,
 ) -> None:
-    """List the methods, or tell the parameters of one, which --set takes.
+    """List the methods by family, or tell the parameters of one, which --set takes.
 
     Classifiers label rows themselves; a transformer learns a feature space that both domains
     share, in which one nearest neighbour labels them.
@@ -35,7 +35,7 @@ def run(
         from transferable.cli._methods import all_methods, method_named
 
         methods = all_methods().values() if name is None else [method_named(name)]
-        records = [_record(method) for method in methods]
+        records = sorted(map(_record, methods), key=lambda record: record["family"])
         if as_json:
             typer.echo(json.dumps(records))
         elif name is None:
@@ -47,10 +47,17 @@ def run(
 def _list(records: list[dict[str, Any]]) -> None:
     from rich.table import Table
 
-    table = Table("method", "kind", "what it does")
+    table = Table()
+    for heading in ("family", "method"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("kind", "what it does"):
+        table.add_column(heading)
+    last = ""
     for record in records:
-        default = " (the default)" if record["default"] else ""
-        table.add_row(record["method"] + default, record["kind"], record["summary"])
+        default = "\n(the default)" if record["default"] else ""
+        family = record["family"] if record["family"] != last else ""
+        table.add_row(family, record["method"] + default, record["kind"], record["summary"])
+        last = record["family"]
     stdout().print(table, markup=False)
 
 
@@ -59,6 +66,8 @@ def _describe(record: dict[str, Any]) -> None:
 
     console = stdout()
     console.print(record["summary"], markup=False)
+    if record["takes"]:
+        console.print(f"Takes {' and '.join(record['takes'])}.", markup=False)
     table = Table("parameter", "default", "what it does")
     for parameter, value in record["parameters"].items():
         table.add_row(parameter, str(value), record["explained"].get(parameter, ""))
@@ -66,13 +75,15 @@ def _describe(record: dict[str, Any]) -> None:
 
 
 def _record(method: type[Any]) -> dict[str, Any]:
-    from transferable.cli._methods import chosen_method, parameters_of
+    from transferable.cli._methods import chosen_method, family_of, parameters_of
 
     return {
+        "family": family_of(method),
         "method": method.__name__.lower(),
         "default": method is chosen_method(None),
         "kind": "transformer" if hasattr(method, "transform") else "classifier",
         "summary": re.split(r"\n\s*\n", inspect.getdoc(method) or "")[0].replace("\n", " "),
+        "takes": _takes(method()),
         "parameters": parameters_of(method()),
         "explained": _explained(method),
     }
@@ -102,3 +113,12 @@ def _plain(text: str) -> str:
     """Words without the marks of reStructuredText."""
     text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(text.split()))
     return text.replace("``", "").replace("`", "")
+
+
+def _takes(estimator: Any) -> list[str]:
+    """What rows and how many, by the estimator's tags and parameters."""
+    from sklearn.utils import get_tags
+
+    sparse = ["sparse rows"] if get_tags(estimator).input_tags.sparse else []
+    landmarks = ["landmarks"] if "n_landmarks" in estimator.get_params(deep=False) else []
+    return sparse + landmarks

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ from transferable.deep.networks import NETWORKS, Domain, build, feature_width, l
 from transferable.domains import Domains
 from transferable.linalg.arrays import on_host
 
-__all__ = ["DeepClassifier", "PenalisedClassifier", "estimator"]
+__all__ = ["WEIGHT", "DeepClassifier", "estimator"]
 
 estimator = dataclass(kw_only=True, eq=False, repr=False)  # parameters are the fields
 
@@ -316,41 +315,6 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
                 f"{self.input_shape_} and {len(self.classes_)} classes: {error}"
             ) from error
         self.network_ = network.eval()
-
-
-@estimator
-class PenalisedClassifier(DeepClassifier):
-    """Base of the methods that add a penalty to the source's cross-entropy.
-
-    With ``weight=0`` nothing but the source is trained on, as in
-    :class:`~transferable.deep.SourceOnly`.
-    """
-
-    weight: float = 1.0
-    warmup_epochs: int = 0
-
-    _parameter_constraints = DeepClassifier._parameter_constraints | {
-        "weight": [WEIGHT],
-        "warmup_epochs": [Interval(Integral, 0, None, closed="left")],
-    }
-
-    def _phases(self, has_target: bool) -> list[Phase]:
-        if self.weight == 0 or not has_target:
-            return super()._phases(has_target)
-        return self._adapting_phases(self.warmup_epochs)
-
-    def _step(self, training: Training, batch: Batch) -> Losses:
-        """Cross-entropy of the source rows and the penalty."""
-        training.forward(batch)
-        losses = {"source": functional.cross_entropy(batch.zs, batch.ys)}
-        if batch.xt is not None:
-            losses |= self._penalty(training, batch)
-        training.descend(losses)
-        return losses
-
-    @abstractmethod
-    def _penalty(self, training: Training, batch: Batch) -> Losses:
-        """What is added to the loss, by name and with its weight."""
 
 
 @dataclass(frozen=True)

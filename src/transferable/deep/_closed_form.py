@@ -27,12 +27,12 @@ from transferable.linalg.search import nearest
 __all__ = ["FeatureProblem", "Solution"]
 
 _ABSENT = 0.3  # a class with less than this share of an even one is taken to be absent
-_GAIN = 0.015  # by which neighbours must agree more often for shares to be free
-_SURE = 0.87  # mean probability of the network's labels; for each hundredth that is missing ...
-_CAUTION = 0.25  # ... neighbours must gain so many hundredths more
+# By how much more often neighbours must agree for shares to be free, by the network's confidence:
+# between these points along a line, and never below the first confidence.
+_CONFIDENCES = (0.5, 0.77, 0.91, 0.96)
+_GAINS = (0.03, 0.03, 0.016, 0.004)
 _NEIGHBORS = 10
 _FEWEST_ROWS = 30  # of the target, on which neighbours are asked
-_PASSES = 2  # of thinning out and solving
 _LANDMARKS = 2000
 _EXACT_ROWS = 1000
 
@@ -110,7 +110,7 @@ class FeatureProblem:
         kept, free = self.kept(), self.free()
         labels = {"network": self.first, "kept": kept.codes, "free": free.codes}
         agreement = self.neighbor_agreement(labels)
-        wanted = _GAIN + _CAUTION * max(0.0, _SURE - self.confidence)
+        wanted = np.interp(self.confidence, _CONFIDENCES, _GAINS, left=np.inf)
         chosen = free if agreement["free"] - agreement["kept"] > wanted else kept
         return replace(chosen, neighbors=agreement)
 
@@ -130,20 +130,14 @@ class FeatureProblem:
 
     def free(self) -> Solution:
         """With as many source rows of each class as the labels say."""
-        found = Solution(np.empty(0), np.ones(self.n_classes), "free")
-        labels = self.first
         in_source = np.bincount(self.ys, minlength=self.n_classes) / len(self.ys)
-        for _ in range(_PASSES):
-            shares = np.bincount(labels, minlength=self.n_classes) / len(labels)
-            present = shares >= _ABSENT / self.n_classes
-            present[np.argsort(shares)[-2:]] = True  # a classifier needs two
-            weights = np.minimum(1.0, shares / in_source)
-            rows = self._thinned(np.where(present, np.maximum(weights, 1e-9), 0.0))
-            first = np.where(present[labels], labels, np.argmax(shares))
-            found = replace(found, scores=self._scores(rows, first, balance=1.0))
-            found = replace(found, class_weights=weights)
-            labels = found.codes
-        return found
+        shares = np.bincount(self.first, minlength=self.n_classes) / len(self.first)
+        present = shares >= _ABSENT / self.n_classes
+        present[np.argsort(shares)[-2:]] = True  # a classifier needs two
+        weights = np.minimum(1.0, shares / in_source)
+        rows = self._thinned(np.where(present, np.maximum(weights, 1e-9), 0.0))
+        first = np.where(present[self.first], self.first, np.argmax(shares))
+        return Solution(self._scores(rows, first, balance=1.0), weights, "free")
 
     def _thinned(self, weights: NDArray[np.float64]) -> NDArray[np.intp]:
         """Positions of source rows, of each class the share that its weight says."""

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from transferable._sklearn import Interval
-from transferable.deep._base import PenalisedClassifier, estimator
+from transferable.deep._penalised import PenalisedClassifier, estimator
 from transferable.deep._training import Batch, Losses, Training
 
 __all__ = ["CMD", "moment_distance"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from transferable.deep._base import PenalisedClassifier, estimator
+from transferable.deep._penalised import PenalisedClassifier, estimator
 from transferable.deep._training import Batch, Losses, Training
 
 __all__ = ["DAN", "kernel_distance"]

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from transferable.deep._base import PenalisedClassifier, estimator
+from transferable.deep._penalised import PenalisedClassifier, estimator
 from transferable.deep._training import Batch, Losses, Training
 
 __all__ = ["DANN", "discriminator", "domain_loss", "reversal", "reversal_strength"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from transferable.deep._base import PenalisedClassifier, estimator
+from transferable.deep._penalised import PenalisedClassifier, estimator
 from transferable.deep._training import Batch, Losses, Training
 
 __all__ = ["DDC", "mean_distance"]

@@ -11,7 +11,8 @@ from numbers import Real
 from torch import Tensor
 
 from transferable._sklearn import Interval
-from transferable.deep._base import WEIGHT, PenalisedClassifier, estimator
+from transferable.deep._base import WEIGHT
+from transferable.deep._penalised import PenalisedClassifier, estimator
 from transferable.deep._training import Batch, Losses, Training
 from transferable.deep.coral import covariance_distance
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from transferable._sklearn import Interval
-from transferable.deep._base import PenalisedClassifier, estimator
+from transferable.deep._penalised import PenalisedClassifier, estimator
 from transferable.deep._training import Batch, Losses, Training
 
 __all__ = ["MCC", "class_confusion"]

@@ -51,11 +51,10 @@ class MCD(DeepClassifier):
     generator_steps : int, default=4
         Steps C for one of A and B.
     warmup_epochs : int, default=0
-        Epochs, of those given, with A alone.
-    learning_rate : float, default=0.0002
-        The published rate; larger ones were unstable.
+        Epochs, of those given, with A alone; without some, a network with random weights is slow
+        to come to anything.
     network, epochs, batch_size, ...
-        As in :class:`SourceOnly`.
+        As in :class:`SourceOnly`. The published learning rate is 0.0002, over ten times the steps.
 
     References
     ----------
@@ -67,14 +66,13 @@ class MCD(DeepClassifier):
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import MCD
     >>> task = load_printed_to_handwritten()
-    >>> model = MCD(epochs=4, learning_rate=1e-3).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
+    >>> model = MCD(epochs=4).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
     >>> model.predict(task.Xt).shape
     (1797,)
     """
 
     generator_steps: int = 4
     warmup_epochs: int = 0
-    learning_rate: float = 2e-4
 
     _parameter_constraints = DeepClassifier._parameter_constraints | {
         "generator_steps": [Interval(Integral, 1, None, closed="left")],

@@ -74,9 +74,9 @@ class DeepTFDF(DeepClassifier):
     class_shares : {"auto", "kept", "free"}, default="auto"
         Whether the target is taken to have the source's classes in about the source's shares
         ("kept"), or any shares, classes that are absent among them ("free"). "auto" solves both
-        in every round and takes "free" if neighbouring target rows then agree clearly more often,
-        and the more so the less sure the network is; no target label is needed for that. Fewer
-        than 30 target rows keep the shares.
+        until it takes "free", if neighbouring target rows then agree clearly more often, and the
+        more so the less sure the network is; no target label is needed for that. Fewer than 30
+        target rows keep the shares.
     closed_form : TFDFV or None, default=None
         The classifier on the features; None takes ``TFDFV(manifold=5, n_neighbors=10,
         manifold_dim=None)``, over landmarks if there are more than 1,000 rows: a quarter of them,
@@ -146,9 +146,9 @@ class DeepTFDF(DeepClassifier):
             confidence=confidence,
             n_classes=training.n_classes,
             model=self.closed_form,
-            device=training.device.type,
+            device="cpu" if self.deterministic else training.device.type,
         )
-        found = problem.solve(self.class_shares)
+        found = problem.solve(self._wanted_shares(training))
         labels = torch.as_tensor(found.soft_labels(self.temperature), dtype=torch.float32)
         labels = labels.to(training.device)
         sure = labels.amax(dim=1)
@@ -165,6 +165,11 @@ class DeepTFDF(DeepClassifier):
             "confidence": confidence,
         }
         self._begin(training)
+
+    def _wanted_shares(self, training: Training) -> str:
+        """What was asked for; shares that a round has set free stay so."""
+        freed = any(entry.get("class_shares") == "free" for entry in training.history)
+        return "free" if freed else self.class_shares
 
     def _follow(self, training: Training, batch: Batch) -> Losses:
         """A step on the source, the soft labels, and the information in the predictions."""

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
-from time import perf_counter
+from time import perf_counter, time
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from transferable.classifiers import AdaptedClassifier
+from transferable.events import Event, listen
 
 __all__ = ["MethodOutcome", "compare_methods", "source_only_methods", "vote"]
 
@@ -34,13 +37,16 @@ class MethodOutcome:
     seconds : float
         Time to fit and predict.
     failure : str
-        Why it failed; empty if it did not.
+        Why there are none; empty if there are.
+    left_out : bool
+        Whether it did not fail but could not be run: no time was left, or an extra is not there.
     """
 
     name: str
     predicted: NDArray[Any] | None
     seconds: float
     failure: str = ""
+    left_out: bool = False
 
 
 def source_only_methods() -> dict[str, Any]:
@@ -58,6 +64,8 @@ def compare_methods(
     Xt: Any,
     *,
     track: Callable[[Iterable[_Named]], Iterable[_Named]] = iter,
+    max_seconds: float | None = None,
+    n_jobs: int = 1,
 ) -> list[MethodOutcome]:
     """Adapt with each method and label the target rows.
 
@@ -71,6 +79,11 @@ def compare_methods(
         Source rows, their labels, and target rows.
     track : callable, default=iter
         Goes through the methods while they are fitted, for a progress bar.
+    max_seconds : float or None, default=None
+        Time for all of them together. What has not begun by then is left out; what runs is stopped
+        at its next round, if it has rounds.
+    n_jobs : int, default=1
+        Methods that are fitted at a time, each in a process of its own.
 
     Returns
     -------
@@ -90,18 +103,48 @@ def compare_methods(
     >>> bool(np.all(vote(outcomes) == ys))
     True
     """
-    return [_outcome(name, method, Xs, ys, Xt) for name, method in track(methods.items())]
+    deadline = None if max_seconds is None else _Deadline(time() + max_seconds)
+    given = methods.items()
+    if n_jobs == 1:
+        return [_outcome(name, method, Xs, ys, Xt, deadline) for name, method in track(given)]
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(
+        delayed(_outcome)(name, method, Xs, ys, Xt, deadline) for name, method in given
+    )
+    return [outcome for _, outcome in zip(track(given), found, strict=True)]
 
 
-def _outcome(name: str, method: Any, Xs: Any, ys: ArrayLike, Xt: Any) -> MethodOutcome:
+class _OutOfTime(Exception):  # noqa: N818 (it is no error)
+    """There is no time left."""
+
+
+@dataclass(frozen=True)
+class _Deadline:
+    """Listens to a fit and stops it when time is up."""
+
+    at: float
+
+    def __call__(self, event: Event | None = None) -> None:
+        if time() >= self.at:
+            raise _OutOfTime
+
+
+def _outcome(
+    name: str, method: Any, Xs: Any, ys: ArrayLike, Xt: Any, deadline: _Deadline | None
+) -> MethodOutcome:
     model = AdaptedClassifier(method) if hasattr(method, "transform") else clone(method)
     start = perf_counter()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), listen(deadline) if deadline else nullcontext():
             warnings.simplefilter("ignore")
+            if deadline:
+                deadline()
             predicted = model.adapt(Xs, ys, Xt).predict(Xt)
     except (ValueError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as error:
         return MethodOutcome(name, None, perf_counter() - start, str(error) or repr(error))
+    except _OutOfTime:
+        return MethodOutcome(name, None, perf_counter() - start, "no time was left", left_out=True)
+    except ImportError as error:
+        return MethodOutcome(name, None, perf_counter() - start, str(error), left_out=True)
     return MethodOutcome(name, predicted, perf_counter() - start)
 
 

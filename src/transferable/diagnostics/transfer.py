@@ -119,7 +119,8 @@ def estimate_transfer(
             A, B = source[rows], target[others]
             found.append(estimate_accuracy(model.adapt(A, y, B), B, A, y))
     adapted, alone = found
-    return TransferEstimate(adapted, alone, type(estimator).__name__)
+    named = getattr(estimator, "transformer", None) or estimator
+    return TransferEstimate(adapted, alone, type(named).__name__)
 
 
 def _draw(groups: NDArray[Any], rng: np.random.Generator) -> NDArray[np.intp]:

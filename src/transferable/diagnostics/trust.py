@@ -61,8 +61,8 @@ class Trust:
 
     @property
     def warning(self) -> str:
-        """What to be wary of; empty if adapting seems to have paid."""
-        return self.estimate.warning
+        """What to be wary of; empty if adapting seems to have paid, or changed no label."""
+        return self.estimate.warning if self.changed else ""
 
     @property
     def verdict(self) -> Literal["good", "fair", "doubtful"]:

@@ -74,9 +74,9 @@ def squared_lengths(X: Any) -> Any:
     return namespace(X).vecdot(X, X, axis=1)
 
 
-def is_scale_free(kernel: Kernel, gamma: float | str) -> bool:
+def is_scale_free(kernel: Kernel | None, gamma: float | str) -> bool:
     """Whether a kernel's parameters mean the same in whatever unit the rows are."""
-    return isinstance(kernel, str) and (gamma == "scale" or kernel in ("primal", "linear"))
+    return not callable(kernel) and (gamma == "scale" or kernel in (None, "linear"))
 
 
 def _called(kernel: Callable[[Any, Any], Any], X: Any, Y: Any) -> Any:

@@ -60,7 +60,7 @@ def refuse_if_too_large(
         f"{who} of {n_source} source and {n_target} target rows needs about {_size(needed)} of "
         f"memory, more than the {_size(budget)} that max_memory allows; "
         f"{int(share * n_source)} source and {int(share * n_target)} target rows would fit. "
-        "Nothing was allocated."
+        "Nothing was allocated besides copies of the rows."
     )
 
 
@@ -183,7 +183,8 @@ def _refusal(sizes: Sizes, what: str, needed: int, budget: int) -> str:
     )
     return (
         f"{what} of {sizes.n_rows} rows needs about {_size(needed)} of memory, more than the "
-        f"{_size(budget)} that max_memory allows; {remedy}. Nothing was allocated."
+        f"{_size(budget)} that max_memory allows; {remedy}. Nothing was allocated besides "
+        "copies of the rows."
     )
 
 

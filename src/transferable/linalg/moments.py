@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, Arrays, namespace
 from transferable.linalg.rows import dense
 
-__all__ = ["Moments", "row_blocks"]
+__all__ = ["Moments", "moments_of_blocks", "moments_of_groups", "row_blocks"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,23 @@ class Moments:
         """Covariance of the rows, divided by their number; zero if there are none."""
         mean = self.mean
         return self.gram / max(self.count, 1) - mean[:, None] * mean[None, :]
+
+
+def moments_of_blocks(table: Any, within: slice, arrays: Arrays = CPU) -> Moments:
+    """Moments of the rows of a slice, of a table that gives blocks of its rows."""
+    blocks = (Moments.of(block) for _, block in table.blocks(within))
+    return reduce(add, blocks, Moments.none(table.rank, arrays))
+
+
+def moments_of_groups(
+    table: Any, codes: NDArray[np.intp], n_groups: int, within: slice, arrays: Arrays = CPU
+) -> list[Moments]:
+    """The same for the rows of each group, which `codes` tell of all rows."""
+    moments = [Moments.none(table.rank, arrays) for _ in range(n_groups)]
+    for rows, block in table.blocks(within):
+        for code in np.unique(codes[rows]):
+            moments[code] += Moments.of(block[np.flatnonzero(codes[rows] == code)])
+    return moments
 
 
 def row_blocks(n: int, width: int, rows: int | None = None, *, on_gpu: bool = False) -> list[slice]:

@@ -77,7 +77,9 @@ class Transport:
                 )
             elif self.method == "class":
                 plan = ot.da.sinkhorn_lpl1_mm(
-                    *(a, ys, b, M, self.entropy), self.class_weight, numItermax=self.n_rounds
+                    *(a, ys, b, M, self.entropy, self.class_weight),
+                    numItermax=self.n_rounds,
+                    stopInnerThr=_MARGINAL_ERROR,
                 )
             else:
                 plain = float(M.max()) <= _PLAIN_RANGE * self.entropy

@@ -26,7 +26,7 @@ from transferable.persistence._schema import readable, refused_types, trusted_ty
 
 __all__ = ["FORMAT", "ModelFileError", "about", "load", "save", "versions"]
 
-FORMAT = 1  # raise it when a file of the last version would load but predict something else
+FORMAT = 2  # raise it when a file of the last version would load but predict something else
 _OLDEST = 1  # format that can still be read
 
 

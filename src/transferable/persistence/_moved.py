@@ -11,14 +11,30 @@ from sklearn.base import BaseEstimator
 
 __all__ = ["MOVED", "add_later_parameters"]
 
-# What files call a class, and its name now.
-MOVED = {
-    "transferable.classifiers._embedding.ManifoldFeatures": (
-        "transferable.engines.risk.features.ManifoldFeatures"
+# What files call a class, and its name now, both behind "transferable.".
+_MOVED = {
+    "classifiers._embedding.ManifoldFeatures": "engines.risk.features.ManifoldFeatures",
+    "classifiers.tfdf.TFDFV": "classifiers.tfdfv.TFDFV",
+    "classifiers._nearest.NearestRow": "engines.nearest_row.NearestRow",
+    "transformers._features.RowMap": "engines.spectral.features.RowMap",
+    "model_selection.agreement.Agreement": "model_selection.agreement.AgreementScore",
+    "model_selection.circular.CircularValidation": "model_selection.circular.CircularScore",
+    "model_selection.confidence.ClassConfusionScore": "model_selection.confidence.ConfusionScore",
+    "model_selection.confidence.InformationMaximization": (
+        "model_selection.confidence.InformationScore"
     ),
-    "transferable.classifiers._nearest.NearestRow": "transferable.engines.nearest_row.NearestRow",
-    "transferable.transformers._features.RowMap": "transferable.engines.spectral.features.RowMap",
+    "model_selection.importance.ImportanceWeightedValidation": (
+        "model_selection.importance.ImportanceWeightedScore"
+    ),
+    "model_selection.importance.DeepEmbeddedValidation": "model_selection.importance.DevScore",
+    "model_selection.neighborhood.NeighborConsistency": (
+        "model_selection.neighborhood.NeighborsScore"
+    ),
+    "model_selection.neighborhood.SoftNeighborhoodDensity": (
+        "model_selection.neighborhood.DensityScore"
+    ),
 }
+MOVED = {f"transferable.{old}": f"transferable.{new}" for old, new in _MOVED.items()}
 
 
 def add_later_parameters(estimator: BaseEstimator) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import wraps
+from typing import Any, ParamSpec
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
+from transferable.linalg.row_order import row_hash
 from transferable.linalg.rows import dense
 
 __all__ = [
@@ -18,14 +21,16 @@ __all__ = [
     "effective_sample_size",
     "evenly_spaced",
     "mean_one",
+    "order_free",
     "rbf",
     "usual_gamma",
 ]
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+P = ParamSpec("P")
 
-_MEDIAN_ROWS = 500  # of each sample, among which distances are measured
+_MEDIAN_ROWS = 250  # of each sample, among which distances are measured
 
 
 def checked_samples(
@@ -41,6 +46,21 @@ def checked_samples(
             f"least 2 and {fewest_target}."
         )
     return (dense(Xs), dense(Xt)) if as_dense else (Xs, Xt)
+
+
+def order_free(ratio: Callable[P, Vector]) -> Callable[P, Vector]:
+    """The ratio of rows that are brought into an order of their own before folds are cut."""
+
+    @wraps(ratio)
+    def ordered(*args: P.args, **options: P.kwargs) -> Vector:
+        Xs, Xt, *rest = args
+        Xs, Xt = (check_array(X, accept_sparse="csr", dtype=np.float64) for X in (Xs, Xt))
+        source, target = (np.argsort(row_hash(X), kind="stable") for X in (Xs, Xt))
+        weights = np.empty(len(source))
+        weights[source] = ratio(Xs[source], Xt[target], *rest, **options)  # type: ignore[arg-type]
+        return weights
+
+    return ordered
 
 
 def mean_one(weights: Vector) -> Vector:

@@ -12,7 +12,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.preprocessing import StandardScaler
 
 from transferable.linalg.rows import dense
-from transferable.ratios._samples import Vector, checked_samples, mean_one
+from transferable.ratios._samples import Vector, checked_samples, mean_one, order_free
 
 __all__ = ["logistic_ratio", "nearest_neighbor_ratio"]
 
@@ -48,6 +48,7 @@ def nearest_neighbor_ratio(Xs: Any, Xt: Any, *, smoothing: float = 1.0) -> Vecto
     return mean_one(counts.astype(np.float64) + smoothing)
 
 
+@order_free
 def logistic_ratio(
     Xs: Any, Xt: Any, *, C: float = 0.1, n_directions: int = 50, n_folds: int = 2
 ) -> Vector:
@@ -62,7 +63,7 @@ def logistic_ratio(
     n_directions : int, default=50
         Leading directions of the rows that it sees, standardised.
     n_folds : int, default=2
-        Parts of the rows, taken in turn by position, of which each is judged by the others.
+        Parts of the rows, of which each is judged by the others.
 
     Returns
     -------

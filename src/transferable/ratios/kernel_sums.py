@@ -14,6 +14,7 @@ from transferable.ratios._samples import (
     checked_samples,
     evenly_spaced,
     mean_one,
+    order_free,
     rbf,
     usual_gamma,
 )
@@ -23,9 +24,11 @@ __all__ = ["kliep", "rulsif", "ulsif"]
 _WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # times the coefficient that the median distance suggests
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 _FOLDS = 5
-_EM_STEPS = 200
+_EM_STEPS = 100
+_FEWER_STEPS = 30  # to choose a kernel by
 
 
+@order_free
 def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100) -> Vector:
     """Ratio of least Kullback-Leibler divergence among sums of RBF kernels (KLIEP).
 
@@ -64,7 +67,7 @@ def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100)
         of_source, of_target = kernels
         scores = []
         for kept, left in _folds(len(of_target)):
-            shares = _most_likely(of_target[kept], of_source.mean(axis=0))
+            shares = _most_likely(of_target[kept], of_source.mean(axis=0), _FEWER_STEPS)
             scores.append(np.log(np.maximum(of_target[left] @ shares, 1e-300)).mean())
         return float(np.mean(scores))
 
@@ -72,6 +75,7 @@ def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100)
     return mean_one(of_source @ _most_likely(of_target, of_source.mean(axis=0)))
 
 
+@order_free
 def ulsif(
     Xs: Any,
     Xt: Any,
@@ -187,7 +191,7 @@ def _folds(n: int) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
         yield ~left, left
 
 
-def _most_likely(of_target: Matrix, source_mean: Vector) -> Vector:
+def _most_likely(of_target: Matrix, source_mean: Vector, n_steps: int = _EM_STEPS) -> Vector:
     """Coefficients c >= 0 of greatest mean log(of_target c) with source_mean'c = 1.
 
     With shares c * source_mean it is the likelihood of a mixture, which EM steps never lower.
@@ -195,8 +199,8 @@ def _most_likely(of_target: Matrix, source_mean: Vector) -> Vector:
     near = source_mean > 1e-12 * source_mean.max()
     parts = of_target[:, near] / source_mean[near]
     shares = np.full(parts.shape[1], 1.0 / parts.shape[1])
-    for _ in range(_EM_STEPS):
-        renewed = shares * (parts / np.maximum(parts @ shares, 1e-300)[:, None]).mean(axis=0)
+    for _ in range(n_steps):
+        renewed = shares * (parts.T @ (1.0 / np.maximum(parts @ shares, 1e-300)))
         renewed /= renewed.sum() or 1.0
         settled = np.abs(renewed - shares).max() < 1e-7
         shares = renewed

@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 
 from transferable.linalg.simplex import descend, largest_eigenvalue, project_on_simplices
-from transferable.ratios._samples import Vector, checked_samples, mean_one, rbf, usual_gamma
+from transferable.ratios._samples import (
+    Vector,
+    checked_samples,
+    mean_one,
+    order_free,
+    rbf,
+    usual_gamma,
+)
 
 __all__ = ["kernel_mean_matching"]
 
 
+@order_free
 def kernel_mean_matching(
     Xs: Any, Xt: Any, *, gamma: float | None = None, bound: float = 1000.0
 ) -> Vector:
@@ -66,5 +74,7 @@ def kernel_mean_matching(
         return bound * project_on_simplices(w / bound, one_group, np.array([total / bound]))
 
     step = 1.0 / largest_eigenvalue(lambda w: K @ w, n)
-    weights = descend(lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=1000)
+    weights = descend(
+        lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=300, tolerance=1e-3
+    )
     return mean_one(weights)

@@ -37,6 +37,8 @@ def _trusted(data: ReportData) -> str:
     if data.trust is None:
         return _card("trust", "Can I trust it?", paragraph("Not estimated.", "big"))
     word, reason = _WORDS[data.trust.verdict]
+    if not data.trust.changed:
+        reason = "Adapting changed no label; a model of the source alone says the same."
     return _card(
         "trust",
         "Can I trust it?",

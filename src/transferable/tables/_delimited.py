@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import warnings
+from collections import Counter
 from collections.abc import Collection, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,9 +135,12 @@ def _heading(text: str, sep: str, path: Path, *, guessed: bool) -> list[str]:
                 f"{path} has one column only, which {_WORDS[other]} seem to divide; say so: "
                 f"--sep {word}."
             )
-    names = next(csv.reader(io.StringIO(text), delimiter=sep), []) if len(sep) == 1 else []
+    try:
+        names = next(csv.reader(io.StringIO(text), delimiter=sep), []) if len(sep) == 1 else []
+    except csv.Error as error:
+        raise TableError(f"{path} has a heading that is no line of text ({error}).") from error
     stripped = [name.strip() for name in names]
-    twice = [name for name in dict.fromkeys(stripped) if name and stripped.count(name) > 1]
+    twice = [name for name, count in Counter(stripped).items() if name and count > 1]
     if twice:
         raise TableError(f"{path} has several columns called {listed(twice)}; rename them.")
     return [name for raw in zip(names, stripped, strict=True) for name in dict.fromkeys(raw)]

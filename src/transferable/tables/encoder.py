@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -333,7 +334,7 @@ def as_table(X: Any) -> pd.DataFrame:
         return table.infer_objects() if rows.dtype == object else table
     names = [str(name) for name in table.columns]
     if len(set(names)) < len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, count in Counter(names).items() if count > 1)
         raise TableError(
             f"{who(table, 'the table')} has several columns called {listed(twice)}; rename them."
         )

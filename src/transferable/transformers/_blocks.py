@@ -11,8 +11,9 @@ from sklearn.utils import Tags
 
 from transferable.base import DomainTransformer
 from transferable.domains import Domains
+from transferable.limits import LIMITS
 from transferable.linalg.moments import row_blocks
-from transferable.linalg.tables import RowTable
+from transferable.linalg.row_tables import RowTable
 
 __all__ = ["BlockwiseTransformer", "domain_tables"]
 
@@ -27,7 +28,8 @@ class BlockwiseTransformer(DomainTransformer):
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         n, d = rows.shape
         Z = np.empty((n, self._n_features_out), dtype=rows.dtype)
-        for block in row_blocks(n, self._width(d)):
+        width = max(self._width(d), LIMITS.block_values // LIMITS.mapped_rows)
+        for block in row_blocks(n, width):
             Z[block] = self._transform_block(rows[block], source[block])
         return Z
 
@@ -47,6 +49,6 @@ class BlockwiseTransformer(DomainTransformer):
 
 def domain_tables(domains: Domains) -> tuple[RowTable, RowTable]:
     """The rows of source and target, read in blocks; without a target, twice the source's."""
-    table, n, n_source = RowTable(domains.X), len(domains.order), domains.n_source
-    source = table.part(slice(0, n_source))
-    return source, table.part(slice(n_source, n)) if domains.n_target else source
+    table = RowTable(domains.X)
+    source = table.part(domains.source)
+    return source, table.part(domains.target) if domains.n_target else source

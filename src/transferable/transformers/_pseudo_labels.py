@@ -50,7 +50,7 @@ class PseudoLabelTransformer(SpectralTransformer):
         self,
         n_components: int | None = None,
         *,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -86,7 +86,7 @@ class PseudoLabelTransformer(SpectralTransformer):
         self.n_iter_ = 0
         for _ in rounds(self.max_iter):
             self.n_iter_ += 1
-            values, W = self._scaled(*solve(codes, self._wanted))
+            values, W = self._scaled(*solve(codes, self._wanted(features.rank)))
             Z = self._embed(features.times, W, source)
             renewed = self._relabel(domains, Z, _weights(solve))
             iterate(domains.with_target(renewed), Z)
@@ -113,12 +113,12 @@ class PseudoLabelTransformer(SpectralTransformer):
         """Labels of the target rows by a classifier trained on the embedded source rows."""
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
-        source, target = Z[: domains.n_source], Z[domains.n_source :]
+        source, target = Z[domains.source], Z[domains.target]
         if self.estimator is None:
             return nearest_labels(source, domains.y, target)
         fitted = clone(self.estimator)
         if weights is not None and has_fit_parameter(fitted, "sample_weight"):
-            fitted.fit(source, domains.y, sample_weight=weights[: domains.n_source])
+            fitted.fit(source, domains.y, sample_weight=weights[domains.source])
         else:
             fitted.fit(source, domains.y)
         return np.asarray(fitted.predict(target), dtype=np.intp)

@@ -30,8 +30,8 @@ from transferable.engines.spectral.sizes import SpectralSizes
 from transferable.engines.spectral.spread import Spread
 from transferable.linalg.arrays import CPU
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.features import FeatureTable
-from transferable.linalg.kernels import Kernel, KernelFunction, is_scale_free
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.rows import unit_rows
@@ -87,7 +87,7 @@ class SpectralTransformer(BlockwiseTransformer):
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [COUNT, None],
-        "kernel": [StrOptions({"primal", "linear", "poly", "rbf"}), callable],
+        "kernel": [StrOptions(set(KERNELS)), callable, None],
         "gamma": [POSITIVE, StrOptions({"scale"})],
         "degree": [COUNT],
         "coef0": [NUMBER],
@@ -103,7 +103,7 @@ class SpectralTransformer(BlockwiseTransformer):
         self,
         n_components: int | None = None,
         *,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -146,28 +146,27 @@ class SpectralTransformer(BlockwiseTransformer):
                 f"All {len(domains.order)} rows are the same, of {domains.X.shape[1]} feature(s); "
                 f"{type(self).__name__} needs rows that differ."
             )
-        power = self._power or (1 if self.kernel == "primal" else 2)
-        if self.kernel in ("primal", "linear"):
-            return row_features(domains.X, domains.n_source, power)
+        power = self._power or (1 if self.kernel is None else 2)
+        if self.kernel is None or self.kernel == "linear":
+            return row_features(domains, power)
         gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
         kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
         plan = self._plan(domains)
         self.n_landmarks_ = plan.n_landmarks
         if plan.n_landmarks is None:
-            X = np.asarray(domains.X, dtype=np.float64)
-            return kernel_features(X, domains.n_source, kernel, power, factored=self._needs_factor)
+            return kernel_features(domains, kernel, power, factored=self._needs_factor)
         rng = check_random_state(self.random_state)
         drawn = draw_landmarks(domains.X, domains.n_source, plan.n_landmarks, rng)
         nystrom = Nystrom(domains.X[drawn], kernel, CPU)
         table = FeatureTable(domains.X, nystrom, CPU, held=plan.held)
         row_map = RowMap(kernel, nystrom.landmarks)
-        return table_features(table, domains.n_source, power, row_map, nystrom.whitening)
+        return table_features(table, domains, power, row_map, nystrom.whitening)
 
     def _plan(self, domains: Domains) -> Plan:
         sizes = SpectralSizes(
             n_rows=len(domains.order),
             n_classes=domains.n_classes,
-            n_components=self._wanted,
+            n_components=self._wanted(len(domains.order)),
             itemsize=domains.X.dtype.itemsize,
             factored=self._needs_factor,
             tables=self._feature_tables,
@@ -178,9 +177,11 @@ class SpectralTransformer(BlockwiseTransformer):
     def _learn(self, domains: Domains, features: Features) -> Solution:
         """Eigenvalues and scaled coefficients."""
 
-    @property
-    def _wanted(self) -> int:
-        return _DEFAULT_COMPONENTS if self.n_components is None else int(self.n_components)
+    def _wanted(self, rank: int) -> int:
+        """Components to look for where so many features differ; two maps could give twice that."""
+        if self.n_components is None:
+            return min(_DEFAULT_COMPONENTS, rank)
+        return int(self.n_components)
 
     def _scaled(self, values: Matrix, vectors: Matrix, lengths: Matrix | None = None) -> Solution:
         """Coefficients of maps of unit length, or such that W'BW = I.

@@ -9,7 +9,7 @@ from transferable.domains import Domains, Reordered
 from transferable.engines.spectral.components import warn_if_reduced
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.grassmann import basis_of_moments, common_rank, principal_bases
-from transferable.linalg.tables import moments_of_blocks
+from transferable.linalg.moments import moments_of_blocks
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 
 __all__ = ["SubspaceTransformer"]

@@ -39,9 +39,9 @@ class BDA(PseudoLabelTransformer):
         mu: 0 compares the domains as wholes only, 1 class by class only.
     class_weighted : bool, default=False
         Whether classes are weighted by their shares, from labels and pseudo-labels.
-    kernel : {"primal", "linear", "rbf", "poly"} or callable, default="primal"
-        "primal" learns a linear map of the features. The others learn an expansion over the fitted
-        rows in that kernel; a callable receives two tables and returns their kernel matrix.
+    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
+        in it; a callable receives two tables and returns their kernel matrix.
     gamma : float or "scale", default="scale"
         Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
     degree : int, default=3
@@ -66,7 +66,7 @@ class BDA(PseudoLabelTransformer):
         Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
         matrix (Nystrom), so that time and memory grow with the rows and not with their square.
         None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. "primal" and "linear" need none.
+        landmarks, and says so. None and "linear" need none.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
@@ -120,7 +120,7 @@ class BDA(PseudoLabelTransformer):
         *,
         balance: float = 0.5,
         class_weighted: bool = False,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from numpy.typing import NDArray
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
 from transferable.linalg.moments import Moments
-from transferable.linalg.tables import RowTable
+from transferable.linalg.row_tables import RowTable
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 from transferable.transformers._spectral import WEIGHT
 
@@ -69,6 +67,9 @@ class CORAL(BlockwiseTransformer):
         "align_means": ["boolean"],
     }
 
+    # None: rows go through the directions one after the other, as in models of earlier versions.
+    _recolouring: Matrix | None = None
+
     def __init__(self, *, regularization: float = 1.0, align_means: bool = True) -> None:
         self.regularization = regularization
         self.align_means = align_means
@@ -77,32 +78,80 @@ class CORAL(BlockwiseTransformer):
         self._source, self._target = (
             Covariance(table, self.regularization) for table in domain_tables(domains)
         )
-        self._n_features_out = domains.X.shape[1]
+        self._n_features_out = n_features = domains.X.shape[1]
+        # One matrix, where it takes no more room than the directions that it is made of.
+        if n_features <= self._source.rank + self._target.rank:
+            self._recolouring = self._source.matrix(-0.5) @ self._target.matrix(0.5)
+        else:
+            self._recolouring = None
 
     def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+        if not source.any():
+            return np.asarray(rows)
         Z = np.array(rows, dtype=np.float64)
-        mean = self._source.mean if self.align_means else 0.0
-        Z[source] = self._target.power(self._source.power(Z[source] - mean, -0.5), 0.5)
+        moved = Z[source]
         if self.align_means:
-            Z[source] += self._target.mean
+            moved -= self._source.mean
+        moved = self._recoloured(moved)
+        if self.align_means:
+            moved += self._target.mean
+        Z[source] = moved
         return Z
+
+    def _recoloured(self, rows: Matrix) -> Matrix:
+        """Rows times C_s^-1/2 C_t^1/2."""
+        if self._recolouring is not None:
+            return rows @ self._recolouring
+        return self._target.times(self._source.times(rows, -0.5), 0.5)
 
 
 class Covariance:
-    """Powers of C + regularization * I applied to rows, through the directions the rows span."""
+    """Powers of C + regularization * I, through the directions that the rows of a table span.
+
+    A direction without variance keeps none.
+    """
 
     def __init__(self, table: RowTable, regularization: float) -> None:
-        self.mean = table.mean()
         self.floor = regularization
-        centred = (rows - self.mean for _, rows in table.blocks())
         if table.rank <= table.n:
-            self.V, s = gram_basis(reduce(add, map(Moments.of, centred)).gram)
+            self.mean, scatter = _mean_and_scatter(table)
+            self.V, s = gram_basis(scatter)
         else:
-            self.V, s = row_basis(np.concatenate(list(centred)))
+            self.mean = table.mean()
+            self.V, s = row_basis(np.concatenate([rows - self.mean for _, rows in table.blocks()]))
         self.values = s**2 / max(table.n - 1, 1) + regularization
 
-    def power(self, rows: Matrix, exponent: float) -> Matrix:
-        """Rows times (C + regularization * I)^exponent; a zero variance stays zero."""
-        outside = self.floor**exponent if self.floor > 0 else 0.0
-        inside = self.values**exponent - outside
+    @property
+    def rank(self) -> int:
+        """How many directions there are."""
+        return len(self.values)
+
+    def times(self, rows: Matrix, exponent: float) -> Matrix:
+        """Rows times the power."""
+        outside, inside = self._powers(exponent)
         return outside * rows + ((rows @ self.V) * inside) @ self.V.T
+
+    def matrix(self, exponent: float) -> Matrix:
+        """The power itself."""
+        outside, inside = self._powers(exponent)
+        power = (self.V * inside) @ self.V.T
+        power[np.diag_indices_from(power)] += outside
+        return power
+
+    def _powers(self, exponent: float) -> tuple[float, Matrix]:
+        """The power's eigenvalue outside of the directions, and what they add to it."""
+        outside = self.floor**exponent if self.floor > 0 else 0.0
+        return outside, self.values**exponent - outside
+
+
+def _mean_and_scatter(table: RowTable) -> tuple[Matrix, Matrix]:
+    """Mean and centred Gram matrix in one reading, from rows less the mean of the first block.
+
+    That difference leaves little to take off the Gram matrix, wherever the rows lie.
+    """
+    shift: Matrix | None = None
+    moments = Moments.none(table.rank)
+    for _, rows in table.blocks():
+        shift = rows.mean(axis=0) if shift is None else shift
+        moments += Moments.of(rows - shift)
+    return shift + moments.mean, moments.count * moments.covariance

@@ -36,15 +36,17 @@ class JGSA(PairedMapsTransformer):
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
+        Dimension of the shared space. None means 30, or as many as there are features if
+        fewer. The two maps have twice as many components: those beyond tell the domains apart and
+        cost accuracy, but a number may be given that takes them in. One that is too large is
+        reduced with a warning.
     target_variance : float, default=1.0
         mu: weight of the target's variance, and of ||B||^2.
     discrimination : float, default=0.1
         beta: weight of the scatter between and inside the source's classes.
-    kernel : {"primal", "linear", "rbf", "poly"} or callable, default="primal"
-        "primal" learns a linear map of the features. The others learn an expansion over the fitted
-        rows in that kernel; a callable receives two tables and returns their kernel matrix.
+    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
+        in it; a callable receives two tables and returns their kernel matrix.
     gamma : float or "scale", default="scale"
         Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
     degree : int, default=3
@@ -69,7 +71,7 @@ class JGSA(PairedMapsTransformer):
         Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
         matrix (Nystrom), so that time and memory grow with the rows and not with their square.
         None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. "primal" and "linear" need none.
+        landmarks, and says so. None and "linear" need none.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
@@ -126,7 +128,7 @@ class JGSA(PairedMapsTransformer):
         *,
         target_variance: float = 1.0,
         discrimination: float = 0.1,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -163,10 +165,9 @@ class JGSA(PairedMapsTransformer):
         There the penalty on both maps, lambda ||A - B||^2 + mu ||B||^2 + beta A'S_w A, couples
         nothing but the two coefficients of one eigenvector.
         """
-        n_source, r = domains.n_source, features.rank
-        source = np.full(features.n, -1, dtype=np.intp)
-        source[:n_source] = domains.y
-        between = features.transposed_times(BetweenScatter(source).columns)
+        r = features.rank
+        of_source = domains.with_target(np.full(domains.n_target, -1))
+        between = features.transposed_times(BetweenScatter(of_source).columns)
         within, rotation = eigh(features.scatter(0) - between @ between.T)
         between = np.sqrt(self.discrimination) * (rotation.T @ between)
         variance = self.target_variance * (rotation.T @ features.scatter(1) @ rotation)
@@ -177,7 +178,7 @@ class JGSA(PairedMapsTransformer):
 
         def solve(codes: Codes | None, k: int) -> Solution:
             means = self._means(domains, cast(Codes, codes))
-            projected = features.transposed_times(_by_domain(means, n_source))
+            projected = features.transposed_times(_by_domain(means, domains))
             columns = np.concatenate(np.split(rotation.T @ projected, 2, axis=1))
             values, vectors = leading_updated(product, root, columns, k)
             return values, np.concatenate([rotation @ vectors[:r], rotation @ vectors[r:]])
@@ -218,10 +219,10 @@ class JGSA(PairedMapsTransformer):
         return columns / np.sqrt(norm) if norm > 0 else columns
 
 
-def _by_domain(columns: Matrix, n_source: int) -> Matrix:
+def _by_domain(columns: Matrix, domains: Domains) -> Matrix:
     """The columns with zeros on target rows, and beside them the same with zeros on source rows."""
     n, width = columns.shape
     apart = np.zeros((n, 2 * width))
-    apart[:n_source, :width] = columns[:n_source]
-    apart[n_source:, width:] = columns[n_source:]
+    apart[domains.source, :width] = columns[domains.source]
+    apart[domains.target, width:] = columns[domains.target]
     return apart

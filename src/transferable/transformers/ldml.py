@@ -14,7 +14,7 @@ from transferable.domains import Domains
 from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import Kernel
-from transferable.terms.landmarks import LandmarkDiscrepancy
+from transferable.terms.weighted_rows import WeightedDiscrepancy
 from transferable.transformers._pseudo_labels import PseudoLabelTransformer
 from transferable.transformers._spectral import Codes, Solution, Solver
 
@@ -34,11 +34,11 @@ class LDML(PseudoLabelTransformer):
     n_components : int or None, default=None
         Dimension of the shared space. None means 30, or as many as there are if fewer; a number
         that is too large is reduced with a warning.
-    landmark_share : float, default=0.5
+    weight_share : float, default=0.5
         Mean of the weights in each class of each domain; 1 weights all rows alike.
-    kernel : {"primal", "linear", "rbf", "poly"} or callable, default="primal"
-        "primal" learns a linear map of the features. The others learn an expansion over the fitted
-        rows in that kernel; a callable receives two tables and returns their kernel matrix.
+    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
+        in it; a callable receives two tables and returns their kernel matrix.
     gamma : float or "scale", default="scale"
         Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
     degree : int, default=3
@@ -62,7 +62,7 @@ class LDML(PseudoLabelTransformer):
     n_landmarks : int, "auto" or None, default="auto"
         Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
         matrix (Nystrom); no landmarks in the sense of the weights. "auto" takes none for up to
-        10,000 rows that fit in memory, else 1,000 or as many as fit, and says so. "primal" and
+        10,000 rows that fit in memory, else 1,000 or as many as fit, and says so. None and
         "linear" need none.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
@@ -89,7 +89,7 @@ class LDML(PseudoLabelTransformer):
     A reconstruction: the paper's abstract and its authors' later
     :class:`~transferable.transformers.LPJT`, without locality, pairs of rows and a second map, tell
     what is learnt; parameters and order of steps are ours, and no published number was compared.
-    M is divided by its Frobenius norm, as in JDA, which ``landmark_share=1`` is, but for first
+    M is divided by its Frobenius norm, as in JDA, which ``weight_share=1`` is, but for first
     pseudo-labels from the rows as they are.
 
     References
@@ -114,15 +114,15 @@ class LDML(PseudoLabelTransformer):
     _settles = False
     _parameter_constraints = {  # noqa: RUF012
         **PseudoLabelTransformer._parameter_constraints,
-        "landmark_share": [Interval(Real, 1e-6, 1, closed="both")],
+        "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
     }
 
     def __init__(
         self,
         n_components: int | None = None,
         *,
-        landmark_share: float = 0.5,
-        kernel: Kernel = "primal",
+        weight_share: float = 0.5,
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -150,11 +150,11 @@ class LDML(PseudoLabelTransformer):
             max_memory=max_memory,
             random_state=random_state,
         )
-        self.landmark_share = landmark_share
+        self.weight_share = weight_share
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
         ridge = self.regularization * features.scale
-        return _Subspace(domains, features, ridge=ridge, share=self.landmark_share)
+        return _Subspace(domains, features, ridge=ridge, share=self.weight_share)
 
 
 class _Subspace:
@@ -169,7 +169,7 @@ class _Subspace:
     def __call__(self, codes: Codes | None, k: int) -> Solution:
         """Solve for the target's pseudo-labels."""
         groups = self.domains.groups(cast(Codes, codes))
-        discrepancy = LandmarkDiscrepancy(groups, share=self.share, pairs=False)
+        discrepancy = WeightedDiscrepancy(groups, share=self.share, pairs=False)
         if self.Z is not None:
             self.weights = discrepancy.least_weights(self.Z, self.weights)
         columns = self.weights[:, None] * discrepancy.means

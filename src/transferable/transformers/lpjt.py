@@ -16,8 +16,8 @@ from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.group_graphs import nearest_between, nearest_inside
 from transferable.linalg.kernels import Kernel
-from transferable.terms.landmarks import LandmarkDiscrepancy
 from transferable.terms.scatter import EdgeScatter, WithinScatter
+from transferable.terms.weighted_rows import WeightedDiscrepancy
 from transferable.transformers._paired import PairedMapsTransformer
 from transferable.transformers._spectral import COUNT, POSITIVE, WEIGHT, Codes, Solution, Solver
 
@@ -25,7 +25,7 @@ __all__ = ["LPJT"]
 
 
 class LPJT(PairedMapsTransformer):
-    """Locality preserving joint transfer: two maps, landmarks and neighbourhoods.
+    """Locality preserving joint transfer: two maps, weights of rows and neighbourhoods.
 
     Maps A of the source and B of the target maximise
 
@@ -35,27 +35,29 @@ class LPJT(PairedMapsTransformer):
     S_w joins neighbours of the same class, S_b the closest pairs of different classes, within each
     domain. D(w) compares the domains over rows with weights w between 0 and 1: their means, the
     means of each class, and all pairs of rows of one class from different domains. Given the maps,
-    the weights minimise D with the same sum in each class: rows that other domain's rows resemble
-    become landmarks.
+    the weights minimise D with the same sum in each class, so that rows that rows of the other
+    domain resemble count more. The paper calls these landmarks.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
+        Dimension of the shared space. None means 30, or as many as there are features if
+        fewer. The two maps have twice as many components: those beyond tell the domains apart and
+        cost accuracy, but a number may be given that takes them in. One that is too large is
+        reduced with a warning.
     target_variance : float, default=1.0
         mu: weight of the target's variance, and of ||B||^2.
     locality : float, default=0.05
         gamma: weight of the two graphs.
-    landmark_share : float, default=0.5
+    weight_share : float, default=0.5
         delta: mean of the weights in each class of each domain.
     n_neighbors : int, default=5
         Neighbours of the same class that each row is joined to.
     n_pairs : int, default=10
         Closest pairs of different classes that are joined, in each domain.
-    kernel : {"primal", "linear", "rbf", "poly"} or callable, default="primal"
-        "primal" learns a linear map of the features. The others learn an expansion over the fitted
-        rows in that kernel; a callable receives two tables and returns their kernel matrix.
+    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
+        in it; a callable receives two tables and returns their kernel matrix.
     gamma : float or "scale", default="scale"
         Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
     degree : int, default=3
@@ -80,7 +82,7 @@ class LPJT(PairedMapsTransformer):
         Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
         matrix (Nystrom), so that time and memory grow with the rows and not with their square.
         None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. "primal" and "linear" need none.
+        landmarks, and says so. None and "linear" need none.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
@@ -96,7 +98,7 @@ class LPJT(PairedMapsTransformer):
     n_iter_ : int
         Rounds that were run.
     sample_weight_ : ndarray of shape (n_samples,)
-        Weights of the fitted rows as landmarks, in input order. An estimator that takes sample
+        Weights of the fitted rows, in input order. An estimator that takes sample
         weights was given those of the source.
     n_landmarks_ : int or None
         Landmarks that were taken; None if the solution is exact.
@@ -134,7 +136,7 @@ class LPJT(PairedMapsTransformer):
         **PairedMapsTransformer._parameter_constraints,
         "target_variance": [POSITIVE],
         "locality": [WEIGHT],
-        "landmark_share": [Interval(Real, 1e-6, 1, closed="both")],
+        "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
         "n_neighbors": [COUNT],
         "n_pairs": [COUNT],
     }
@@ -145,10 +147,10 @@ class LPJT(PairedMapsTransformer):
         *,
         target_variance: float = 1.0,
         locality: float = 0.05,
-        landmark_share: float = 0.5,
+        weight_share: float = 0.5,
         n_neighbors: int = 5,
         n_pairs: int = 10,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -178,7 +180,7 @@ class LPJT(PairedMapsTransformer):
         )
         self.target_variance = target_variance
         self.locality = locality
-        self.landmark_share = landmark_share
+        self.weight_share = weight_share
         self.n_neighbors = n_neighbors
         self.n_pairs = n_pairs
 
@@ -186,7 +188,7 @@ class LPJT(PairedMapsTransformer):
         return _Maps(
             domains,
             features,
-            share=self.landmark_share,
+            share=self.weight_share,
             target_variance=self.target_variance,
             coupling=self.regularization,
             locality=self.locality,
@@ -210,17 +212,17 @@ class _Maps:
         n_neighbors: int,
         n_pairs: int,
     ) -> None:
-        n, n_source, rank = len(domains.order), domains.n_source, features.rank
+        n, rank = len(domains.order), features.rank
         self.domains, self.share, self.locality = domains, share, locality
         self.n_neighbors, self.n_pairs = n_neighbors, n_pairs
         self.X = np.asarray(domains.X, dtype=np.float64)
         # Rows of the source have the first half of the features, rows of the target the second.
         self.Psi = np.zeros((n, 2 * rank))
         Phi = features.times(np.eye(rank))
-        self.Psi[:n_source, :rank] = Phi[:n_source]
-        self.Psi[n_source:, rank:] = Phi[n_source:]
-        target = np.where(np.arange(n) < n_source, -1, 0)
-        self.variance = target_variance * WithinScatter(target).apply(self.Psi)
+        self.Psi[domains.source, :rank] = Phi[domains.source]
+        self.Psi[domains.target, rank:] = Phi[domains.target]
+        of_target = np.repeat([-1, 0], [domains.n_source, domains.n_target])
+        self.variance = target_variance * WithinScatter(of_target).apply(self.Psi)
         # lambda ||A - B||^2 + mu ||B||^2
         pair = np.array([[coupling, -coupling], [-coupling, coupling + target_variance]])
         self.penalty = np.kron(features.scale * pair, np.eye(rank))
@@ -230,7 +232,7 @@ class _Maps:
     def __call__(self, codes: Codes | None, k: int) -> Solution:
         """Solve for the target's pseudo-labels."""
         every = self.domains.with_target(cast(Codes, codes))
-        discrepancy = LandmarkDiscrepancy(self.domains.groups(cast(Codes, codes)), share=self.share)
+        discrepancy = WeightedDiscrepancy(self.domains.groups(cast(Codes, codes)), share=self.share)
         if self.Z is not None:
             self.weights = discrepancy.least_weights(self.Z, self.weights)
         discrepancy.weights = self.weights[:, None]
@@ -243,7 +245,7 @@ class _Maps:
 
     def _graphs(self, every: Codes) -> tuple[EdgeScatter, EdgeScatter]:
         """Neighbours of the same class, and the closest pairs of different ones, by domain."""
-        sides = np.split(np.arange(len(every)), [self.domains.n_source])
+        sides = self.domains.source, self.domains.target
         inside = [nearest_inside(self.X[i], every[i], self.n_neighbors) for i in sides]
         between = [nearest_between(self.X[i], every[i], self.n_pairs) for i in sides]
         return EdgeScatter(sp.block_diag(inside, "csr")), EdgeScatter(sp.block_diag(between, "csr"))

@@ -44,9 +44,9 @@ class McDA(PseudoLabelTransformer):
         that is too large is reduced with a warning.
     second_order : float, default=1.0
         beta: weight of the covariances, relative to the mean squared length of the rows.
-    kernel : {"primal", "linear", "rbf", "poly"} or callable, default="primal"
-        "primal" learns a linear map of the features. The others learn an expansion over the fitted
-        rows in that kernel; a callable receives two tables and returns their kernel matrix.
+    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
+        in it; a callable receives two tables and returns their kernel matrix.
     gamma : float or "scale", default="scale"
         Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
     degree : int, default=3
@@ -71,7 +71,7 @@ class McDA(PseudoLabelTransformer):
         Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
         matrix (Nystrom), so that time and memory grow with the rows and not with their square.
         None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. "primal" and "linear" need none.
+        landmarks, and says so. None and "linear" need none.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
@@ -127,7 +127,7 @@ class McDA(PseudoLabelTransformer):
         n_components: int | None = None,
         *,
         second_order: float = 1.0,
-        kernel: Kernel = "primal",
+        kernel: Kernel | None = None,
         gamma: float | str = "scale",
         degree: int = 3,
         coef0: float = 1.0,
@@ -191,22 +191,21 @@ class _Covariances:
 
     def of_domains(self) -> Matrix:
         """(Cov_s - Cov_t)^2."""
-        n, n_source = self.features.n, self.domains.n_source
+        n_source, n_target = self.domains.n_source, self.domains.n_target
         if self.Phi is not None:
-            whole = GroupCentring(np.arange(n_source), np.arange(n_source, n))
+            whole = GroupCentring(*np.split(np.arange(self.features.n), [n_source]))
             return squared_differences([whole], self.Phi)
         scatters = [self.features.scatter(domain) for domain in (0, 1)]
-        D = scatters[0] / n_source - scatters[1] / (n - n_source)
+        D = scatters[0] / n_source - scatters[1] / n_target
         return D @ D
 
     def of_classes(self, codes: Codes) -> Matrix:
         """The sum of the same over classes with rows in both domains."""
         every = self.domains.with_target(codes)
-        n_source, n_classes = self.domains.n_source, self.domains.n_classes
         if self.Phi is not None:
             return squared_differences(class_groups(self.domains.groups(codes)), self.Phi)
         source = self._source
-        target = self.features.moments(every, n_classes, slice(n_source, self.features.n))
+        target = self.features.moments(every, self.domains.n_classes, self.domains.target)
         total = np.zeros((self.features.rank, self.features.rank))
         for s, t in zip(source, target, strict=True):
             if s.count and t.count:
@@ -217,4 +216,4 @@ class _Covariances:
     @cached_property
     def _source(self) -> list[Moments]:
         every = self.domains.with_target(np.zeros(self.domains.n_target, dtype=np.intp))
-        return self.features.moments(every, self.domains.n_classes, slice(0, self.domains.n_source))
+        return self.features.moments(every, self.domains.n_classes, self.domains.source)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
+from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import POSITIVE, Interval, StrOptions
 from transferable.domains import Domains
@@ -117,7 +118,8 @@ class OTMapping(BlockwiseTransformer):
         self._source = np.asarray(domains.Xs, dtype=np.float64)
         self._n_features_out = self._source.shape[1]
         self._moves = np.zeros_like(self._source)
-        self.coupling_: NDArray[np.float64] | None = None
+        self._plan: NDArray[np.float64] | None = None
+        self._order = domains.order
         n_source, n_target = domains.n_source, domains.n_target
         if n_target == 0:
             return
@@ -129,8 +131,16 @@ class OTMapping(BlockwiseTransformer):
         Xt = np.asarray(domains.Xt, dtype=np.float64)
         G = transport.coupling(self._source, domains.y, Xt)
         self._moves = (G @ Xt) / G.sum(axis=1, keepdims=True) - self._source
-        source, target = (np.argsort(part) for part in np.split(domains.order, [n_source]))
-        self.coupling_ = G[np.ix_(source, target)]
+        self._plan = G
+
+    @property
+    def coupling_(self) -> NDArray[np.float64] | None:
+        """The plan in the order in which the domains' rows were given; None without a target."""
+        check_is_fitted(self)
+        if self._plan is None:
+            return None
+        parts = np.split(self._order, [len(self._source)])
+        return self._plan[np.ix_(*(np.argsort(part) for part in parts))]
 
     def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         Z = np.array(rows, dtype=np.float64)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.domains import Domains
-from transferable.linalg.tables import RowTable
+from transferable.linalg.row_tables import RowTable
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 
 __all__ = ["PerDomainScaler"]

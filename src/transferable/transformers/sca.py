@@ -146,20 +146,18 @@ class SCA(SpectralTransformer):
         self.alignment = alignment
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        n, n_source = features.n, domains.n_source
-        labels = np.full(n, -1, dtype=np.intp)
-        labels[:n_source] = domains.y
+        of_source = domains.with_target(np.full(domains.n_target, -1))
         groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
         means = groups.spread(mean_differences(groups))
         beta, identity = self.discrimination, np.eye(features.rank)
-        B = (1.0 - beta) / n * features.total_scatter(identity)
+        B = (1.0 - beta) / features.n * features.total_scatter(identity)
         # One pass over the rows for both.
-        columns = np.column_stack([means[:, :1], BetweenScatter(labels).columns])
+        columns = np.column_stack([means[:, :1], BetweenScatter(of_source).columns])
         projected = features.transposed_times(columns)
         apart, between = projected[:, :1], projected[:, 1:] @ projected[:, 1:].T
-        B += beta / n_source * between
+        B += beta / domains.n_source * between
         A = self.regularization * features.scale * identity
-        A += (features.scatter(0) - between) / n_source
+        A += (features.scatter(0) - between) / domains.n_source
         # Two domains lie half their difference away from the mean of their means.
         A += self.alignment / 4 * (apart @ apart.T)
-        return self._scaled(*leading_dense(B, A, self._wanted))
+        return self._scaled(*leading_dense(B, A, self._wanted(features.rank)))

@@ -23,16 +23,16 @@ class TCA(SpectralTransformer):
         min tr(W'K M K W) + lambda ||W||^2   subject to   W'K H K W = I
 
     with M = e e' / ||e||^2, where e'K is the difference of the domains' means, and H the centring
-    matrix. With ``kernel="primal"``, K is replaced by the rows themselves.
+    matrix. With ``kernel=None``, K is replaced by the rows themselves.
 
     Parameters
     ----------
     n_components : int or None, default=None
         Dimension of the shared space. None means 30, or as many as there are if fewer; a number
         that is too large is reduced with a warning.
-    kernel : {"primal", "linear", "rbf", "poly"} or callable, default="primal"
-        "primal" learns a linear map of the features. The others learn an expansion over the fitted
-        rows in that kernel; a callable receives two tables and returns their kernel matrix.
+    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
+        in it; a callable receives two tables and returns their kernel matrix.
     gamma : float or "scale", default="scale"
         Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
     degree : int, default=3
@@ -52,7 +52,7 @@ class TCA(SpectralTransformer):
         Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
         matrix (Nystrom), so that time and memory grow with the rows and not with their square.
         None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. "primal" and "linear" need none.
+        landmarks, and says so. None and "linear" need none.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
@@ -99,4 +99,4 @@ class TCA(SpectralTransformer):
     def _learn(self, domains: Domains, features: Features) -> Solution:
         means = mean_discrepancy(domains, None)
         solve = aligning_solver(features, self.regularization * features.scale, lambda _: means)
-        return self._scaled(*solve(None, self._wanted))
+        return self._scaled(*solve(None, self._wanted(features.rank)))

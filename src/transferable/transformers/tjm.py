@@ -149,12 +149,12 @@ class TJM(SpectralTransformer):
         for _ in rounds(self.max_iter):
             expansion = Expansion(features, weights)
             values, z = leading_updated(
-                features.total_scatter, expansion.root(ridge), columns, self._wanted
+                features.total_scatter, expansion.root(ridge), columns, self._wanted(features.rank)
             )
             lengths = np.linalg.norm(expansion.over_rows(z), axis=0)
             values, z = self._scaled(values, z, lengths)
-            shares = np.linalg.norm(expansion.over_rows(z)[: domains.n_source], axis=1)
-            weights[: domains.n_source] = 1.0 / np.maximum(shares, _SMALLEST_SHARE)
+            shares = np.linalg.norm(expansion.over_rows(z)[domains.source], axis=1)
+            weights[domains.source] = 1.0 / np.maximum(shares, _SMALLEST_SHARE)
         self.n_iter_ = self.max_iter
         return values, z
 

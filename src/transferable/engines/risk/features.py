@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import Domains, Reordered, digest
+from transferable.domains import Domains, Reordered
 from transferable.linalg.grassmann import (
     basis_of_moments,
     common_rank,
@@ -17,6 +17,7 @@ from transferable.linalg.grassmann import (
     principal_bases,
 )
 from transferable.linalg.moments import Moments
+from transferable.linalg.row_order import digest
 from transferable.linalg.rows import unit_rows
 
 __all__ = ["CANDIDATES", "ManifoldFeatures"]

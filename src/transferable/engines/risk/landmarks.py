@@ -26,8 +26,8 @@ from transferable.engines.risk.solver import Labelled, Solver
 from transferable.events import stage
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import namespace, to_numpy
-from transferable.linalg.features import FeatureTable
-from transferable.linalg.moments import Moments
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
 from transferable.linalg.systems import (
     Cholesky,
     Inverse,
@@ -35,7 +35,6 @@ from transferable.linalg.systems import (
     add_to_diagonal,
     effective_ridge,
 )
-from transferable.linalg.tables import moments_of_blocks, moments_of_groups
 from transferable.terms.base import LowRank, Matrix
 from transferable.terms.covariances import Covariances, ProjectedCovariances
 from transferable.terms.risk import SourceLoss

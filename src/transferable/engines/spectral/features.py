@@ -1,6 +1,6 @@
 """Rows as features Phi in which every spectral method is a small symmetric problem.
 
-With X = U S V', a linear map W = V c of the features (kernel "primal") gives Z = X W = (U S) c, and
+With X = U S V', a linear map W = V c of the features (no kernel) gives Z = X W = (U S) c, and
 an expansion W = U c over the rows with a linear kernel gives Z = K W = (U S^2) c. V and U are
 orthonormal, so c has the length of W and nothing with n rows and n columns is ever formed. Other
 kernels have U and S^2 from the eigenvectors of K, or keep Phi = K where products with K suffice;
@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
+from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
-from transferable.linalg.features import FeatureTable
+from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction, kernel_matrix
-from transferable.linalg.moments import Moments
-from transferable.linalg.tables import RowTable, moments_of_blocks, moments_of_groups
+from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
+from transferable.linalg.row_tables import RowTable
 
 __all__ = ["Features", "RowMap", "kernel_features", "row_features", "table_features"]
 
@@ -57,8 +58,8 @@ class Features:
     ----------
     table : RowTable or FeatureTable
         T, of n rows.
-    n_source : int
-        How many of them are the source's; they come first.
+    domains : Domains
+        Whose rows they are.
     matrix : ndarray of shape (columns of T, rank) or None
         Phi = T matrix; None is the identity.
     roots : ndarray of shape (rank,) or None
@@ -78,7 +79,7 @@ class Features:
         self,
         table: Table,
         *,
-        n_source: int,
+        domains: Domains,
         matrix: Matrix | None = None,
         roots: Matrix | None = None,
         scale: float,
@@ -87,7 +88,7 @@ class Features:
         moments: list[Moments] | None = None,
     ) -> None:
         self._table, self._matrix, self.roots = table, matrix, roots
-        self._domains = slice(0, n_source), slice(n_source, table.n)
+        self._sides = domains.source, domains.target
         self._known = moments
         self.scale = scale if scale > 0 else 1.0
         self.map, self._expansion = row_map, expansion
@@ -140,7 +141,7 @@ class Features:
 
     @cached_property
     def _moments(self) -> list[Moments]:
-        return self._known or [moments_of_blocks(self._table, rows) for rows in self._domains]
+        return self._known or [moments_of_blocks(self._table, rows) for rows in self._sides]
 
     @cached_property
     def _mean(self) -> Matrix:
@@ -158,17 +159,17 @@ class Features:
         return dsymv(1.0, K.T, x) if x.ndim == 1 else K @ x
 
 
-def row_features(X: Any, n_source: int, power: int) -> Features:
+def row_features(domains: Domains, power: int) -> Features:
     """Features U S^power of the rows themselves."""
-    n, d = X.shape
+    n, d = domains.X.shape
     if d <= n:
-        return table_features(RowTable(X), n_source, power, RowMap())
-    X = np.asarray(X, dtype=np.float64)
+        return table_features(RowTable(domains.X), domains, power, RowMap())
+    X = np.asarray(domains.X, dtype=np.float64)
     V, s = row_basis(X)
     expansion = V * s ** (power - 1)
     return Features(
         RowTable(X @ expansion),
-        n_source=n_source,
+        domains=domains,
         roots=s**power,
         scale=(float(np.sum(s**2)) / n) ** power,
         row_map=RowMap(),
@@ -177,21 +178,20 @@ def row_features(X: Any, n_source: int, power: int) -> Features:
 
 
 def table_features(
-    table: Table, n_source: int, power: int, row_map: RowMap, whitening: Matrix | None = None
+    table: Table, domains: Domains, power: int, row_map: RowMap, whitening: Matrix | None = None
 ) -> Features:
     """Features U S^power of a table U S V' of more rows than columns.
 
     The table is what `row_map` gives, times the whitening if there is one.
     """
-    domains = slice(0, n_source), slice(n_source, table.n)
-    moments = [moments_of_blocks(table, rows) for rows in domains]
+    moments = [moments_of_blocks(table, rows) for rows in (domains.source, domains.target)]
     single = isinstance(table, FeatureTable) and table.nystrom.dtype == "float32"
     gram = moments[0].gram + moments[1].gram
     V, s = gram_basis(gram, **({"rounding": 1e-6} if single else {}))
     matrix = V * s ** (power - 1)
     return Features(
         table,
-        n_source=n_source,
+        domains=domains,
         matrix=matrix,
         roots=s**power,
         scale=(float(np.trace(gram)) / table.n) ** power,
@@ -202,18 +202,19 @@ def table_features(
 
 
 def kernel_features(
-    X: Matrix, n_source: int, kernel: KernelFunction, power: int, *, factored: bool
+    domains: Domains, kernel: KernelFunction, power: int, *, factored: bool
 ) -> Features:
     """Features U S^power from the kernel matrix of all rows, or K itself if that will do."""
+    X = np.asarray(domains.X, dtype=np.float64)
     K = np.asarray(kernel(X, X))
     scale = (float(np.trace(K)) / len(K)) ** power
     row_map = RowMap(kernel, X)
     if not factored:
-        return Features(RowTable(K), n_source=n_source, scale=scale, row_map=row_map)
+        return Features(RowTable(K), domains=domains, scale=scale, row_map=row_map)
     U, s = gram_basis(K)
     return Features(
         RowTable(U * s**power),
-        n_source=n_source,
+        domains=domains,
         roots=s**power,
         scale=scale,
         row_map=row_map,

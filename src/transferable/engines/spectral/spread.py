@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from transferable.linalg.tables import RowTable
+from transferable.linalg.row_tables import RowTable
 
 __all__ = ["Spread"]
 

@@ -1,19 +1,16 @@
-"""A table of rows that is read block by block, in double precision whatever it is in."""
+"""Rows that are read block by block, in double precision whatever it is in."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.linalg.arrays import CPU, Arrays
-from transferable.linalg.moments import Moments, row_blocks
+from transferable.linalg.moments import row_blocks
 
-__all__ = ["RowTable", "moments_of_blocks", "moments_of_groups"]
+__all__ = ["RowTable"]
 
 
 class RowTable:
@@ -72,20 +69,3 @@ class _Part:
 
     def __getitem__(self, rows: slice) -> Any:
         return self.X[self.start + rows.start : self.start + rows.stop]
-
-
-def moments_of_blocks(table: Any, within: slice, arrays: Arrays = CPU) -> Moments:
-    """Moments of the rows of a slice, of a table that gives blocks of its rows."""
-    blocks = (Moments.of(block) for _, block in table.blocks(within))
-    return reduce(add, blocks, Moments.none(table.rank, arrays))
-
-
-def moments_of_groups(
-    table: Any, codes: NDArray[np.intp], n_groups: int, within: slice, arrays: Arrays = CPU
-) -> list[Moments]:
-    """The same for the rows of each group, which `codes` tell of all rows."""
-    moments = [Moments.none(table.rank, arrays) for _ in range(n_groups)]
-    for rows, block in table.blocks(within):
-        for code in np.unique(codes[rows]):
-            moments[code] += Moments.of(block[np.flatnonzero(codes[rows] == code)])
-    return moments

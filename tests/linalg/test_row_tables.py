@@ -1,9 +1,10 @@
-"""Tables that are read block by block."""
+"""Rows that are read block by block."""
 
 import numpy as np
 import pytest
 
-from transferable.linalg.tables import RowTable, moments_of_blocks
+from transferable.linalg.moments import moments_of_blocks
+from transferable.linalg.row_tables import RowTable
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 100, None])

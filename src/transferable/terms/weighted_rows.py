@@ -1,4 +1,4 @@
-"""Distances between domains over weighted rows, of which the heavy ones are landmarks."""
+"""Distances between domains over weighted rows."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from transferable.linalg.simplex import minimise_on_simplices
 from transferable.terms.base import Matrix, Quadratic
 from transferable.terms.means import mean_differences
 
-__all__ = ["LandmarkDiscrepancy"]
+__all__ = ["WeightedDiscrepancy"]
 
 
-class LandmarkDiscrepancy(Quadratic):
+class WeightedDiscrepancy(Quadratic):
     """The three distances of LPJT between embedded rows f_i with weights w_i.
 
     Squared distance of the domains' weighted means, of each class's weighted means, and the mean

@@ -1,0 +1,298 @@
+"""Optimal transport, ratios of densities and DASVM against POT's and skada's, in one run.
+
+All run in one process with one BLAS thread on the same rows. Methods that move rows are followed by
+one nearest neighbour, ratios weight a logistic regression. "Changed if shuffled" is the share of
+target rows whose label changes if the rows are given in another order; 0 is right.
+
+``python benchmarks/peers_methods.py`` renews the table of docs/field.md; the peers come with
+``pip install transferable[bench]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
+from threadpoolctl import threadpool_limits
+
+from methods import write
+from transferable.classifiers import DASVM, JDOTClassifier
+from transferable.ratios import kernel_mean_matching, kliep, logistic_ratio, nearest_neighbor_ratio
+from transferable.transformers import LinearOTMapping, OTMapping
+
+Array = NDArray[Any]
+# From source rows, their labels and target rows to labels of the target rows.
+Labelling = Callable[[Array, Array, Array], Array]
+
+HEADINGS = ("method", "who", "seconds", "ours is faster by", "accuracy", "changed if shuffled")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Two domains; the target's labels are for the accuracy alone."""
+
+    Xs: Array
+    ys: Array
+    Xt: Array
+    yt: Array
+
+
+@dataclass(frozen=True)
+class Contest:
+    """One method, the problem it is for, and those who compute it."""
+
+    method: str
+    problem: Problem
+    labellings: dict[str, Labelling]
+
+
+def turned_classes(n: int, n_classes: int, d: int = 64) -> Problem:
+    """Gaussian classes; the target's are turned and moved."""
+    rng = np.random.default_rng(0)
+    y = np.arange(n) % n_classes
+    centres = 1.2 * rng.normal(size=(n_classes, d))
+    Q, R = np.linalg.qr(np.eye(d) + 0.09 * rng.normal(size=(d, d)))
+    turn = Q * np.sign(np.diag(R))
+    Xs, Xt = (centres[y] + rng.normal(size=(n, d)) for _ in range(2))
+    return Problem(Xs, y, Xt @ turn + 0.5 * rng.normal(size=d), y)
+
+
+def covariate_shift(n: int) -> Problem:
+    """One rule in both domains, which a line can follow near the target only."""
+    rng = np.random.default_rng(0)
+    Xs = rng.uniform(-3, 3, size=(n, 2))
+    Xt = rng.uniform([-0.7, -1.5], [0.7, 1.5], size=(n, 2))
+    ys, yt = ((X[:, 1] > np.sin(2.0 * X[:, 0])).astype(int) for X in (Xs, Xt))
+    return Problem(Xs, ys, Xt, yt)
+
+
+def nearest(Xs: Array, ys: Array, Xt: Array) -> Array:
+    return KNeighborsClassifier(1).fit(Xs, ys).predict(Xt)
+
+
+def own_map(make: Callable[[], Any]) -> Labelling:
+    def label(Xs: Array, ys: Array, Xt: Array) -> Array:
+        model = make().adapt(Xs, ys, Xt)
+        return nearest(model.transform(Xs, np.ones(len(Xs))), ys, model.transform(Xt))
+
+    return label
+
+
+def pot_map(make: Callable[[Any, float], Any]) -> Labelling:
+    def label(Xs: Array, ys: Array, Xt: Array) -> Array:
+        import ot
+
+        scale = float(ot.dist(Xs, Xt).mean())
+        return nearest(make(ot.da, scale).fit_transform(Xs, ys, Xt), ys, Xt)
+
+    return label
+
+
+def stacked(Xs: Array, ys: Array, Xt: Array) -> dict[str, Array]:
+    """As skada takes them."""
+    return {
+        "X": np.vstack([Xs, Xt]),
+        "y": np.concatenate([ys, np.full(len(Xt), -1)]),
+        "sample_domain": np.repeat([1, -2], [len(Xs), len(Xt)]),
+    }
+
+
+def skada_map(make: Callable[[Any], Any]) -> Labelling:
+    def label(Xs: Array, ys: Array, Xt: Array) -> Array:
+        import skada
+
+        moved = np.asarray(make(skada).fit_transform(**stacked(Xs, ys, Xt)))
+        return nearest(moved[: len(Xs)], ys, moved[len(Xs) :])
+
+    return label
+
+
+def skada_weights(make: Callable[[Any], Any]) -> Labelling:
+    def label(Xs: Array, ys: Array, Xt: Array) -> Array:
+        import skada
+
+        parameters = make(skada).fit_transform(**stacked(Xs, ys, Xt))[1]
+        weights = np.asarray(parameters["sample_weight"])[: len(Xs)]
+        return LogisticRegression(C=100).fit(Xs, ys, sample_weight=weights).predict(Xt)
+
+    return label
+
+
+def own_weights(ratio: Callable[[Array, Array], Array]) -> Labelling:
+    def label(Xs: Array, ys: Array, Xt: Array) -> Array:
+        weights = ratio(Xs, Xt)
+        return LogisticRegression(C=100).fit(Xs, ys, sample_weight=weights).predict(Xt)
+
+    return label
+
+
+def own_classifier(make: Callable[[], Any]) -> Labelling:
+    return lambda Xs, ys, Xt: make().adapt(Xs, ys, Xt).predict(Xt)
+
+
+def skada_classifier(make: Callable[[Any], Any]) -> Labelling:
+    def label(Xs: Array, ys: Array, Xt: Array) -> Array:
+        import skada
+
+        model = make(skada)
+        model.fit(**stacked(Xs, ys, Xt))  # some of skada's return nothing
+        return np.asarray(model.predict(Xt))
+
+    return label
+
+
+def contests(n: int) -> Iterator[Contest]:
+    """Who computes what, with the same penalties."""
+    yield from transports(turned_classes(n, 10))
+    yield from weightings(covariate_shift(n))
+    yield Contest(
+        "DASVM",
+        turned_classes(n // 2, 3),
+        {
+            "transferable": own_classifier(DASVM),
+            "skada": skada_classifier(lambda skada: skada.DASVMClassifier(SVC(C=10))),
+        },
+    )
+
+
+def transports(classes: Problem) -> Iterator[Contest]:
+    scale = float(np.mean([np.sum((a - classes.Xt) ** 2, axis=1) for a in classes.Xs]))
+    yield Contest(
+        "OT, exact",
+        classes,
+        {
+            "transferable": own_map(lambda: OTMapping("exact")),
+            "POT": pot_map(lambda da, scale: da.EMDTransport()),
+            "skada": skada_map(lambda skada: skada.OTMappingAdapter(max_iter=10_000_000)),
+        },
+    )
+    yield Contest(
+        "OT, entropic",
+        classes,
+        {
+            "transferable": own_map(lambda: OTMapping("entropic")),
+            "POT": pot_map(lambda da, scale: da.SinkhornTransport(reg_e=0.1 * scale)),
+            "skada": skada_map(lambda skada: skada.EntropicOTMappingAdapter(reg_e=0.1 * scale)),
+        },
+    )
+    yield Contest(
+        "OT, class",
+        classes,
+        {
+            "transferable": own_map(lambda: OTMapping("class")),
+            "POT": pot_map(
+                lambda da, scale: da.SinkhornLpl1Transport(reg_e=0.1 * scale, reg_cl=0.1 * scale)
+            ),
+            "skada": skada_map(
+                lambda skada: skada.ClassRegularizerOTMappingAdapter(
+                    reg_e=0.1 * scale, reg_cl=0.1 * scale
+                )
+            ),
+        },
+    )
+    yield Contest(
+        "OT, linear",
+        classes,
+        {
+            "transferable": own_map(lambda: LinearOTMapping()),
+            "POT": pot_map(lambda da, scale: da.LinearTransport(reg=0.1)),
+            "skada": skada_map(lambda skada: skada.LinearOTMappingAdapter(reg=0.1)),
+        },
+    )
+    yield Contest(
+        "JDOT",
+        classes,
+        {
+            "transferable": own_classifier(JDOTClassifier),
+            "skada": skada_classifier(lambda skada: skada.JDOTClassifier(n_iter_max=10)),
+        },
+    )
+
+
+def weightings(shift: Problem) -> Iterator[Contest]:
+    for name, ratio, make in (
+        ("KMM", kernel_mean_matching, lambda skada: skada.KMMReweightAdapter()),
+        ("KLIEP", kliep, lambda skada: skada.KLIEPReweightAdapter(gamma=[0.1, 0.3, 1.0, 3.0])),
+        (
+            "nearest",
+            nearest_neighbor_ratio,
+            lambda skada: skada.NearestNeighborReweightAdapter(laplace_smoothing=True),
+        ),
+        ("logistic", logistic_ratio, lambda skada: skada.DiscriminatorReweightAdapter()),
+    ):
+        parties = {"transferable": own_weights(ratio), "skada": skada_weights(make)}
+        yield Contest(name, shift, parties)
+
+
+def labelled(label: Labelling, p: Problem, repeats: int) -> tuple[float, Array]:
+    """Processor time of the fastest run, and the labels."""
+    seconds = []
+    for _ in range(repeats):
+        start = process_time()
+        predicted = label(p.Xs, p.ys, p.Xt)
+        seconds.append(process_time() - start)
+    return min(seconds), predicted
+
+
+def changed_if_shuffled(label: Labelling, p: Problem, predicted: Array) -> float:
+    rng = np.random.default_rng(1)
+    source, target = rng.permutation(len(p.Xs)), rng.permutation(len(p.Xt))
+    again = label(p.Xs[source], p.ys[source], p.Xt[target])
+    return float(np.mean(again != predicted[target]))
+
+
+def measured(n: int) -> Iterator[tuple[str, ...]]:
+    """Rows of the table."""
+    for contest in contests(n):
+        own = 0.0
+        for who, label in contest.labellings.items():
+            try:
+                seconds, predicted = labelled(label, contest.problem, 2)
+            except ImportError:
+                continue
+            except (ValueError, IndexError) as error:  # a peer that cannot do it
+                yield contest.method, who, type(error).__name__, "", "", ""
+                continue
+            own = seconds if who == "transferable" else own
+            yield (
+                contest.method,
+                who,
+                f"{seconds:.3f}",
+                "" if who == "transferable" else f"{seconds / own:.1f}x",
+                f"{np.mean(predicted == contest.problem.yt):.1%}",
+                f"{changed_if_shuffled(label, contest.problem, predicted):.1%}",
+            )
+
+
+def markdown(rows: list[tuple[str, ...]]) -> str:
+    lines = [HEADINGS, ("---", "---", "---:", "---:", "---:", "---:"), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rows", type=int, default=1000, help="of each domain")
+    rows = []
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for row in measured(parser.parse_args().rows):
+            print(*row, sep="  ", flush=True)
+            rows.append(row)
+    write(Path(__file__).parents[1] / "docs/field.md", {"peers": markdown}, rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+"""Sparse rows are labelled as the same rows written out."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.utils import get_tags
+
+from problems import small_problem
+from transferable import all_estimators
+
+PROBLEM = small_problem(n_source=45, n_target=36)
+SPARSE = {
+    name: cls
+    for name, cls in all_estimators("classifier")
+    if get_tags(cls()).input_tags.sparse and name not in ("TFDF", "TFDFV", "MEDA")
+}  # those project dense rows onto a manifold by default
+
+
+@pytest.mark.parametrize("name", SPARSE)
+def test_sparse_rows_are_labelled_as_dense_ones(name):
+    Xs, Xt = (np.maximum(X, 0.0) for X in (PROBLEM.Xs, PROBLEM.Xt))
+    dense = SPARSE[name]().adapt(Xs, PROBLEM.ys, Xt)
+    sparse = SPARSE[name]().adapt(csr_array(Xs), PROBLEM.ys, csr_array(Xt))
+    np.testing.assert_array_equal(sparse.transduction_, dense.transduction_)
+    np.testing.assert_array_equal(sparse.predict(csr_array(Xt)), dense.predict(Xt))
+
+
+def test_the_methods_that_can_are_among_them():
+    assert {"EasyTL", "ImportanceWeighted", "LabelPropagation", "SelfTraining"} <= set(SPARSE)

@@ -72,7 +72,9 @@ class RiskClassifier(ScoreClassifier):
     random_state: int | RandomState | None
     record_history: bool
     verbose: bool
-    class_shares: ClassShares
+    # Models that were saved before there were class shares have neither.
+    class_shares: ClassShares = "source"
+    _offsets: NDArray[np.float64] | float = 0.0
     _accept_sparse = True
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)

@@ -55,7 +55,8 @@ def library(data: Bunch, settings: Settings, *, confusion: bool) -> TFDFV:
     if not confusion:
         for name in ("confusion", "confusion_form", "confusion_iter", "learning_rate", "solver"):
             del parameters[name]
-    estimator = (TFDF if confusion else TFDFV)(**parameters, estimator=KNeighborsClassifier(1))
+    parameters |= {"estimator": KNeighborsClassifier(1), "class_shares": "source"}
+    estimator = (TFDF if confusion else TFDFV)(**parameters)
     return estimator.adapt(data.Xs, data.ys, data.Xt)
 
 

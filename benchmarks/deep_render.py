@@ -84,7 +84,7 @@ def _half(records: list[Record]) -> Iterable[str]:
                 rows.setdefault(r["method"], {})[r["half"]] = r["adapted"]
         for name, values in rows.items():
             cells = [f"{values[h]:.1f}" if h in values else "-" for h in HALVES]
-            average = f"{mean(values.values()):.1f}" if values else "-"
+            average = f"{mean(values.values()):.1f}" if len(values) == len(HALVES) else "-"
             yield f"| {name} | {task} | {' | '.join(cells)} | {average} |"
 
 

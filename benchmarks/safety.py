@@ -93,16 +93,17 @@ def label_arrays(method: str, problem: Bunch) -> tuple[Any, Any]:
 
 def label_tables(method: str, problem: Bunch) -> tuple[Any, Any]:
     """Label a table as `transferable adapt` does; logistic regression scales by the source."""
-    source = problem.source
-    model = estimator(method, true_shares(problem.yt, np.unique(source["label"])))
+    truth = true_shares(problem.yt, np.unique(problem.source["label"]))
+    model = estimator(method, truth)
+    source, target = problem.source.drop(columns="label"), problem.target
     if isinstance(model, LogisticRegression):
-        encoder = TableEncoder(scale="none", drop=["label"]).adapt(source, None, problem.target)
-        Xs = encoder.transform(source, np.ones(len(source)))
+        encoder = TableEncoder(scale="none").adapt(source, None, target)
+        Xs, Xt = encoder.transform(source, np.ones(len(source))), encoder.transform(target)
         scaler = StandardScaler().fit(Xs)
-        model.fit(scaler.transform(Xs), source["label"])
-        return model, model.predict(scaler.transform(encoder.transform(problem.target)))
-    table = TableClassifier(model).adapt(source, "label", problem.target)
-    return table.estimator_, table.predict(problem.target)
+        model.fit(scaler.transform(Xs), problem.source["label"])
+        return model, model.predict(scaler.transform(Xt))
+    table = TableClassifier(model).adapt(source, problem.source["label"], target)
+    return table.estimator_, table.predict(target)
 
 
 def measure(case: Case, method: str) -> dict[str, Any]:

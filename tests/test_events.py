@@ -1,8 +1,11 @@
 """Listeners hear iterations in the order of the input, and nobody else does."""
 
-import numpy as np
+import warnings
 
-from transferable import TFDF
+import numpy as np
+import pytest
+
+from transferable import TFDF, all_estimators
 from transferable.classifiers import CAPLS, DMM, TrAdaBoost
 from transferable.domains import Domains
 from transferable.events import (
@@ -80,3 +83,17 @@ def test_methods_that_iterate_tell_their_rounds():
         counted = [event for event in told if getattr(event, "share", None) is not None]
         assert counted[0] == Progress("Adapting", 0.0), type(model).__name__
         assert all(0 <= event.share < 1 for event in counted)
+
+
+@pytest.mark.parametrize("name", dict(all_estimators()))
+def test_iterates_are_of_all_rows(name):
+    y = np.arange(40) % 3
+    Xs = np.random.default_rng(0).normal(size=(40, 5)) + 3 * np.eye(3, 5)[y]
+    heard = []
+    with listen(heard.append), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dict(all_estimators())[name]().adapt(Xs, y, Xs[:30] + 0.5)
+    for event in heard:
+        if isinstance(event, Iterate):
+            assert event.codes.shape == (70,)
+            assert event.table.shape[0] == 70

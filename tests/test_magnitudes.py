@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import transferable
 from problems import small_problem
-from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier
+from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier, TrAdaBoost
 from transferable.transformers import TCA, LandmarkFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
@@ -127,3 +127,10 @@ def test_a_machine_with_a_huge_penalty_ends():
 def test_functions_that_are_no_kernels_are_refused(kernel):
     with pytest.raises(ValueError, match="not positive semi-definite"):
         TFDF(kernel=kernel).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+
+
+def test_boosting_ends_where_one_value_dwarfs_the_others():
+    X = PROBLEM.X.copy()
+    X[3, 2] = 1e200
+    model = TrAdaBoost().adapt(X[:24], PROBLEM.ys, X[24:])
+    assert set(model.transduction_) <= {0, 1, 2}

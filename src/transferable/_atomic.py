@@ -34,7 +34,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
         os.replace(name, path)
     except BaseException as error:
         os.unlink(name)
-        if isinstance(error, OSError) and error.filename is None:
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = str(path)  # a full disk does not say what was being written
         raise
     sync_folder(path.parent)

@@ -43,6 +43,8 @@ class Limits:
         Pairs up to which labels of nearest rows come from all distances.
     announced_seconds : float
         A search that will take longer says so.
+    awaited_seconds : float
+        Whatever takes longer is shown with a bar, where one is drawn at all.
     """
 
     block_values: int = 2**23
@@ -59,6 +61,7 @@ class Limits:
     short_rows: int = 4096
     labelled_pairs: int = 2**30
     announced_seconds: float = 60.0
+    awaited_seconds: float = 2.0
 
 
 LIMITS = Limits()

@@ -14,17 +14,17 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 
 from transferable.events import Event, Progress, listen
+from transferable.limits import LIMITS
 
-__all__ = ["PATIENCE", "Bar", "shown"]
+__all__ = ["Bar", "shown"]
 
-PATIENCE = 2.0  # seconds before anything is drawn
 _WIDTH = 30
 
 T = TypeVar("T")
 
 
 class Bar:
-    """Drawn on a terminal once two seconds have passed, and gone when the work is done.
+    """Drawn on a terminal once people begin to wait, and gone when the work is done.
 
     Within it, whatever fits tell of its stages and rounds is shown. The time left is a
     guess: rounds may end early, and steps may differ in length.
@@ -47,7 +47,9 @@ class Bar:
             redirect_stdout=False,  # results must not end up among messages
             redirect_stderr=False,
         )
-        self._timer = Timer(PATIENCE if patience is None else patience, self._live.start)
+        self._timer = Timer(
+            LIMITS.awaited_seconds if patience is None else patience, self._live.start
+        )
         self._timer.daemon = True
 
     def __enter__(self) -> Self:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 __all__ = ["exponent_of", "in_unit"]
 
@@ -18,6 +19,7 @@ __all__ = ["exponent_of", "in_unit"]
 # in single precision those of three.
 _ORDINARY = {"float64": 64, "float32": 30}
 _MOST_DIGITS_LOST = -1000  # below 2**-1022, values of double precision lose digits
+_LEAST = 2.0**-300  # of the unit: what is smaller is nothing beside the rest
 _FARTHEST = 300  # powers of two by which new rows may exceed those that were fitted
 
 
@@ -45,9 +47,15 @@ def in_unit(rows: Any, exponent: int) -> Any:
     if exponent == 0:
         return rows
     if not sp.issparse(rows):
-        return np.ldexp(rows, -exponent)
+        return _scaled(rows, exponent)
     scaled = rows.copy()
-    scaled.data = np.ldexp(rows.data, -exponent)
+    scaled.data = _scaled(rows.data, exponent)
+    return scaled
+
+
+def _scaled(values: NDArray[np.floating], exponent: int) -> NDArray[np.floating]:
+    scaled = np.ldexp(values, -exponent)
+    scaled[np.abs(scaled) < _LEAST] = 0.0
     return scaled
 
 

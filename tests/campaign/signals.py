@@ -66,7 +66,7 @@ TASKS = {
     ),
     "predict": _command("predict", "model.skops", "target.csv", "--out", "out.csv"),
     "reproduce": _command(
-        *("reproduce", "surf", "--methods", "1-NN", "--tasks", "D-W,W-D,A-D"),
+        *("reproduce", "surf", "--methods", "1NN", "--tasks", "D-W,W-D,A-D"),
         *("--jobs", "1", "--out", "records"),
     ),
     "search": [sys.executable, "-c", SEARCH],

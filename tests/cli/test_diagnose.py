@@ -75,4 +75,4 @@ def test_a_single_class_is_refused(invoke, folder, command):
     path.write_text(path.read_text().replace("bee", "ant").replace("cat", "ant"))
     result = invoke(command, "source.csv", "target.csv", "--label", "kind", "--id", "who")
     assert result.exit_code == 2
-    assert "at least two labels" in result.stderr
+    assert "which is one class; at least two are needed" in result.stderr

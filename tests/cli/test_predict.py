@@ -171,4 +171,4 @@ def test_text_that_is_named_like_a_mat_file_is_refused(folder, invoke):
     Path("source.mat").write_text("a,b\n1,2\n")
     done = invoke("adapt", "source.mat", "target.csv", "--label", "kind")
     assert done.exit_code == 2
-    assert "not a MAT file" in done.stderr
+    assert "cannot be read as a MAT file" in done.stderr

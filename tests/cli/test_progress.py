@@ -14,8 +14,8 @@ from rich.console import Console
 from experiments.toys import install
 from transferable import progress
 from transferable.cli import app
-from transferable.events import rounds, stage
-from transferable.transformers import _pseudo_labels
+from transferable.events import Iterate, listen, rounds, stage
+from transferable.limits import LIMITS
 
 ADAPT = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--method", "jda")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -53,14 +53,16 @@ def terminal():
     return run
 
 
-def slow(monkeypatch, patience=0.1):
+@pytest.fixture
+def slow(monkeypatch):
     """Have rounds take 0.3 s, and bars drawn a little earlier than people need them."""
-    monkeypatch.setattr(_pseudo_labels, "iterate", lambda *_: time.sleep(0.3))
-    monkeypatch.setattr(progress, "PATIENCE", patience)
+    monkeypatch.setattr(LIMITS, "awaited_seconds", 0.1)
+    with listen(lambda event: time.sleep(0.3) if isinstance(event, Iterate) else None):
+        yield
 
 
-def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal, monkeypatch):
-    slow(monkeypatch)
+@pytest.mark.usefixtures("slow")
+def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
     lines, results = terminal(*ADAPT)
     bars = [line for line in lines if line.startswith("Adapting")]
     assert any("so far" in line for line in bars)
@@ -69,9 +71,9 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal, monke
     assert len(results.splitlines()) == 25, "results are not mixed up with progress"
 
 
+@pytest.mark.usefixtures("slow")
 def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
     install(monkeypatch)
-    slow(monkeypatch)
     command = ("reproduce", "coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
     lines, results = terminal(*command)
     assert any(
@@ -86,21 +88,28 @@ def test_a_short_fit_shows_none(folder, terminal):
     assert not any("so far" in line for line in lines)
 
 
-def test_quiet_means_quiet(folder, terminal, monkeypatch):
-    slow(monkeypatch)
+@pytest.mark.usefixtures("slow")
+def test_quiet_means_quiet(folder, terminal):
     lines, _ = terminal(*ADAPT, "--quiet")
     assert lines == []
 
 
-def test_nothing_is_drawn_where_messages_are_piped(folder, invoke, monkeypatch):
-    slow(monkeypatch)
+@pytest.mark.usefixtures("slow")
+def test_nothing_is_drawn_where_messages_are_piped(folder, invoke):
     result = invoke(*ADAPT)
     assert "so far" not in result.output
     assert "\x1b" not in result.output
 
 
-def test_two_seconds_are_what_people_wait():
-    assert progress.PATIENCE == 2.0
+@pytest.mark.parametrize(("awaited", "drawn"), [(60.0, False), (0.05, True)])
+def test_a_bar_is_drawn_once_people_have_waited_and_not_before(awaited, drawn, monkeypatch):
+    monkeypatch.setattr(LIMITS, "awaited_seconds", awaited)
+    console = Console(file=io.StringIO(), force_terminal=True, width=120)
+    with progress.Bar(console, "Working", drawn=True):
+        end = time.monotonic() + (10.0 if drawn else 0.5)
+        while "Working" not in console.file.getvalue() and time.monotonic() < end:
+            time.sleep(0.02)
+    assert ("Working" in console.file.getvalue()) is drawn
 
 
 @pytest.fixture

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from transferable.limits import LIMITS
-from transferable.linalg import clustered_search
 from transferable.linalg.arrays import Arrays, to_numpy
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.search import nearest
@@ -95,11 +94,13 @@ def test_the_same_rows_have_the_same_neighbors(table, monkeypatch):
 
 
 @pytest.mark.usefixtures("by_clusters")
-def test_threads_share_the_clusters_without_changing_the_result(monkeypatch):
+def test_threads_share_the_clusters_without_changing_the_result():
     X = classes(2000)
-    alone = nearest(X, None, 5)
-    monkeypatch.setattr(clustered_search, "_n_threads", lambda: 3)
-    shared = nearest(X, None, 5)
+    with threadpool_limits(1):
+        alone = nearest(X, None, 5)
+    with threadpool_limits(2):
+        assert any(pool["num_threads"] == 2 for pool in threadpool_info())
+        shared = nearest(X, None, 5)
     np.testing.assert_array_equal(alone.indices, shared.indices)
     np.testing.assert_array_equal(alone.similarities, shared.similarities)
 

@@ -7,6 +7,7 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 import transferable.transformers as transformers
 from problems import small_problem
+from transferable.domains import Domains
 from transferable.engines.spectral.sizes import SpectralSizes
 from transferable.limits import LIMITS
 from transferable.linalg import memory
@@ -92,10 +93,10 @@ def test_size_of_blocks_changes_nothing_beyond_rounding(model, task, monkeypatch
 def test_features_that_are_not_held_change_nothing_beyond_rounding(model, task, monkeypatch):
     model = clone(model).set_params(kernel="rbf", n_landmarks=40)
     held = embedded(clone(model), task)
-    make = memory.Plan.make
-    monkeypatch.setattr(
-        memory.Plan, "make", lambda *options: memory.Plan(make(*options).n_landmarks, False, 40, 0)
-    )
+    labels = np.concatenate([task.ys, np.full(len(task.Xt), -1)])
+    domains = Domains.from_stacked(task.X, labels)
+    model.set_params(max_memory=model._plan(domains).n_bytes - 1)
+    assert not model._plan(domains).held
     monkeypatch.setattr(LIMITS, "block_values", 7 * 40)
     assert_same_distances(embedded(clone(model), task), held, 1e-8)
 

@@ -127,9 +127,11 @@ class RiskClassifier(ScoreClassifier):
         none = float("nan"), float("nan")
         self._source_temperature, self.temperature_ = none if labels_only else temperatures(rounds)
         self.classes_ = domains.classes
-        fitted = rounds.labelling.offsets
-        self._offsets = np.zeros(domains.n_classes) if fitted is None else fitted
-        source = to_numpy(rounds.scores[: domains.n_source]) + self._offsets
+        found = rounds.labelling.offsets
+        offsets = np.zeros(domains.n_classes) if found is None else found
+        self._absent = np.flatnonzero(np.isneginf(offsets))
+        self._offsets = np.where(np.isneginf(offsets), 0.0, offsets)
+        source = self._decisive(to_numpy(rounds.scores[: domains.n_source]))
         codes = np.concatenate([source.argmax(axis=1), rounds.target])
         self.transduction_ = domains.restore(domains.classes[codes])
         self.class_shares_ = solver.domains.target_shares if shares is None else shares
@@ -250,13 +252,16 @@ class RiskClassifier(ScoreClassifier):
         return super().predict_proba(X)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version saved, or an earlier one, whose scores had no offsets."""
+        """Take what this version saved, or an earlier one, which knew no class shares."""
         if "_beta" in state:
-            state = {"_offsets": np.zeros(state["_beta"].shape[1])} | state
-        super().__setstate__(state)
+            offsets = np.zeros(state["_beta"].shape[1])
+            state = {"_offsets": offsets, "_absent": np.empty(0, dtype=np.intp)} | state
+        super().__setstate__({"class_shares": "source"} | state)
 
     def _probabilities(self, scores: Matrix) -> Matrix:
-        return super()._probabilities(scores / self.temperature_)
+        scores = scores / self.temperature_
+        scores[:, self._absent] = -np.inf
+        return super()._probabilities(scores)
 
     def _validate_rows(self, X: Any) -> Any:
         """Rows to predict, on the device of a tensor that was passed in."""
@@ -283,11 +288,19 @@ class RiskClassifier(ScoreClassifier):
                 return arrays.table(self._kernel(Z, anchors))
 
             if workspace is None:
-                yield to_numpy(kernel() @ beta) + self._offsets
+                yield self._decisive(to_numpy(kernel() @ beta))
                 continue
             # Models of one search are asked for the same rows, and differ in beta as a rule.
             key = table_key(some), table_key(self._fitted_features), self._kernel, arrays
-            yield to_numpy(workspace.get("scored rows", key, kernel) @ beta) + self._offsets
+            yield self._decisive(to_numpy(workspace.get("scored rows", key, kernel) @ beta))
+
+    def _decisive(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Scores as they decide: with offsets, and below all others for classes that are absent."""
+        scores = scores + self._offsets
+        if len(self._absent):
+            present = np.delete(scores, self._absent, axis=1)
+            scores[:, self._absent] = present.min(axis=1, keepdims=True) - 1.0
+        return scores
 
     @property
     def _kernel(self) -> KernelFunction:

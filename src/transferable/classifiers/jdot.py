@@ -128,7 +128,7 @@ class JDOTClassifier(ScoreClassifier):
         self.n_iter_ = 0
         for _ in rounds(self.max_iter):
             scores = self.estimator_.predict(Xt)
-            iterate(domains.with_target(scores.argmax(axis=1)), scores)
+            iterate(domains.with_target(scores.argmax(axis=1)), np.vstack([Y, scores]))
             # ||y - f||^2 without a third axis: y is one-hot.
             loss = np.sum(scores**2, axis=1) + 1.0 - 2.0 * Y @ scores.T
             carried = len(Xt) * exact_coupling(ot, apart + loss).T @ Y

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from transferable.cli._console import FAILURE, Messages, reporting, stdout
-from transferable.cli._options import Quiet
+from transferable.cli._options import Quiet, flag
 
 if TYPE_CHECKING:
     from transferable.experiments.cells import Cell
@@ -56,7 +56,7 @@ def run(
         ),
     ] = Path("transferable-results"),
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print records as JSON Lines instead of tables.")
+        bool, flag("--json", help="Print records as JSON Lines instead of tables.")
     ] = False,
     quiet: Quiet = False,
 ) -> None:

@@ -177,6 +177,7 @@ class FeatureProblem:
             manifold_dim=None,
             n_neighbors=min(10, n_rows - 1),
             n_landmarks=min(_LANDMARKS, n_rows // 4) if n_rows > _EXACT_ROWS else None,
+            class_shares="source",  # shares are kept or freed here, by the rule above
             record_history=False,
             device=self.device,
         )

@@ -146,7 +146,7 @@ class DeepTFDF(DeepClassifier):
             confidence=confidence,
             n_classes=training.n_classes,
             model=self.closed_form,
-            device=training.device.type,
+            device="cpu" if self.deterministic else training.device.type,
         )
         found = problem.solve(self._wanted_shares(training))
         labels = torch.as_tensor(found.soft_labels(self.temperature), dtype=torch.float32)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 __all__ = ["digest", "row_hash", "row_place", "table_key"]
 
 _PHASES = 1024  # turns for a projection of one
-_HASHED_VALUES = 2**22  # values that are hashed at once: 32 MB
+_HASHED_VALUES = 2**15  # values that are worked on at once: 256 KB stay in caches
 
 
 def row_place(X: Any) -> NDArray[np.float64]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, lu_factor, lu_solve
-from scipy.linalg.lapack import dpotri
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, lu_solve
+from scipy.linalg.lapack import dgetrf, dpotri
 
 from transferable.linalg.arrays import is_torch_array, namespace, to_numpy
 
@@ -58,7 +58,12 @@ class LU:
             self.factors = namespace(A).linalg.lu_factor(A)
         else:
             # Its transpose is laid out as LAPACK wants it, and needs no copy.
-            self.factors = lu_factor(A.T, overwrite_a=True, check_finite=False)
+            factors, swaps, singular = dgetrf(A.T, overwrite_a=True)
+            if singular:  # rounding has taken what made the matrix regular
+                pivots = np.einsum("ii->i", factors)
+                least = np.finfo(float).eps * np.abs(pivots).max()
+                pivots[pivots == 0.0] = least or 1.0
+            self.factors = factors, swaps
 
     def solve(self, R: Matrix) -> Matrix:
         """The solution x, of the shape of R."""

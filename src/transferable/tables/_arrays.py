@@ -43,7 +43,7 @@ def read_mat(stream: IO[bytes], path: Path) -> pd.DataFrame:
     except NotImplementedError as error:
         raise TableError(f"{path} is a MAT file of version 7.3; save it with -v7.") from error
     except Exception as error:  # its readers take any bytes for sizes and types
-        raise TableError(f"{path} is not a MAT file, or not all of one ({error}).") from error
+        raise TableError(f"{path} cannot be read as a MAT file ({error}).") from error
     dense = {
         name: value.toarray() if sp.issparse(value) else np.asarray(value)
         for name, value in arrays.items()

@@ -14,7 +14,7 @@ from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["LinearOTMapping"]
 
-_ROUNDING = 1e-9  # share of the usual variance that covariances need to have roots
+_ROUNDING = 1e-6  # share of the usual variance that covariances need to have roots
 
 
 class LinearOTMapping(BlockwiseTransformer):

@@ -33,6 +33,7 @@ _LEAST_KNOWN = 0.001  # share that a class keeps in the solve, relative to the s
 _LEAST_ESTIMATED = 0.01
 _FEW, _ENOUGH = 30, 100  # target rows that no bet is made on, and that all are made on
 _RAMP = 0.05, 0.15  # shift of the labels' shares at which following it begins and is complete
+_INFORMED = 0.35, 0.42  # of the majority class's errors avoided: a view that tells nothing, enough
 _RENEWALS = 3  # rounds whose labels correct the estimate
 _ROWS = 512  # source rows left out in turn
 _TARGET_ROWS = 20_000  # target rows, in random order, that shares are estimated from
@@ -127,12 +128,14 @@ class EstimatedShares(Labelling):
 class _View:
     """One classifier's scores of the target, and what left-out source rows tell of it.
 
-    The shares of its labels that are usual are those that all source rows would get, left out.
+    It is informed if it is right more often than the majority class, from 0 to 1. The shares of its
+    labels that are usual are those that all source rows would get, left out.
     """
 
     scores: NDArray[np.float64]
     temperature: float
     accuracy: float
+    informed: float
     usual_shares: Shares
 
     @classmethod
@@ -142,11 +145,15 @@ class _View:
         left_out = left_out_scores(solver, labelled, F, _ROWS)
         y = solver.domains.y[: len(left_out)]
         labels, n_classes = left_out.argmax(axis=1), solver.domains.n_classes
+        accuracy, majority = float(np.mean(labels == y)), solver.domains.source_shares.max()
+        none, enough = _INFORMED
+        avoided = (accuracy - majority) / (1.0 - majority)
         gained = _frequencies(labels, n_classes) - _frequencies(y, n_classes)
         return cls(
             scores=to_numpy(F[solver.domains.n_source :]),
             temperature=temperature(left_out, y),
-            accuracy=float(np.mean(labels == y)),
+            accuracy=accuracy,
+            informed=float(np.clip((avoided - none) / (enough - none), 0.0, 1.0)),
             usual_shares=solver.domains.source_shares + gained,
         )
 
@@ -174,7 +181,9 @@ def follow_target(rounds: Rounds) -> bool:
     alone = _View.of(rounds, solver.solve(unaligned), unaligned)
     probabilities = np.exp(alone.log_probabilities[:_TARGET_ROWS])
     trust = min(1.0, probabilities.max(axis=1).mean() / max(alone.accuracy, 1e-12)) ** 2
-    belief = _belief(trust * _distance(alone.label_shares(), alone.usual_shares), domains)
+    belief = alone.informed * _belief(
+        trust * _distance(alone.label_shares(), alone.usual_shares), domains
+    )
     if belief == 0.0:
         return False
     aligned = _View.of(rounds, rounds.coefficients, rounds.labelled)

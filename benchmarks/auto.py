@@ -21,7 +21,7 @@ from cases import GROUPS, development_cases
 from safety import COLUMNS, LINEAR, ROOT, collect, number, row, select
 
 FIXED, AUTO = "TFDF()", "AutoAdapter()"
-METHODS = (LINEAR, FIXED, AUTO, "AutoAdapter(effort='fast')", "AutoAdapter(caution=0.6)")
+METHODS = (LINEAR, FIXED, AUTO, "AutoAdapter(effort='fast')")
 KINDS = {
     "as it is": "as is",
     "partial": "partial",

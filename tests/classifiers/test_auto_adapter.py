@@ -124,21 +124,22 @@ def test_harm_counts_the_rows_on_which_the_blocks_differ(thorough):
 
 def test_adaptation_that_the_others_contradict_is_called_harmful(monkeypatch):
     def constant(self, X):
-        return np.tile([0.1, 0.2, 0.7], (len(X), 1))
+        return np.tile([0.0, 0.1, 1.0], (len(X), 1))
 
-    monkeypatch.setattr(transferable.TFDF, "predict_proba", constant)
-    monkeypatch.setattr(TFDFV, "predict_proba", constant)
-    model = adapted(AutoAdapter(effort="fast", caution=0.6))
+    monkeypatch.setattr(TFDFV, "decision_function", constant)
+    model = adapted(AutoAdapter(effort="fast", caution=0.7))
     assert model.harm_["likely"] is True
     assert model.harm_["rows"] > 10
 
 
 def test_a_candidate_that_fails_is_left_out_named_and_warned_of(monkeypatch):
-    monkeypatch.setattr(transferable.TFDF, "_fit_domains", failing("too large"))
-    with pytest.warns(UserWarning, match=r"left out 1 of 4 candidates: TFDF \(MemoryError: too"):
-        model = adapted(AutoAdapter(effort="fast"))
-    assert column(model, "error") == [None, None, "MemoryError: too large", None]
-    assert column(model, "weight")[2] == 0
+    monkeypatch.setattr(transferable.ARTL, "_fit_domains", failing("too large"))
+    with pytest.warns(UserWarning, match=r"left out 1 of 6 candidates: ARTL \(MemoryError: too"):
+        model = adapted(AutoAdapter())
+    errors = dict(zip(column(model, "name"), column(model, "error"), strict=True))
+    assert errors.pop("ARTL") == "MemoryError: too large"
+    assert set(errors.values()) == {None}
+    assert column(model, "weight")[column(model, "name").index("ARTL")] == 0
     assert sum(column(model, "weight")) == pytest.approx(1)
     assert np.mean(model.predict(PROBLEM.Xt) == PROBLEM.yt) > 0.6
 
@@ -174,7 +175,7 @@ def test_a_fit_that_is_being_adapted_stops_between_rounds(monkeypatch):
 def test_sparse_rows_are_scaled_and_not_centred():
     p = PROBLEM
     Xs, Xt = (np.where(np.abs(X) < 1, 0.0, X) for X in (p.Xs, p.Xt))
-    model = AutoAdapter(effort="fast").adapt(csr_array(Xs), p.ys, csr_array(Xt))
+    model = AutoAdapter().adapt(csr_array(Xs), p.ys, csr_array(Xt))
     scaler = model._members[-1].scaler
     assert not scaler.with_mean
     np.testing.assert_allclose(scaler.scale_, Xt.std(axis=0))
@@ -185,7 +186,7 @@ def test_columns_of_zeros_and_ones_keep_their_scale():
     p = PROBLEM
     flags = np.random.default_rng(0).integers(0, 2, (len(p.X), 1)).astype(float)
     X = np.hstack([p.X, flags])
-    model = AutoAdapter(effort="fast").adapt(X[: len(p.ys)], p.ys, X[len(p.ys) :])
+    model = AutoAdapter().adapt(X[: len(p.ys)], p.ys, X[len(p.ys) :])
     scaler = model._members[-1].scaler
     assert (scaler.mean_[-1], scaler.scale_[-1]) == (0, 1)
     np.testing.assert_allclose(scaler.mean_[:-1], p.Xt.mean(axis=0))
@@ -243,7 +244,7 @@ def test_tables_are_scaled_together_so_that_the_pool_can_compare():
     assert np.mean(model.predict(target) == label) > 0.95
 
 
-def test_logistic_regression_that_has_not_converged_is_no_warning():
+def test_logistic_regression_that_has_not_converged_warns_of_nothing():
     p = PROBLEM
     scale = 10.0 ** np.arange(5)
     with warnings.catch_warnings():

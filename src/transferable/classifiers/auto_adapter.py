@@ -49,8 +49,8 @@ class AutoAdapter(ScoreClassifier):
 
     Adaptation can do harm, and without target labels nobody can tell for sure. So models trained
     on the source alone (logistic regression, a random forest) are fitted beside forms of TFDF that
-    differ in what they see. Each counts by how far it agrees with all others; the probabilities of the pool are
-    averaged, and once more over each row's neighbours in the target.
+    differ in what they see. Each counts by how far it agrees with all others; the probabilities of
+    the pool are averaged, and once more over each row's neighbours in the target.
 
     Parameters
     ----------

@@ -155,6 +155,12 @@ def test_where_nothing_fits_in_memory_the_answer_is_the_source_alone_and_says_so
     assert np.mean(model.predict(PROBLEM.Xt) == PROBLEM.yt) > 0.4
 
 
+def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):
+    monkeypatch.setattr(_pool.Candidate, "fit", failing("no room"))
+    with pytest.raises(RuntimeError, match=r"logistic regression \(MemoryError: no room\); random"):
+        adapted(AutoAdapter(effort="fast"))
+
+
 def test_what_time_cut_short_says_so():
     with pytest.warns(UserWarning, match="max_seconds=1e-06 had passed"):
         model = adapted(AutoAdapter(max_seconds=1e-6))

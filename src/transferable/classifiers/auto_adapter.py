@@ -262,16 +262,16 @@ class AutoAdapter(ScoreClassifier):
         except OutOfTime:
             return None, f"max_seconds={self.max_seconds} had passed"
         except Exception as error:
-            if candidate.block == "source-only" and not isinstance(error, MemoryError):
-                raise
             return None, f"{type(error).__name__}: {error}"
 
     def _tell(self) -> None:
-        """Warn of candidates that were left out."""
+        """Warn of candidates that were left out; refuse if none is left."""
         missing = [row for row in self.candidates_ if row["error"] is not None]
         if not missing:
             return
         named = "; ".join(f"{row['name']} ({row['error']})" for row in missing)
+        if not self._members:
+            raise RuntimeError(f"No candidate of AutoAdapter could be fitted: {named}.")
         alone = not any(member.block == "adapted" for member in self._members)
         ends = " Nothing adapted: the answer is that of the source alone." if alone else ""
         warnings.warn(

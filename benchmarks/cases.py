@@ -19,7 +19,7 @@ from transferable.datasets import fetch_tables, load_printed_to_handwritten
 from transferable.datasets._registry import TABLES
 from transferable.experiments.benchmarks import BENCHMARKS
 
-__all__ = ["GROUPS", "SHIFTS", "Case", "Shift", "cases", "table_cases"]
+__all__ = ["GROUPS", "SHIFTS", "Case", "Shift", "cases", "development_cases", "table_cases"]
 
 
 @dataclass(frozen=True)
@@ -171,3 +171,24 @@ def table_cases(*, max_rows: int | None = None) -> Iterator[Case]:
     """The pairs of tables, as they are."""
     for name in TABLES:
         yield Case("tables", name, max_rows=max_rows)
+
+
+# Of the groups with many tasks some, of which every domain is a source and a target.
+_DEVELOPMENT = {
+    "surf": ("C->A", "C->W", "A->D", "W->C", "D->A", "D->W"),
+    "efficientnet": ("C->W", "A->C", "W->C", "D->A"),
+    **{name: GROUPS[name].tasks for name in ("coil", "digits", "printed")},
+}
+_DRAWN_TWICE = ("surf", "efficientnet")
+_MERGED = ("merged 2, as is", "merged 3, partial", "merged 2, geometric")
+
+
+def development_cases(*, max_rows: int = 600, table_rows: int = 800) -> Iterator[Case]:
+    """The 127 cases that AutoAdapter was made on: small problems of every kind and shift."""
+    for group, tasks in _DEVELOPMENT.items():
+        for task in tasks:
+            for shift in ("as it is", "partial", "geometric", *_MERGED):
+                twice = shift in ("partial", "geometric") and group in _DRAWN_TWICE
+                for seed in range(1 + twice):
+                    yield Case(group, task, shift, seed, max_rows)
+    yield from table_cases(max_rows=table_rows)

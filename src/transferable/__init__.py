@@ -6,12 +6,22 @@ from typing import TYPE_CHECKING, Any
 from transferable._discovery import all_estimators
 
 if TYPE_CHECKING:
-    from transferable.classifiers import ARTL, MEDA, TFDF, TFDFV
+    from transferable.classifiers import ARTL, MEDA, TFDF, TFDFV, AutoAdapter
     from transferable.persistence import load, save
 
 __version__ = "0.1.0"
 
-__all__ = ["ARTL", "MEDA", "TFDF", "TFDFV", "__version__", "all_estimators", "load", "save"]
+__all__ = [
+    "ARTL",
+    "MEDA",
+    "TFDF",
+    "TFDFV",
+    "AutoAdapter",
+    "__version__",
+    "all_estimators",
+    "load",
+    "save",
+]
 
 _HOMES = {"load": "transferable.persistence", "save": "transferable.persistence"}
 

@@ -19,6 +19,7 @@ FAMILIES = {
     "transport": ("OTMapping", "LinearOTMapping", "JDOTClassifier"),
     "weighting": ("ImportanceWeighted", "TrAdaBoost"),
     "pseudo-labels": ("CAPLS", "SPL", "EasyTL", "SelfTraining", "LabelPropagation", "DASVM"),
+    "pool": ("AutoAdapter",),
     "parts": ("AdaptedClassifier", "LandmarkFeatures"),
 }
 

@@ -2,6 +2,7 @@
 
 from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.artl import ARTL
+from transferable.classifiers.auto_adapter import AutoAdapter
 from transferable.classifiers.capls import CAPLS, SPL
 from transferable.classifiers.dasvm import DASVM
 from transferable.classifiers.dmm import DMM
@@ -25,6 +26,7 @@ __all__ = [
     "TFDF",
     "TFDFV",
     "AdaptedClassifier",
+    "AutoAdapter",
     "EasyTL",
     "ImportanceWeighted",
     "JDOTClassifier",

@@ -21,7 +21,7 @@ from sklearn.utils import check_random_state
 from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
-from transferable.engines.risk.calibration import cautious_temperature
+from transferable.engines.risk.calibration import temperatures
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.engines.risk.landmarks import LandmarkSolver
@@ -124,7 +124,8 @@ class RiskClassifier(ScoreClassifier):
 
         stage("Calibrating probabilities")
         labels_only = domains.workspace.labels_only
-        self.temperature_ = float("nan") if labels_only else cautious_temperature(rounds)
+        none = float("nan"), float("nan")
+        self._source_temperature, self.temperature_ = none if labels_only else temperatures(rounds)
         self.classes_ = domains.classes
         found = rounds.labelling.offsets
         offsets = np.zeros(domains.n_classes) if found is None else found

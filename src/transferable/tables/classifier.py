@@ -246,6 +246,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
                 encoder.adapt(source, None, target)
+                if self._leaves_scaling_to(classifier) and encoder.scale_ == "per-domain":
+                    encoder.set_params(scale="joint").adapt(source, None, target)
         problems.tell()
         for text in (*notes, *encoder.notes_):
             note(text)
@@ -263,6 +265,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         )
         self.classes_ = classifier.classes_
         return np.asarray(classifier.transduction_)
+
+    def _leaves_scaling_to(self, classifier: Any) -> bool:
+        """Whether the classifier compares rows as they are with rows scaled by domain itself."""
+        return self.scale == "auto" and getattr(classifier, "_scales_domains", False)
 
     def _fitted_or_not(self) -> Any:
         return self.estimator_ if hasattr(self, "estimator_") else self._classifier()

@@ -20,24 +20,24 @@ from transferable.engines.risk.solver import Labelled, Solver
 from transferable.linalg.arrays import to_numpy
 from transferable.terms.base import Matrix
 
-__all__ = ["cautious_temperature", "left_out_scores", "temperature"]
+__all__ = ["left_out_scores", "temperature", "temperatures"]
 
 _ROWS = 256  # source rows that are left out in turn
 _TARGET_ROWS = 20_000  # target rows, in random order too, that the second temperature looks at
 _BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
 
 
-def cautious_temperature(rounds: Rounds) -> float:
-    """The higher of the temperatures of left-out source rows and of first-labelled target rows."""
+def temperatures(rounds: Rounds) -> tuple[float, float]:
+    """That of left-out source rows, and the higher of it and of first-labelled target rows."""
     domains = rounds.solver.domains
     left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
     source = temperature(left_out, domains.y[: len(left_out)])
     if domains.n_target == 0:
-        return source
+        return source, source
     scores = to_numpy(rounds.scores[domains.n_source :][:_TARGET_ROWS])
     if rounds.labelling.offsets is not None:
         scores = scores + rounds.labelling.offsets
-    return max(source, temperature(scores, rounds.first[: len(scores)]))
+    return source, max(source, temperature(scores, rounds.first[: len(scores)]))
 
 
 def left_out_scores(

@@ -1,0 +1,220 @@
+"""Candidates that differ, fitted and calibrated, and the consensus of their probabilities."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Literal
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from transferable.classifiers._scores import class_scores
+from transferable.domains import Domains
+from transferable.engines.risk.calibration import temperature
+from transferable.events import Event, listen, silence
+
+__all__ = ["Block", "Candidate", "Member", "OutOfTime", "agreement", "consensus_weights"]
+
+Block = Literal["source-only", "adapted"]
+Probabilities = NDArray[np.float64]
+Scores = NDArray[np.float64]
+
+_FOLDS = 3
+_LEFT_OUT = 1000  # source rows that are enough to calibrate by
+_SMALLEST = 1e-3  # probability: a forest whose trees all agree is no more certain than that
+_LEAST_AGREEMENT = 0.01
+
+
+class OutOfTime(Exception):  # noqa: N818 (no error: the limit was asked for)
+    """The seconds that fits may take have passed."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A model to be fitted, and what to.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in tables.
+    block : {"source-only", "adapted"}
+        Whether target rows take part in its fit.
+    model : classifier
+        One of the library, or of scikit-learn for the source alone.
+    per_domain : bool
+        Whether each domain is standardised by itself first.
+    """
+
+    name: str
+    block: Block
+    model: Any
+    per_domain: bool = False
+
+    def fit(self, domains: Domains, X: Any, deadline: float) -> Member:
+        """Fit to the rows `X` of the domains, in their order, until :func:`monotonic` says so."""
+        y = domains.y
+        if self.block == "source-only":
+            Xs = X[: domains.n_source]
+            model = _quietly(self.model.fit, Xs, y)
+            return Member(self.name, self.block, model, None, _fitted_temperature(model, Xs, y))
+        scaler = None
+        if self.per_domain:
+            parts = X[: domains.n_source], X[domains.n_source :]
+            own, scaler = (_standardiser(part, _flags(X)) for part in parts)
+            X = _stacked(own.transform(parts[0]), scaler.transform(parts[1]))
+        codes = domains.with_target(np.full(domains.n_target, -1))
+        with silence(), listen(_stop_after(deadline)):
+            self.model.fit(X, codes, sample_domain=np.where(codes < 0, -1, 1))
+        found = self.model._source_temperature
+        return Member(self.name, self.block, self.model, scaler, found)
+
+
+@dataclass
+class Member:
+    """A fitted candidate.
+
+    Attributes
+    ----------
+    name, block
+        As of the candidate.
+    model : classifier
+        Fitted; its classes are codes.
+    scaler : StandardScaler or None
+        What brings target rows to the scale that the model knows.
+    temperature : float
+        The divisor of its scores that suits source rows it has not seen.
+    """
+
+    name: str
+    block: Block
+    model: Any
+    scaler: Any
+    temperature: float
+
+    def probabilities(self, rows: Any) -> Probabilities:
+        """Calibrated probabilities of target rows, a column for each class."""
+        rows = rows if self.scaler is None else self.scaler.transform(rows)
+        return softmax(_scores(self.model, rows) / self.temperature, axis=1)
+
+
+def agreement(one: NDArray[np.intp], other: NDArray[np.intp]) -> float:
+    """Cohen's kappa of two labellings; 1 where both give all rows the same one label."""
+    classes = np.union1d(one, other)
+    by_chance = float(sum(np.mean(one == c) * np.mean(other == c) for c in classes))
+    if by_chance >= 1.0:
+        return 1.0
+    return (float(np.mean(one == other)) - by_chance) / (1.0 - by_chance)
+
+
+def consensus_weights(
+    tables: list[Probabilities], prior: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What each candidate counts, and how far it agrees with all others together.
+
+    Parameters
+    ----------
+    tables : list of ndarrays of shape (n, n_classes)
+        Probabilities of the same rows by each candidate.
+    prior : ndarray of shape (n_candidates,)
+        What each counts before anybody is compared, summing to 1.
+
+    Returns
+    -------
+    weights, agreements : ndarrays of shape (n_candidates,)
+        Weights sum to 1: the prior times the square of the agreement.
+    """
+    kappas = np.ones(len(tables))
+    if len(tables) > 1 and len(tables[0]):
+        for k, table in enumerate(tables):
+            others = np.delete(prior, k)
+            others = others if others.any() else np.ones_like(others)
+            rest = np.tensordot(others, np.delete(tables, k, axis=0), axes=1)
+            kappas[k] = agreement(table.argmax(axis=1), rest.argmax(axis=1))
+    weights = prior * np.maximum(kappas, _LEAST_AGREEMENT) ** 2
+    return weights / weights.sum(), kappas
+
+
+def _stop_after(deadline: float) -> Callable[[Event], None]:
+    """A listener that ends the fit it hears of once the time has come."""
+
+    def stop(_: Event) -> None:
+        if monotonic() > deadline:
+            raise OutOfTime
+
+    return stop
+
+
+def _fitted_temperature(model: Any, X: Any, y: NDArray[np.intp]) -> float:
+    """The temperature of source rows that the model, or copies of it, have not seen."""
+    if isinstance(model, RandomForestClassifier):
+        seen = np.isfinite(model.oob_decision_function_).all(axis=1)
+        scores, codes = _log(model.oob_decision_function_[seen]), y[seen]
+    else:
+        scores, codes = _left_out(model, X, y)
+    return temperature(scores, codes) if len(codes) else 1.0
+
+
+def _left_out(model: Any, X: Any, y: NDArray[np.intp]) -> tuple[Scores, NDArray[np.intp]]:
+    """Scores of rows left out in folds that keep a row of every class, and their codes."""
+    counts = np.bincount(y)
+    order = np.argsort(y, kind="stable")
+    fold = np.empty_like(y)
+    fold[order] = (np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)) % _FOLDS
+    fold[counts[y] < 2] = _FOLDS
+    tables, codes = [np.empty((0, len(counts)))], [y[:0]]
+    for k in range(_FOLDS):
+        out = fold == k
+        if out.any() and sum(map(len, codes)) < _LEFT_OUT:
+            copy = _quietly(clone(model).fit, X[~out], y[~out])
+            tables.append(_scores(copy, X[out]))
+            codes.append(y[out])
+    return np.concatenate(tables), np.concatenate(codes)
+
+
+def _quietly(fit: Callable[..., Any], X: Any, y: NDArray[np.intp]) -> Any:
+    """Fit a model of scikit-learn; one that has not converged is calibrated as it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        return fit(X, y)
+
+
+def _scores(model: Any, rows: Any) -> Scores:
+    """Scores whose softmax, at some temperature, are the model's probabilities."""
+    scores = class_scores(model, rows)
+    return scores if hasattr(model, "decision_function") else _log(scores)
+
+
+def _log(P: Probabilities) -> Scores:
+    return np.log(np.maximum(P, _SMALLEST))
+
+
+def _flags(X: Any) -> NDArray[np.bool_]:
+    """Columns that hold 0 and 1 only: they have no unit."""
+    if sp.issparse(X):
+        other = (X.data != 0) & (X.data != 1)
+        return np.bincount(X.indices[other], minlength=X.shape[1]) == 0
+    return np.asarray(((X == 0) | (X == 1)).all(axis=0))
+
+
+def _standardiser(rows: Any, flags: NDArray[np.bool_]) -> StandardScaler:
+    """Brings columns to mean 0 and variance 1, sparse ones to variance 1, and leaves flags."""
+    scaler = StandardScaler(with_mean=not sp.issparse(rows)).fit(rows)
+    scaler.scale_[flags] = 1.0
+    if scaler.with_mean:
+        scaler.mean_[flags] = 0.0
+    return scaler
+
+
+def _stacked(source: Any, target: Any) -> Any:
+    both = [source, target]
+    return sp.vstack(both, format="csr") if sp.issparse(source) else np.concatenate(both)

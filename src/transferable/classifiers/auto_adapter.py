@@ -1,0 +1,351 @@
+"""AutoAdapter: several ways to adapt beside models that do not, and one cautious answer."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from time import monotonic
+from typing import Any, Literal
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+
+from transferable._sklearn import Interval, StrOptions
+from transferable.classifiers._pool import (
+    Candidate,
+    Member,
+    OutOfTime,
+    Probabilities,
+    consensus_weights,
+)
+from transferable.classifiers._scores import ScoreClassifier
+from transferable.classifiers.artl import ARTL
+from transferable.classifiers.tfdf import TFDF
+from transferable.domains import Domains
+from transferable.events import rounds
+from transferable.linalg.rows import unit_rows
+from transferable.linalg.search import nearest
+from transferable.workspace import sharing
+
+__all__ = ["AutoAdapter"]
+
+_TREES = 100
+_STEPS = 300  # of logistic regression
+_NEIGHBORS = 6  # of a row, itself among them if it was fitted
+_SMOOTHED = 0.6  # what they count: a fitted row itself counts a half, five others a tenth each
+_FEWEST_SCALED = 10  # target rows that tell a scale of their own
+# Of the logit of accuracy by that of mean confidence, and half of the width of an interval that
+# held nine of ten of the development cases of docs/safety.md.
+_INTERCEPT, _SLOPE = 0.01, 1.25
+_MARGIN = 0.21
+
+
+class AutoAdapter(ScoreClassifier):
+    """Adapt without tuning: a pool of models, adapted and not, that check one another.
+
+    Adaptation can do harm, and without target labels nobody can tell for sure. So models trained
+    on the source alone (logistic regression, a random forest) are fitted beside forms of TFDF that
+    differ in what they see. Each counts by how far it agrees with all others; the probabilities of
+    the pool are averaged, and once more over each row's neighbours in the target.
+
+    Parameters
+    ----------
+    effort : {"thorough", "fast"}, default="thorough"
+        What adapts: "fast" fits TFDF on the geodesic flow and on the rows as they are; "thorough"
+        fits, besides these, TFDF with each domain standardised by itself, and ARTL. All of them
+        look for the target's class shares.
+    caution : float in [0, 1], default=0.5
+        What the models trained on the source alone count together before agreement is looked at.
+        More is safer where adaptation harms, and gains less where it helps.
+    max_seconds : float or None, default=None
+        Time after which no further candidate is fitted. One that is being adapted then stops
+        between two rounds and is left out; logistic regression is always there. A warning and
+        ``candidates_`` say what was left out.
+    max_memory : int, str or None, default=None
+        Memory that each candidate may take, as for :class:`TFDF`.
+    n_jobs : int or None, default=None
+        Cores for the trees of the forest. The linear algebra of the others uses its own threads.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the forest and of what is random in TFDF.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels of the source.
+    transduction_ : ndarray of shape (n_samples,)
+        The label of every fitted row, in input order; source rows are labelled as new rows are.
+    candidates_ : list of dict
+        For each candidate `name`, `block` ("source-only" or "adapted"), `weight` in the average,
+        `agreement` (Cohen's kappa with all others together), `seconds`, `estimated_accuracy` and
+        `error`, which says why it was left out and is None if it was not. Makes a data frame.
+    class_shares_ : ndarray of shape (n_classes,)
+        The mean probability of each class over the target rows.
+    estimated_accuracy_ : float
+        An estimate, without labels, of the accuracy on the target rows: mean confidence, corrected
+        by what confidence was worth on other data. NaN without a target.
+    accuracy_interval_ : tuple of float
+        Where the accuracy is expected in nine cases of ten.
+    harm_ : dict
+        Whether adaptation looks worse than the source alone: `likely` (None where the two cannot
+        be compared), `rows` (target rows whose labels differ), `share` of them, and `reason`.
+    n_features_in_ : int
+        Number of features seen in ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features, if they were given as strings.
+
+    See Also
+    --------
+    TFDF : One model, with settings of your own.
+
+    Notes
+    -----
+    A model's probabilities are calibrated on source rows it has not seen. With prior weights u
+    (``caution`` shared by the source-only block, the rest by the adapted one), candidate k counts
+    u_k max(kappa_k, 0.01)^2, kappa_k its agreement with the prior-weighted average of the others
+    over the target rows. A row's probabilities are four tenths its own average and six tenths that
+    of its six nearest fitted target rows by cosine, itself among them if it was fitted.
+    ``docs/safety.md`` tells what was measured.
+
+    Without target rows the pool is the source-only block.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable import AutoAdapter
+    >>> rng = np.random.default_rng(0)
+    >>> ys = np.repeat(["cat", "dog"], 30)
+    >>> centres = np.where((ys == "dog")[:, None], [6, 0, 0], [0, 6, 0])
+    >>> Xs = rng.normal(size=(60, 3)) + centres
+    >>> Xt = rng.normal(size=(60, 3)) + centres + 1
+    >>> model = AutoAdapter(effort="fast").adapt(Xs, ys, Xt)
+    >>> float(np.mean(model.predict(Xt) == ys))
+    1.0
+    >>> [candidate["name"] for candidate in model.candidates_]
+    ['logistic regression', 'random forest', 'TFDF', 'TFDF without flow']
+    """
+
+    _accept_sparse = True
+    _scales_domains = True  # tables need not be scaled each by itself
+    _table: Probabilities | None  # of the fitted target rows, which `_rows` holds
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "effort": [StrOptions({"thorough", "fast"})],
+        "caution": [Interval(Real, 0, 1, closed="both")],
+        "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
+        "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "verbose": ["boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        effort: Literal["thorough", "fast"] = "thorough",
+        caution: float = 0.5,
+        max_seconds: float | None = None,
+        max_memory: int | str | None = None,
+        n_jobs: int | None = None,
+        random_state: int | RandomState | None = 0,
+        verbose: bool = False,
+    ) -> None:
+        self.effort = effort
+        self.caution = caution
+        self.max_seconds = max_seconds
+        self.max_memory = max_memory
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _pool(self, n_target: int) -> list[Candidate]:
+        forest = RandomForestClassifier(
+            _TREES, oob_score=True, n_jobs=self.n_jobs, random_state=self.random_state
+        )
+        pool = [
+            Candidate("logistic regression", "source-only", LogisticRegression(max_iter=_STEPS)),
+            Candidate("random forest", "source-only", forest),
+        ]
+        if n_target == 0:
+            return pool
+        shared: dict[str, Any] = {
+            "max_memory": self.max_memory,
+            "random_state": self.random_state,
+            "record_history": False,
+        }
+        pool += [
+            Candidate("TFDF", "adapted", TFDF(**shared)),
+            Candidate("TFDF without flow", "adapted", TFDF(manifold_dim=None, **shared)),
+        ]
+        if self.effort == "thorough":
+            pool.append(Candidate("ARTL", "adapted", ARTL(class_shares="auto", **shared)))
+            if n_target >= _FEWEST_SCALED:
+                scaled = Candidate("TFDF per domain", "adapted", TFDF(**shared), per_domain=True)
+                pool.append(scaled)
+        return pool
+
+    def _fit_domains(self, domains: Domains) -> None:
+        self.classes_ = domains.classes
+        with sharing():
+            self._fit_pool(self._pool(domains.n_target), domains)
+            if domains.n_target:
+                self._agree(domains)
+            else:
+                self._do_without_target(domains)
+        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
+
+    def _agree(self, domains: Domains) -> None:
+        """Weigh the members by the target rows, and judge by their consensus."""
+        rows = domains.Xt
+        tables = [member.probabilities(rows) for member in self._members]
+        self._weights, kappas = consensus_weights(tables, self._prior())
+        self._rows = unit_rows(rows)
+        self._table = table = np.tensordot(self._weights, tables, axes=1)
+        consensus = self._smooth(rows, table)
+        for k, row in enumerate(self._fitted()):
+            row["weight"], row["agreement"] = float(self._weights[k]), float(kappas[k])
+            row["estimated_accuracy"] = _expected(tables[k].argmax(axis=1), consensus)
+        estimate = _expected(consensus.argmax(axis=1), consensus)
+        self.estimated_accuracy_ = estimate
+        self.accuracy_interval_ = max(0.0, estimate - _MARGIN), min(1.0, estimate + _MARGIN)
+        self.class_shares_ = consensus.mean(axis=0)
+        adapted, alone = (self._labels(tables, block) for block in ("adapted", "source-only"))
+        if adapted is None or alone is None:
+            self.harm_ = _not_compared("adapted and source-only candidates were not both fitted")
+        else:
+            self.harm_ = _compared(adapted, alone, consensus.argmax(axis=1))
+
+    def _do_without_target(self, domains: Domains) -> None:
+        self._weights = self._prior()
+        for row, weight in zip(self._fitted(), self._weights, strict=True):
+            row["weight"] = float(weight)
+        self._rows = self._table = None
+        self.estimated_accuracy_, self.accuracy_interval_ = float("nan"), (0.0, 1.0)
+        self.class_shares_ = domains.source_shares
+        self.harm_ = _not_compared("there is no target row")
+
+    def _fit_pool(self, pool: list[Candidate], domains: Domains) -> None:
+        """Fit what can be fitted, and say what could not."""
+        deadline = np.inf if self.max_seconds is None else monotonic() + self.max_seconds
+        X = domains.X[:]
+        self._members: list[Member] = []
+        self.candidates_: list[dict[str, Any]] = []
+        for k in rounds(len(pool), "Fitting candidates"):
+            start = monotonic()
+            member, error = self._try(pool[k], domains, X, deadline if k else np.inf)
+            self._members += [] if member is None else [member]
+            self.candidates_.append(
+                {
+                    "name": pool[k].name,
+                    "block": pool[k].block,
+                    "weight": 0.0,
+                    "agreement": float("nan"),
+                    "seconds": monotonic() - start,
+                    "estimated_accuracy": float("nan"),
+                    "error": error,
+                }
+            )
+        self._tell()
+
+    def _try(
+        self, candidate: Candidate, domains: Domains, X: Any, deadline: float
+    ) -> tuple[Member | None, str | None]:
+        """The fitted candidate, or why there is none."""
+        try:
+            if monotonic() > deadline:
+                raise OutOfTime
+            return candidate.fit(domains, X, deadline), None
+        except OutOfTime:
+            return None, f"max_seconds={self.max_seconds} had passed"
+        except Exception as error:
+            return None, f"{type(error).__name__}: {error}"
+
+    def _tell(self) -> None:
+        """Warn of candidates that were left out; refuse if none is left."""
+        missing = [row for row in self.candidates_ if row["error"] is not None]
+        if not missing:
+            return
+        named = "; ".join(f"{row['name']} ({row['error']})" for row in missing)
+        if not self._members:
+            raise RuntimeError(f"No candidate of AutoAdapter could be fitted: {named}.")
+        alone = not any(member.block == "adapted" for member in self._members)
+        ends = " Nothing adapted: the answer is that of the source alone." if alone else ""
+        warnings.warn(
+            f"AutoAdapter left out {len(missing)} of {len(self.candidates_)} candidates: {named}."
+            + ends,
+            stacklevel=6,
+        )
+
+    def _fitted(self) -> list[dict[str, Any]]:
+        """What is told of the members, in their order."""
+        return [row for row in self.candidates_ if row["error"] is None]
+
+    def _prior(self) -> NDArray[np.float64]:
+        """What each member counts before agreement is looked at, summing to 1."""
+        adapted = np.array([member.block == "adapted" for member in self._members])
+        if adapted.all() or not adapted.any():
+            return np.full(len(adapted), 1 / len(adapted))
+        block = np.where(adapted, 1 - self.caution, self.caution)
+        return block / np.where(adapted, adapted.sum(), (~adapted).sum())
+
+    def _smooth(self, rows: Any, table: Probabilities) -> Probabilities:
+        """Probabilities of rows, averaged with those of their neighbours in the target."""
+        if self._table is None:
+            return table
+        n_neighbors = min(_NEIGHBORS, self._rows.shape[0])
+        found = nearest(unit_rows(rows), self._rows, n_neighbors).indices
+        return (1 - _SMOOTHED) * table + _SMOOTHED * self._table[found].mean(axis=1)
+
+    def _scores(self, rows: Any) -> Probabilities:
+        tables = [member.probabilities(rows) for member in self._members]
+        return self._smooth(rows, np.tensordot(self._weights, tables, axes=1))
+
+    def _probabilities(self, scores: Probabilities) -> Probabilities:
+        return scores
+
+    def _labels(self, tables: list[Probabilities], block: str) -> NDArray[np.intp] | None:
+        """Labels of the target rows by one block alone, None if it has no member."""
+        own = [k for k, member in enumerate(self._members) if member.block == block]
+        if not own:
+            return None
+        weights = self._weights[own] if self._weights[own].any() else np.ones(len(own))
+        return np.tensordot(weights, [tables[k] for k in own], axes=1).argmax(axis=1)
+
+
+def _expected(codes: NDArray[np.intp], consensus: Probabilities) -> float:
+    """The accuracy of labels to be expected if confidence means what it meant on other data."""
+    share = float(np.mean(consensus[np.arange(len(codes)), codes]))
+    return float(expit(_INTERCEPT + _SLOPE * logit(np.clip(share, 1e-6, 1 - 1e-6))))
+
+
+def _not_compared(reason: str) -> dict[str, Any]:
+    return {"likely": None, "rows": 0, "share": 0.0, "reason": reason}
+
+
+def _compared(
+    adapted: NDArray[np.intp], alone: NDArray[np.intp], consensus: NDArray[np.intp]
+) -> dict[str, Any]:
+    """Which of two labellings is nearer to the consensus, and why that is thought."""
+    differ = adapted != alone
+    rows, n = int(differ.sum()), len(differ)
+    if rows == 0:
+        reason = "adapted and source-only models give every row the same label"
+        return {"likely": False, "rows": 0, "share": 0.0, "reason": reason}
+    with_adapted, with_alone = (
+        int(np.sum(consensus[differ] == labels[differ])) for labels in (adapted, alone)
+    )
+    reason = (
+        f"of the {rows} rows of {n} that adapted and source-only models label differently, the "
+        f"consensus sides with the adapted ones on {with_adapted} and with the others on "
+        f"{with_alone}"
+    )
+    return {
+        "likely": with_adapted <= with_alone,
+        "rows": rows,
+        "share": rows / n,
+        "reason": reason,
+    }

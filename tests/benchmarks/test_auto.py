@@ -1,0 +1,61 @@
+"""The development cases, and what the benchmark of AutoAdapter makes of its records."""
+
+import pytest
+
+import auto
+from cases import development_cases
+
+RECORD = {
+    "group": "coil",
+    "shift": "as it is",
+    "seed": 0,
+    "max_rows": 600,
+    "seconds": 60,
+    "estimated": 0.8,
+    "interval": (0.7, 0.9),
+    "harm": False,
+}
+
+
+def records():
+    accuracy = {
+        (auto.LINEAR, "a"): 0.6,
+        (auto.LINEAR, "b"): 0.6,
+        (auto.FIXED, "a"): 0.7,
+        (auto.FIXED, "b"): 0.5,
+        (auto.AUTO, "a"): 0.8,
+        (auto.AUTO, "b"): 0.58,
+    }
+    return [
+        RECORD | {"method": method, "task": task, "accuracy": value}
+        for (method, task), value in accuracy.items()
+    ]
+
+
+def test_there_are_127_cases_and_seventeen_are_tables():
+    found = list(development_cases())
+    assert len({case.name for case in found}) == len(found) == 127
+    kinds = [auto.kind(case.__dict__) for case in found]
+    assert [kinds.count(name) for name in ("as is", "partial", "tables")] == [15, 25, 17]
+
+
+def test_means_and_losses_are_told_beside_logistic_regression():
+    text = auto.report(records(), [auto.LINEAR, auto.FIXED, auto.AUTO])
+    assert "| `AutoAdapter()` | 69.0 | - | - | - | - | - | - | 50 % | 0 % | -2.0 |" in text
+    assert "| `TFDF()` | 60.0 | - | - | - | - | - | - | 50 % | 50 % | -10.0 |" in text
+
+
+def test_estimates_are_judged_by_the_truth():
+    (line,) = auto.estimate_lines(records())
+    assert "off by 11.0 points" in line
+    assert "holds on 50 %" in line
+    assert "better on 50 % of the 2 cases" in line
+
+
+def test_a_case_without_a_method_has_no_number():
+    (_, _, *lines) = auto.mean_table(records()[:2], [auto.LINEAR, auto.AUTO])
+    assert lines[1].count("-") >= 7
+    assert (
+        pytest.approx(60.0)
+        == auto.accuracies(records(), auto.LINEAR)[("coil", "a", "as it is", 0, 600)]
+    )

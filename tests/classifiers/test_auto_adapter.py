@@ -1,0 +1,258 @@
+"""AutoAdapter: the pool, its consensus, and what it says when something is left out."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+
+import transferable
+from problems import small_problem
+from transferable import TFDFV, AutoAdapter
+from transferable.classifiers import _pool
+from transferable.classifiers._pool import agreement, consensus_weights
+from transferable.events import listen
+from transferable.tables import TableClassifier
+
+PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)
+FAST = AutoAdapter(effort="fast")
+
+
+def adapted(model, p=PROBLEM):
+    return model.adapt(p.Xs, p.ys, p.Xt)
+
+
+@pytest.fixture(scope="module")
+def thorough():
+    return adapted(AutoAdapter())
+
+
+def column(model, name):
+    return [candidate[name] for candidate in model.candidates_]
+
+
+def failing(message):
+    def fit(self, *_, **__):
+        raise MemoryError(message)
+
+    return fit
+
+
+def test_the_pool_holds_models_of_both_kinds_that_differ(thorough):
+    assert column(thorough, "block") == ["source-only"] * 2 + ["adapted"] * 4
+    assert len(set(column(thorough, "name"))) == 6
+    assert column(thorough, "error") == [None] * 6
+    assert sum(column(thorough, "weight")) == pytest.approx(1)
+    assert min(column(thorough, "seconds")) > 0
+    assert len(adapted(AutoAdapter(effort="fast")).candidates_) == 4
+    assert list(pd.DataFrame(thorough.candidates_)["weight"]) == column(thorough, "weight")
+
+
+def test_a_fitted_row_counts_half_and_five_neighbours_a_tenth_each(thorough):
+    rows = PROBLEM.Xt
+    parts = zip(thorough._weights, thorough._members, strict=True)
+    own = sum(weight * member.probabilities(rows) for weight, member in parts)
+    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    cosines = units @ units.T
+    np.fill_diagonal(cosines, -np.inf)
+    others = np.argsort(-cosines, axis=1)[:, :5]
+    expected = 0.5 * own + 0.1 * own[others].sum(axis=1)
+    np.testing.assert_allclose(thorough.predict_proba(rows), expected)
+
+
+def test_new_rows_are_averaged_with_fitted_target_rows(thorough):
+    rows, longer = PROBLEM.Xt, 3 * PROBLEM.Xt  # of the same direction: with the same neighbours
+    parts = zip(thorough._weights, thorough._members, strict=True)
+    change = sum(w * (m.probabilities(longer) - m.probabilities(rows)) for w, m in parts)
+    assert np.abs(change).max() > 0.1
+    expected = thorough.predict_proba(rows) + 0.4 * change
+    np.testing.assert_allclose(thorough.predict_proba(longer), expected)
+
+
+def test_caution_is_the_prior_weight_of_the_source_only_models():
+    share = {}
+    for caution in (0.0, 0.3, 0.5, 1.0):
+        model = adapted(AutoAdapter(effort="fast", caution=caution))
+        np.testing.assert_allclose(model._prior(), np.repeat([caution, 1 - caution], 2) / 2)
+        share[caution] = sum(column(model, "weight")[:2])
+    assert share[0.0] == 0 < share[0.3] < share[0.5] < share[1.0] == 1
+
+
+def test_a_candidate_that_nobody_agrees_with_counts_for_little():
+    rng = np.random.default_rng(0)
+    right = np.eye(3)[rng.integers(0, 3, 200)]
+    wrong = np.roll(right, 1, axis=1)
+    weights, kappas = consensus_weights([right, right, right, wrong], np.full(4, 1 / 4))
+    assert kappas[:3] == pytest.approx([1, 1, 1])
+    assert kappas[3] < 0
+    assert weights[3] < 1e-4
+
+
+def test_agreement_is_kappa():
+    one, other = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0])
+    assert agreement(one, one) == 1
+    assert agreement(one, other) == pytest.approx(0.5)
+    assert agreement(np.zeros(5, int), np.zeros(5, int)) == 1
+    assert agreement(np.zeros(5, int), np.ones(5, int)) == 0
+
+
+def test_the_estimate_lies_in_its_interval_and_shares_are_a_distribution(thorough):
+    low, high = thorough.accuracy_interval_
+    assert 0 <= low < thorough.estimated_accuracy_ < high <= 1
+    assert all(0 < estimate < 1 for estimate in column(thorough, "estimated_accuracy"))
+    assert thorough.class_shares_.sum() == pytest.approx(1)
+    assert max(column(thorough, "estimated_accuracy")) <= thorough.estimated_accuracy_
+
+
+def test_harm_counts_the_rows_on_which_the_blocks_differ(thorough):
+    rows = PROBLEM.Xt
+    labels = []
+    for block in ("adapted", "source-only"):
+        own = [
+            weight * member.probabilities(rows)
+            for weight, member in zip(thorough._weights, thorough._members, strict=True)
+            if member.block == block
+        ]
+        labels.append(sum(own).argmax(axis=1))
+    differing = labels[0] != labels[1]
+    assert thorough.harm_["rows"] == differing.sum()
+    assert thorough.harm_["share"] == pytest.approx(differing.mean())
+    assert isinstance(thorough.harm_["likely"], bool)
+    assert thorough.harm_["reason"]
+
+
+def test_adaptation_that_the_others_contradict_is_called_harmful(monkeypatch):
+    def constant(self, X):
+        return np.tile([0.0, 0.1, 1.0], (len(X), 1))
+
+    monkeypatch.setattr(TFDFV, "decision_function", constant)
+    model = adapted(AutoAdapter(effort="fast", caution=0.7))
+    assert model.harm_["likely"] is True
+    assert model.harm_["rows"] > 10
+
+
+def test_a_candidate_that_fails_is_left_out_named_and_warned_of(monkeypatch):
+    monkeypatch.setattr(transferable.ARTL, "_fit_domains", failing("too large"))
+    with pytest.warns(UserWarning, match=r"left out 1 of 6 candidates: ARTL \(MemoryError: too"):
+        model = adapted(AutoAdapter())
+    errors = dict(zip(column(model, "name"), column(model, "error"), strict=True))
+    assert errors.pop("ARTL") == "MemoryError: too large"
+    assert set(errors.values()) == {None}
+    assert column(model, "weight")[column(model, "name").index("ARTL")] == 0
+    assert sum(column(model, "weight")) == pytest.approx(1)
+    assert np.mean(model.predict(PROBLEM.Xt) == PROBLEM.yt) > 0.6
+
+
+def test_where_nothing_fits_in_memory_the_answer_is_the_source_alone_and_says_so():
+    with pytest.warns(UserWarning, match="the answer is that of the source alone"):
+        model = adapted(AutoAdapter(max_memory=1))
+    assert [row["name"] for row in model.candidates_ if row["error"] is None] == [
+        "logistic regression",
+        "random forest",
+    ]
+    assert model.harm_["likely"] is None
+    assert np.mean(model.predict(PROBLEM.Xt) == PROBLEM.yt) > 0.4
+
+
+def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):
+    monkeypatch.setattr(_pool.Candidate, "fit", failing("no room"))
+    with pytest.raises(RuntimeError, match=r"logistic regression \(MemoryError: no room\); random"):
+        adapted(AutoAdapter(effort="fast"))
+
+
+def test_what_time_cut_short_says_so():
+    with pytest.warns(UserWarning, match="max_seconds=1e-06 had passed"):
+        model = adapted(AutoAdapter(max_seconds=1e-6))
+    assert column(model, "error")[0] is None  # logistic regression is always there
+    assert all("had passed" in error for error in column(model, "error")[1:])
+
+
+def test_a_fit_that_is_being_adapted_stops_between_rounds(monkeypatch):
+    domains = small_problem(n_source=60, n_target=48, n_features=5)
+    codes = np.r_[domains.ys, np.full(len(domains.yt), -1)]
+    with (
+        pytest.raises(_pool.OutOfTime),
+        listen(_pool._stop_after(-np.inf)),
+    ):
+        TFDFV().fit(domains.X, codes)
+
+
+def test_sparse_rows_are_scaled_and_not_centred():
+    p = PROBLEM
+    Xs, Xt = (np.where(np.abs(X) < 1, 0.0, X) for X in (p.Xs, p.Xt))
+    model = AutoAdapter().adapt(csr_array(Xs), p.ys, csr_array(Xt))
+    scaler = model._members[-1].scaler
+    assert not scaler.with_mean
+    np.testing.assert_allclose(scaler.scale_, Xt.std(axis=0))
+    np.testing.assert_array_equal(model.predict(csr_array(Xt)), model.transduction_[len(Xs) :])
+
+
+def test_columns_of_zeros_and_ones_keep_their_scale():
+    p = PROBLEM
+    flags = np.random.default_rng(0).integers(0, 2, (len(p.X), 1)).astype(float)
+    X = np.hstack([p.X, flags])
+    model = AutoAdapter().adapt(X[: len(p.ys)], p.ys, X[len(p.ys) :])
+    scaler = model._members[-1].scaler
+    assert (scaler.mean_[-1], scaler.scale_[-1]) == (0, 1)
+    np.testing.assert_allclose(scaler.mean_[:-1], p.Xt.mean(axis=0))
+
+
+@pytest.mark.parametrize("n_target", [1, 3, 9])
+def test_fewer_target_rows_than_neighbours(n_target):
+    p = PROBLEM
+    model = AutoAdapter().adapt(p.Xs, p.ys, p.Xt[:n_target])
+    assert "per domain" not in "".join(column(model, "name"))
+    np.testing.assert_array_equal(model.predict(p.Xt[:n_target]), model.transduction_[-n_target:])
+    np.testing.assert_allclose(model.predict_proba(p.Xt).sum(axis=1), 1)
+
+
+def test_without_a_target_the_source_is_fitted_alone():
+    model = AutoAdapter().fit(PROBLEM.Xs, PROBLEM.ys)
+    assert column(model, "block") == ["source-only"] * 2
+    assert np.isnan(model.estimated_accuracy_)
+    assert model.harm_["likely"] is None
+    assert np.mean(model.transduction_ == PROBLEM.ys) > 0.9
+
+
+def test_many_classes_of_few_rows():
+    rng = np.random.default_rng(0)
+    ys = np.r_[np.arange(120) % 50, np.arange(50, 60)]  # the last ten classes have one row
+    Xs = rng.normal(size=(130, 8)) + 3 * np.eye(60, 8)[ys]
+    model = AutoAdapter(effort="fast").adapt(Xs, ys, Xs[:40] + 0.1)
+    assert model.predict_proba(Xs).shape == (130, 60)
+
+
+def test_a_saved_model_says_the_same(thorough, tmp_path):
+    transferable.save(thorough, tmp_path / "model")
+    loaded = transferable.load(tmp_path / "model")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(PROBLEM.X), thorough.predict_proba(PROBLEM.X)
+    )
+    assert loaded.candidates_ == thorough.candidates_
+    assert loaded.harm_ == thorough.harm_
+
+
+def test_tables_are_scaled_together_so_that_the_pool_can_compare():
+    rng = np.random.default_rng(0)
+    label = np.repeat(["ill", "well"], 30)
+    size = rng.normal(size=60) + 4 * (label == "well")
+    colour = np.where(label == "ill", "red", "blue")
+    source = pd.DataFrame({"size": size, "colour": colour, "label": label})
+    target = pd.DataFrame({"size": size + 1, "colour": colour})
+    target.loc[3, "size"] = np.nan
+    model = TableClassifier(FAST).adapt(source, "label", target)
+    assert model.encoder_.scale_ == "joint"
+    assert (
+        TableClassifier(FAST, scale="per-domain").adapt(source, "label", target).encoder_.scale_
+        == "per-domain"
+    )
+    assert np.mean(model.predict(target) == label) > 0.95
+
+
+def test_logistic_regression_that_has_not_converged_warns_of_nothing():
+    p = PROBLEM
+    scale = 10.0 ** np.arange(5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        AutoAdapter(effort="fast").adapt(p.Xs * scale, p.ys, p.Xt * scale)

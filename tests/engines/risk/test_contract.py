@@ -233,7 +233,7 @@ def test_kernels(kernel):
         ({"confusion_form": "soft"}, "'confusion_form' parameter"),
         ({"learning_rate": 0.0}, "'learning_rate' parameter"),
         ({"estimator": 1}, "'estimator' parameter"),
-        ({"kernel": lambda A, B: A}, "one value for each pair of rows"),
+        ({"kernel": lambda A, B: A}, "a real number for each pair of rows"),
     ],
 )
 def test_bad_parameters_are_named_and_leave_nothing_fitted(settings, message):

@@ -16,6 +16,7 @@ from transferable import progress
 from transferable.cli import app
 from transferable.events import Iterate, listen, rounds, stage
 from transferable.limits import LIMITS
+from transferable.transformers import JDA
 
 ADAPT = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--method", "jda")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
@@ -74,6 +75,8 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
 @pytest.mark.usefixtures("slow")
 def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
     install(monkeypatch)
+    fit = JDA._fit_domains  # a worker's rounds are not heard here: its fits are slow themselves
+    monkeypatch.setattr(JDA, "_fit_domains", lambda *a: time.sleep(0.7) or fit(*a))
     command = ("reproduce", "coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
     lines, results = terminal(*command)
     assert any(

@@ -111,14 +111,6 @@ class FeatureTable:
             out[:, columns] = self.transposed_times(apply(self._columns(columns)))
         return (out + out.T) / 2
 
-    def gram(self, within: slice) -> Any:
-        """Phi'Phi over the rows of a slice."""
-        xp = namespace(self.nystrom.whitening)
-        total: Any = 0.0
-        for _, Phi in self.blocks(within):
-            total += xp.astype(Phi.T @ Phi, xp.float64)
-        return total
-
     def _columns(self, columns: slice) -> Any:
         """Some columns of Phi for all rows."""
         if self._Phi is not None:

@@ -10,9 +10,14 @@ import scipy.sparse as sp
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable.domains import Domains, Reordered
+from transferable.engines.risk.landmarks import Sums
 from transferable.engines.risk.sizes import RiskSizes
 from transferable.limits import LIMITS
+from transferable.linalg.arrays import CPU
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
+from transferable.linalg.nystrom import Nystrom
 
 P = small_problem(seed=3, n_source=90, n_target=70)
 METHODS = [TFDF, TFDFV, MEDA, ARTL]
@@ -129,6 +134,24 @@ def test_reordered_rows_are_those_of_a_copy():
     for positions, block in rows.blocks(7):
         collected[positions] = block
     np.testing.assert_array_equal(collected, P.X[order])
+
+
+def test_sums_of_blocks_add_up_to_those_of_all_rows():
+    """Whoever holds a block of rows, the solve needs no more of them."""
+    Z = P.X / np.linalg.norm(P.X, axis=1, keepdims=True)
+    nystrom = Nystrom(Z[::4], KernelFunction("rbf", 0.5, 3, 1.0), CPU)
+
+    def sums(source, target):
+        table = FeatureTable(np.vstack([Z[source], Z[target]]), nystrom, CPU)
+        return Sums.of(table, len(Z[source]))
+
+    whole = sums(slice(0, 90), slice(90, 160))
+    parts = sums(slice(0, 30), slice(90, 91)) + sums(slice(30, 90), slice(91, 160))
+    for name in ("source", "target", "whole"):
+        one, other = getattr(whole, name), getattr(parts, name)
+        assert one.count == other.count
+        np.testing.assert_allclose(one.total, other.total, atol=1e-10)
+        np.testing.assert_allclose(one.gram, other.gram, atol=1e-10)
 
 
 # Memory

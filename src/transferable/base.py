@@ -32,6 +32,7 @@ from transferable.events import restoring, stage
 from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
 from transferable.progress import shown
+from transferable.takes import Takes
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, workspace
 
@@ -49,11 +50,17 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     """Base of every estimator: checks the input, then hands :class:`Domains` to the method.
 
     A fit is all or nothing: if it fails, for whatever reason, the estimator is left as it was.
+
+    Attributes
+    ----------
+    takes : Takes
+        What the method takes besides labelled source rows and unlabelled target rows.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012 (scikit-learn's convention)
     _accept_sparse = False
     _exponent = 0  # rows are learnt from in units of 2**_exponent
+    takes: Takes = Takes()
     # Parameters of the method's paper where they are not our defaults.
     _published: ClassVar[Mapping[str, Any]] = {}
 

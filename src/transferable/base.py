@@ -6,15 +6,15 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
+from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -27,12 +27,14 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transferable._sklearn import validate_parameter_constraints
-from transferable.domains import Domains, marked_source, source_mask
+from transferable.domains import Domains
 from transferable.events import restoring, stage
-from transferable.frames import as_pandas, is_frame, stacked
-from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
+from transferable.frames import as_pandas
+from transferable.linalg.arrays import device_of, like, on_host
+from transferable.marks import domain_ids, marked_ids, some_rows, weighty_rows
 from transferable.progress import shown
-from transferable.takes import Takes
+from transferable.stacking import stack_domains, stack_weights
+from transferable.takes import Takes, refusal
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, workspace
 
@@ -89,6 +91,9 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         """
         return cls(**{**clone(dict(cls._published), safe=False), **parameters})
 
+    # Whether labels of target rows are taken for known; methods that can, make it a choice.
+    target_labels: str = "ignore"
+
     def fit(self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
 
@@ -100,16 +105,27 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         y : array-like of shape (n_samples,)
             Labels. Those of target rows are never looked at.
         sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows. Without it, unlabelled rows are
-            the target: ``-1`` in integer labels (if at least two other labels remain), ``NaN`` in
-            float labels, ``None`` in object labels. Without any unlabelled row there is no
-            target, and the source is fitted alone.
+            Positive for source rows, negative for target rows; several positive numbers are
+            several sources, which methods that cannot tell them apart refuse. Without it,
+            unlabelled rows are the target: ``-1`` in integer labels (if at least two other labels
+            remain), ``NaN`` in float labels, ``None`` in object labels. Without any unlabelled row
+            there is no target, and the source is fitted alone.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        return self._fit(X, y, sample_domain)
+
+    def _fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_domain: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Check everything, learn, and leave the estimator as it was if that fails."""
         before = dict(vars(self))
         stage("Checking rows")
         try:
@@ -121,10 +137,15 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                     f"{type(self).__name__} requires y to be passed, but the target y is None"
                 )
             rows = self._check_rows(X, reset=True)
-            domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
+            given = rows, on_host(y), on_host(sample_domain)
+            kept, weights = weighty_rows(on_host(sample_weight), rows.shape[0])
+            used = given if kept is None else some_rows(kept, *given)
+            domains = self._domains(*used, weights, device_of(X))
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar, restoring(domains.restore):
                 self._fit_domains(domains)
+            if kept is not None:
+                self._complete(rows, domain_ids(given[1], given[2], rows.shape[0]), y, kept)
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -136,17 +157,21 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             raise
         return self
 
-    def adapt(self, Xs: Any, ys: ArrayLike, Xt: Any) -> Self:
+    def adapt(self, Xs: Any, ys: Any, Xt: Any, sample_weight: ArrayLike | None = None) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
         ----------
-        Xs : array-like, frame or sparse matrix of shape (n_source, n_features)
-            Source rows.
-        ys : array-like of shape (n_source,)
+        Xs : array-like, frame or sparse matrix of shape (n_source, n_features), or list of such
+            Source rows. A list of tables is several sources, which get the ids 1, 2, ... in its
+            order; methods that cannot tell sources apart refuse them.
+        ys : array-like of shape (n_source,), or list of such
             Their labels.
         Xt : array-like, frame or sparse matrix of shape (n_target, n_features)
             Target rows. Columns of frames are matched by name.
+        sample_weight : array-like of shape (n_source,) or (n_source + n_target,), default=None
+            Weights of the source rows, or of these and the target rows; of several sources also a
+            list. Methods that take no weights refuse them.
 
         Returns
         -------
@@ -154,7 +179,12 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             The fitted estimator.
         """
         X, y, sample_domain = stack_domains(Xs, ys, Xt)
-        return self.fit(X, y, sample_domain=sample_domain)
+        weights = stack_weights(sample_weight, Xs, Xt)
+        if weights is None:
+            return self.fit(X, y, sample_domain=sample_domain)
+        if not self.takes.sample_weight:
+            raise ValueError(refusal(DomainAdapter, self, "sample_weight", "leave it out"))
+        return self.fit(X, y, sample_domain=sample_domain, sample_weight=weights)  # type: ignore[call-arg]
 
     @property
     def _scale_free(self) -> bool:
@@ -173,12 +203,32 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         return exponent
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version or an earlier one saved."""
-        super().__setstate__(dict(_present(name, value) for name, value in state.items()))
+        """Take what this version or an earlier one saved, which had fewer parameters."""
+        present = dict(_present(name, value) for name, value in state.items())
+        parameters = signature(type(self).__init__).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.default is not Parameter.empty}
+        super().__setstate__(defaults | present)
 
     @abstractmethod
     def _fit_domains(self, domains: Domains) -> None:
         """Learn from a validated problem and set the fitted attributes."""
+
+    def _complete(self, rows: Any, ids: NDArray[Any], y: ArrayLike, kept: NDArray[np.intp]) -> None:
+        """Fill up fitted attributes that have an entry for each row, where some weighed nothing."""
+
+    def _domains(
+        self, X: Any, y: Any, sample_domain: Any, weights: Any, device: str | None
+    ) -> Domains:
+        """The problem, with the workspace shared here; fits of the same table share it too."""
+        shared = workspace()
+        use = self.target_labels == "use" and sample_domain is not None
+        rows = X, y, sample_domain
+        make = partial(Domains.from_stacked, sample_weight=weights, use_target_labels=use)
+        domains = shared.get("domains", Same(*rows, weights, use), make, *rows)
+        if domains.n_sources > 1 and not self.takes.several_sources:
+            pool = "to pool the sources, give all of their rows one id"
+            raise ValueError(refusal(DomainAdapter, self, "several_sources", pool))
+        return replace(domains, workspace=shared, device=device)
 
     def _validate_rows(self, X: Any) -> Any:
         """Rows to predict or transform, checked against those that were fitted."""
@@ -237,6 +287,13 @@ class DomainClassifier(ClassifierMixin, DomainAdapter):
         rows = self._validate_rows(X)
         return like(X, self.classes_[self._predict_codes(rows)])
 
+    def _complete(self, rows: Any, ids: NDArray[Any], y: ArrayLike, kept: NDArray[np.intp]) -> None:
+        left_out = np.setdiff1d(np.arange(len(ids)), kept)
+        labels = np.empty(len(ids), dtype=self.transduction_.dtype)
+        labels[kept] = self.transduction_
+        labels[left_out] = self.classes_[self._predict_codes(rows[left_out])]
+        self.transduction_ = labels
+
     @abstractmethod
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         """Class codes of validated rows."""
@@ -259,8 +316,8 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         X : array-like of shape (n_samples, n_features)
             Rows of either domain.
         sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows; None takes all for target rows.
-            It matters to methods with a map for each domain only.
+            Positive for source rows, negative for target rows, as in ``fit``; None takes all for
+            target rows. It matters to methods with a map for each domain only.
 
         Returns
         -------
@@ -268,12 +325,10 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
             The adapted rows.
         """
         rows = self._validate_rows(X)
-        source = (
-            np.zeros(rows.shape[0], dtype=bool)
-            if sample_domain is None
-            else marked_source(on_host(sample_domain), rows.shape[0])
-        )
-        return like(X, self._transform_rows(rows, source))
+        n = rows.shape[0]
+        unmarked = sample_domain is None
+        ids = np.zeros(n) if unmarked else marked_ids(on_host(sample_domain), n)
+        return like(X, self._transform_rows(rows, self._told(ids)))
 
     def fit_transform(
         self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
@@ -295,8 +350,18 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
             The adapted rows, each mapped as a row of its own domain.
         """
         rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
-        source = source_mask(on_host(y), on_host(sample_domain), rows.shape[0])
-        return like(X, self._transform_rows(rows, source))
+        return self._fitted_rows(X, rows, y, sample_domain)
+
+    def _fitted_rows(
+        self, X: Any, rows: Any, y: ArrayLike, sample_domain: ArrayLike | None
+    ) -> NDArray[np.floating]:
+        """The adapted form of rows that were fitted."""
+        ids = domain_ids(on_host(y), on_host(sample_domain), rows.shape[0])
+        return like(X, self._transform_rows(rows, self._told(ids)))
+
+    def _told(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """What a map is told of rows with these ids, 0 for unmarked: which are the source's."""
+        return ids > 0
 
     @abstractmethod
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
@@ -307,58 +372,3 @@ def _present(name: str, value: Any) -> tuple[str, Any]:
     """What an attribute that was saved is called, and is, today."""
     name, values = _EARLIER.get(name, (name, {}))
     return name, values.get(value, value) if isinstance(value, str) else value
-
-
-def _domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None, device: str | None) -> Domains:
-    """The problem, with the workspace that is shared here; fits of the same table share it too."""
-    shared = workspace()
-    rows = X, y, sample_domain
-    domains = shared.get("domains", Same(*rows), Domains.from_stacked, *rows)
-    return replace(domains, workspace=shared, device=device)
-
-
-def stack_domains(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
-    """Both domains as one table, with marks; target labels are placeholders nobody reads."""
-    Xs, Xt = as_pandas(Xs), as_pandas(Xt)
-    n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
-    ys = np.asarray(on_host(ys))
-    if ys.shape[:1] != (n_source,):
-        raise ValueError(
-            f"ys has shape {ys.shape}, but Xs has {n_source} rows; give one label each."
-        )
-    if _n_columns(Xs) != _n_columns(Xt):
-        raise ValueError(
-            f"Xt has {_n_columns(Xt)} features, but Xs has {_n_columns(Xs)}; both domains must be "
-            "described by the same features."
-        )
-    X: Any
-    named = [is_frame(table) for table in (Xs, Xt)]
-    if all(named):
-        X = stacked(Xs, Xt)
-    elif sp.issparse(Xs) or sp.issparse(Xt):
-        X = sp.vstack([sp.csr_array(Xs), sp.csr_array(Xt)], format="csr")
-    elif is_torch_array(Xs) and is_torch_array(Xt):
-        X = namespace(Xs, Xt).concat([Xs, Xt])
-    else:
-        if any(named):
-            warnings.warn(
-                f"{'Xs' if named[0] else 'Xt'} names its columns and the other domain does not; "
-                "they are taken to be in the same order.",
-                stacklevel=3,
-            )
-        X = np.concatenate([np.asarray(Xs), np.asarray(Xt)])
-    y = np.concatenate([ys, np.repeat(ys[:1], n_target)])
-    return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])
-
-
-def _n_rows(X: Any, name: str) -> int:
-    shape = np.shape(X)
-    if len(shape) != 2:
-        raise ValueError(f"{name} must be a table of rows and columns; got shape {shape}.")
-    if shape[0] == 0:
-        raise ValueError(f"{name} has no rows; both domains need at least one.")
-    return int(shape[0])
-
-
-def _n_columns(X: Any) -> int:
-    return int(np.shape(X)[1])

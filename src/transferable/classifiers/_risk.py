@@ -17,6 +17,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
 from transferable.classifiers._scores import ScoreClassifier
@@ -26,17 +27,19 @@ from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.engines.risk.landmarks import LandmarkSolver
 from transferable.engines.risk.objective import Objective
-from transferable.engines.risk.rounds import Rounds, solve
+from transferable.engines.risk.rounds import Rounds, labels_of, solve
 from transferable.engines.risk.rows import Rows, choose_features
 from transferable.engines.risk.shares import (
     ClassShares,
     KnownShares,
     follow_target,
     keep_small_classes,
+    shares_in_solve,
     wanted_shares,
 )
 from transferable.engines.risk.sizes import RiskSizes
 from transferable.engines.risk.solver import Solver
+from transferable.engines.sources import SOURCE_WEIGHTS, SourceWeights, weigh_sources
 from transferable.events import stage
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
@@ -45,10 +48,12 @@ from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.row_order import table_key
+from transferable.takes import Takes
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
 from transferable.terms.smoothness import Smoothness
+from transferable.weighted import WeightedFit
 from transferable.workspace import shared
 
 __all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
@@ -56,7 +61,7 @@ __all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
 COUNT = Interval(Integral, 1, None, closed="left")
 
 
-class RiskClassifier(ScoreClassifier):
+class RiskClassifier(WeightedFit, ScoreClassifier):
     """Base of ARTL, MEDA, TFDF-V and TFDF."""
 
     ridge: float
@@ -73,6 +78,8 @@ class RiskClassifier(ScoreClassifier):
     record_history: bool
     verbose: bool
     class_shares: ClassShares
+    source_weights: SourceWeights
+    takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _accept_sparse = True
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
@@ -90,6 +97,8 @@ class RiskClassifier(ScoreClassifier):
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "device": [str],
         "class_shares": [StrOptions({"auto", "source"}), Mapping, "array-like"],
+        "source_weights": SOURCE_WEIGHTS,
+        "target_labels": [StrOptions({"ignore", "use"})],
         "record_history": ["boolean"],
         "verbose": ["boolean"],
     }
@@ -116,6 +125,8 @@ class RiskClassifier(ScoreClassifier):
     def _fit_domains(self, domains: Domains) -> None:
         objective = self._objective()
         _check_neighbors(objective, len(domains.order))
+        domains = weigh_sources(domains, self.source_weights, self.random_state)
+        self.source_weights_ = domains.weights_of_sources
         stage("Finding the domains' directions")
         shares = wanted_shares(self.class_shares, domains)
         solver = self._solver(objective, self._rows(domains, self._map(domains)))
@@ -152,9 +163,9 @@ class RiskClassifier(ScoreClassifier):
         """All rounds of the method, with the class shares that are given, found or the source's."""
         history = self.record_history
         if shares is not None and solver.domains.n_target > 0:
-            known = KnownShares(shares)
-            solver = solver.with_shares(known.in_solve(solver.domains.source_shares))
-            first = known.codes(solver.source_only_scores())
+            solver = solver.with_shares(shares_in_solve(shares, solver.domains.source_shares))
+            known = KnownShares.among(solver.domains, shares)
+            first = labels_of(solver.domains, solver.source_only_scores(), known.codes)
             rounds = Rounds(solver, first, known, record_history=history)
             self._align(rounds)
             self._refine(rounds)
@@ -211,7 +222,13 @@ class RiskClassifier(ScoreClassifier):
             return np.empty(0, dtype=np.intp)
         if self.estimator is None:
             return self._start(solver)
-        estimator = clone(self.estimator).fit(Z[: domains.n_source], domains.y)
+        estimator = clone(self.estimator)
+        weights = domains.row_weights
+        if weights is not None and has_fit_parameter(estimator, "sample_weight"):
+            weighted = {"sample_weight": weights[domains.labelled]}
+        else:
+            weighted = {}
+        estimator.fit(Z[domains.labelled], domains.labels, **weighted)
         return np.asarray(estimator.predict(Z[domains.n_source :]), dtype=np.intp)
 
     def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:

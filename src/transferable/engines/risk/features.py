@@ -94,15 +94,25 @@ def _bases(domains: Domains, most: int) -> Bases:
 
 def _leading_directions(domains: Domains, most: int) -> Bases:
     """Leading directions of both domains, as many of each as both have."""
-    X = domains.X
+    X, weights = domains.X, domains.row_weights
     if not isinstance(X, Reordered):
-        return principal_bases(domains.Xs, domains.Xt, most)
+        own = (None, None) if weights is None else tuple(np.split(weights, [domains.n_source]))
+        return principal_bases(domains.Xs, domains.Xt, most, own)
     source = target = Moments.none(X.shape[1])
     for positions, rows in X.blocks(_block_rows(X.shape[1])):
         inside = positions < domains.n_source
-        source += Moments.of(rows[inside].astype(np.float64))
-        target += Moments.of(rows[~inside].astype(np.float64))
-    return common_rank(basis_of_moments(source, most), basis_of_moments(target, most))
+        of_rows = None if weights is None else weights[positions]
+        source += _moments(rows, inside, of_rows)
+        target += _moments(rows, ~inside, of_rows)
+    return common_rank(
+        basis_of_moments(source, most, domains.n_source),
+        basis_of_moments(target, most, domains.n_target),
+    )
+
+
+def _moments(rows: Any, some: NDArray[np.bool_], weights: NDArray[np.float64] | None) -> Moments:
+    own = None if weights is None else weights[some]
+    return Moments.of(rows[some].astype(np.float64), own)
 
 
 def _flow(domains: Domains, bases: Bases, k: int) -> ManifoldFeatures:

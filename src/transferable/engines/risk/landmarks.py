@@ -46,37 +46,53 @@ __all__ = ["LandmarkSolver", "Sums"]
 class Sums:
     """Moments of the features in each domain, which no label of the target changes.
 
-    Those of the source's classes are known where rows of different classes count differently and
-    there is room for them.
+    Those of the classes of each source are known where rows of different classes count differently
+    and there is room for them; those of target rows with a known label where there are any.
     """
 
     source: Moments
     target: Moments
     classes: tuple[Moments, ...] | None = None
+    known: Moments | None = None
 
     @classmethod
-    def of(cls, table: FeatureTable, n_source: int) -> Sums:
-        """Those of a table whose first rows are the source's."""
-        within = slice(0, n_source), slice(n_source, table.n)
-        source, target = (moments_of_blocks(table, rows, table.arrays) for rows in within)
-        return cls(source, target)
+    def of(
+        cls,
+        table: FeatureTable,
+        n_source: int,
+        weights: NDArray[np.float64] | None = None,
+        known: NDArray[np.intp] | None = None,
+    ) -> Sums:
+        """Those of a table whose first rows are the sources', with weights of all rows.
+
+        `known` tells the class of target rows whose label is known, -1 for the others.
+        """
+        arrays, within = table.arrays, (slice(0, n_source), slice(n_source, table.n))
+        source, target = (moments_of_blocks(table, rows, arrays, weights) for rows in within)
+        if known is None:
+            return cls(source, target)
+        is_known = np.concatenate([np.zeros(n_source, dtype=np.intp), known >= 0])
+        _, labelled = moments_of_groups(table, is_known, 2, within[1], arrays, weights)
+        return cls(source, target, known=labelled)
 
     def __add__(self, other: Sums) -> Sums:
-        classes = None
+        classes, known = None, self.known or other.known
         if self.classes is not None and other.classes is not None:
             classes = tuple(map(add, self.classes, other.classes))
-        return Sums(self.source + other.source, self.target + other.target, classes)
+        if self.known is not None and other.known is not None:
+            known = self.known + other.known
+        return Sums(self.source + other.source, self.target + other.target, classes, known)
 
     @cached_property
     def whole(self) -> Moments:
         """Moments of all rows."""
         return self.source + self.target
 
-    def weighted_gram(self, class_weights: NDArray[np.float64]) -> Matrix | None:
-        """Products of the source's features, weighted by class; None if those are unknown."""
+    def weighted_gram(self, weights: NDArray[np.float64]) -> Matrix | None:
+        """Products of the sources' features, weighted by class; None if those are unknown."""
         if self.classes is None:
             return None
-        pairs = zip(class_weights.tolist(), self.classes, strict=True)
+        pairs = zip(weights.tolist(), self.classes, strict=True)
         return sum(weight * moments.gram for weight, moments in pairs)
 
 
@@ -97,20 +113,49 @@ class LandmarkSolver(Solver):
         self.ridge = effective_ridge(objective.ridge, features.nystrom.gram)
         if known is None:
             stage("Summing over rows")
-            self.sums = Sums.of(features, self.domains.n_source)
-            self._class_sums = features.transposed_times(self.Y)
+            domains = self.domains
+            self.sums = Sums.of(features, domains.n_source, domains.row_weights, domains.known)
+            self._source_sums, self._known_sums = self._labelled_sums()
             self._products: dict[Hashable, Matrix] = {}
         else:
-            self.sums, self._class_sums = known.sums, known._class_sums
-            self._products = known._products
-        # Phi'AY: the source's features, summed by class as the loss counts them.
-        self._target = self._class_sums
-        if self.class_weights is not None:
-            self._target = self._class_sums * rows.arrays.table(self.class_weights)
+            self.sums, self._products = known.sums, known._products
+            self._source_sums, self._known_sums = known._source_sums, known._known_sums
+        # Phi'AY: the labelled features, summed by class as the loss counts them.
+        loss = self.fixed.get(SourceLoss.name)
+        self._target = self._class_sums(getattr(loss, "group_weights", None))
+
+    def _labelled_sums(self) -> tuple[Matrix, Matrix | None]:
+        """Sums of the features by source and class; by class, of target rows with known labels."""
+        domains, arrays = self.domains, self.rows.arrays
+        member = self.Y
+        if domains.n_sources > 1 or domains.weights is not None or domains.known is not None:
+            groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
+            rows = np.arange(domains.n_source)
+            table = np.zeros((len(domains.order), domains.n_sources * domains.n_classes))
+            table[rows, groups.index[rows]] = (
+                1.0 if domains.weights is None else domains.weights[rows]
+            )
+            member = arrays.table(table)
+        sums = self.features.transposed_times(member)
+        if domains.known is None:
+            return sums, None
+        known = self.AY[domains.target]
+        return sums, self.features.transposed_times(known, domains.n_source)
+
+    def _class_sums(self, group_weights: NDArray[np.float64] | None = None) -> Matrix:
+        """Sums of the labelled features by class; sources and, if given, groups are weighted."""
+        domains, sums = self.domains, self._source_sums
+        if group_weights is None and domains.source_weights is not None:
+            group_weights = np.repeat(domains.source_weights, domains.n_classes)
+        if group_weights is not None:
+            sums = sums * self.rows.arrays.table(group_weights)
+        if domains.n_sources > 1:
+            sums = sums.reshape(len(sums), domains.n_sources, domains.n_classes).sum(axis=1)
+        return sums if self._known_sums is None else sums + self._known_sums
 
     def with_shares(self, shares: NDArray[np.float64] | None) -> LandmarkSolver:
         """The same objective, where the target's classes are taken to have these shares."""
-        size = self.domains.n_classes * self.features.rank**2 * 8
+        size = self.domains.n_sources * self.domains.n_classes * self.features.rank**2 * 8
         if self.sums.classes is None and size <= LIMITS.class_bytes:
             self.sums = replace(self.sums, classes=tuple(self._source_moments))
         return LandmarkSolver(self.objective, self.rows.with_shares(shares), self.features, self)
@@ -161,12 +206,13 @@ class LandmarkSolver(Solver):
         return sums @ (form.weight**0.5 * self.rows.arrays.table(coefficients))
 
     def _group_sums(self, groups: Groups) -> Matrix:
-        """Sums of the features by group: the source's, known, beside the target's."""
+        """Sums of the features by group: the sources', known, beside the target's."""
         xp, start = namespace(self.Y), groups.n_source
         member = np.zeros((len(groups.codes) - start, groups.n_classes))
-        member[np.arange(len(member)), groups.codes[start:]] = 1.0
+        weights = 1.0 if groups.weights is None else groups.weights[start:]
+        member[np.arange(len(member)), groups.codes[start:]] = weights
         table = self.rows.arrays.table(member)
-        return xp.concat([self._class_sums, self.features.transposed_times(table, start)], axis=1)
+        return xp.concat([self._source_sums, self.features.transposed_times(table, start)], axis=1)
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
@@ -194,16 +240,20 @@ class LandmarkSolver(Solver):
     def _images(self, w: Matrix) -> tuple[Matrix, Matrix]:
         """Phi'F and F'F, for F = Phi w, with rows weighted as the loss weights them."""
         gram = self.sums.whole.gram
-        if self.class_weights is not None:
+        if self.domains.shares is not None:
             gram = self._forms[SourceLoss.name] + self.sums.target.gram
+            if self.sums.known is not None:  # they are among the target's
+                gram = gram - self.sums.known.gram
         image = gram @ w
         return image, w.T @ image
 
     def source_only_scores(self) -> Matrix:
-        """Scores of the target rows by the source's regularised risk alone."""
+        """Scores of the target rows by the regularised risk of labelled rows alone."""
         gram = namespace(self.Y).asarray(self.sums.source.gram, copy=True)
+        if self.sums.known is not None:
+            gram += self.sums.known.gram
         factor = Cholesky(add_to_diagonal(gram, self.ridge))
-        return self.scores(factor.solve(self._class_sums))[self.domains.n_source :]
+        return self.scores(factor.solve(self._class_sums()))[self.domains.n_source :]
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
@@ -211,7 +261,7 @@ class LandmarkSolver(Solver):
         Phi = xp.astype(self.features[slice(0, count)], xp.float64)
         columns = list(self._columns(labelled).values())
         own = xp.sum(Phi.T * self._solved(labelled, Phi.T, columns), axis=0)
-        return xp.sum(self.AY[:count], axis=1) * own
+        return self.own_counts(count) * own
 
     def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
@@ -253,15 +303,20 @@ class LandmarkSolver(Solver):
         return rows, to_numpy(nystrom.whitening @ coefficients)
 
     def _covariances(self, term: Covariances, groups: Groups) -> ProjectedCovariances:
-        target = self._moments(groups.codes, slice(groups.n_source, len(groups.codes)))
+        within = slice(groups.n_source, len(groups.codes))
+        target = self._moments(groups.codes, groups.n_classes, within)
         return term.over_features(self.rows, groups, self._source_moments, target)
 
     @cached_property
     def _source_moments(self) -> list[Moments]:
-        """Moments of the source rows of each class, which no pseudo-label changes."""
-        return self._moments(self.domains.y, slice(0, self.domains.n_source))
+        """Moments of the rows of each source and class, which no pseudo-label changes."""
+        domains = self.domains
+        codes = domains.y
+        if domains.sources is not None:
+            codes = codes + domains.n_classes * domains.sources
+        return self._moments(codes, domains.n_sources * domains.n_classes, domains.source)
 
-    def _moments(self, codes: NDArray[np.intp], within: slice) -> list[Moments]:
-        """Moments by class of the rows of a slice."""
-        arrays, n_classes = self.rows.arrays, self.domains.n_classes
-        return moments_of_groups(self.features, codes, n_classes, within, arrays)
+    def _moments(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
+        """Moments by group of the rows of a slice."""
+        arrays, weights = self.rows.arrays, self.domains.weights
+        return moments_of_groups(self.features, codes, n_groups, within, arrays, weights)

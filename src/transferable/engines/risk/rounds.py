@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable import events
+from transferable.domains import Domains
 from transferable.engines.risk.solver import Labelled, Solver
 from transferable.linalg.arrays import device, namespace, to_numpy
 from transferable.linalg.optimizers import Adam, lbfgs
 from transferable.terms.base import Matrix
 
-__all__ = ["Labelling", "Rounds", "Step", "adam", "lbfgs_round", "separate", "solve"]
+__all__ = ["Labelling", "Rounds", "Step", "adam", "labels_of", "lbfgs_round", "separate", "solve"]
 
 _LBFGS_ITERATIONS = 20  # for one set of pseudo-labels
 
@@ -80,8 +81,8 @@ class Rounds:
         self.labelling = labelling or Labelling()
         self.coefficients = solver.zero()
         self.scores = namespace(solver.Y).zeros_like(solver.Y)
-        self.first = self.target = target
-        self.labelled: Labelled = solver.at(target)
+        self.first = self.target = solver.domains.fixed(target)
+        self.labelled: Labelled = solver.at(self.target)
         self.history: list[dict[str, float]] = []
         self.shares: list[NDArray[np.float64]] = []
         self.n_iter = 0
@@ -107,7 +108,7 @@ class Rounds:
         self, shares: NDArray[np.float64], target: NDArray[np.intp], labelling: Labelling
     ) -> None:
         """Go on from other labels, with classes that are taken to have these shares."""
-        self.target, self.labelling = target, labelling
+        self.target, self.labelling = self.solver.domains.fixed(target), labelling
         self._take(shares)
 
     def relabel(self, offsets: NDArray[np.float64]) -> None:
@@ -118,7 +119,12 @@ class Rounds:
     def settle(self) -> None:
         """Label the target rows for good."""
         if self.solver.domains.n_target > 0:
-            self.target = self.labelling.settle(self.scores[self.solver.domains.n_source :])
+            self.target = self._labels(self.labelling.settle)
+
+    def _labels(self, label: Callable[[Matrix], NDArray[np.intp]]) -> NDArray[np.intp]:
+        """Classes of the target rows by the present scores."""
+        domains = self.solver.domains
+        return labels_of(domains, self.scores[domains.n_source :], label)
 
     def _take(self, shares: NDArray[np.float64]) -> None:
         """Let the target's classes have these shares in the next rounds."""
@@ -129,7 +135,7 @@ class Rounds:
         """Take the coefficients of a round, relabel the target rows and note what happened."""
         solver = self.solver
         self.coefficients, self.scores = coefficients, solver.scores(coefficients)
-        target = self.labelling.codes(self.scores[solver.domains.n_source :])
+        target = self._labels(self.labelling.codes)
         self._changed = float(np.mean(target != self.target)) if len(target) else 0.0
         self.target = target
         self.n_iter += 1
@@ -141,6 +147,18 @@ class Rounds:
                 {"objective": sum(values.values()), **values}
                 | {"balance": self.labelled.balance, "changed": self._changed}
             )
+
+
+def labels_of(
+    domains: Domains, scores: Matrix, label: Callable[[Matrix], NDArray[np.intp]]
+) -> NDArray[np.intp]:
+    """Classes of the target rows: those that are known, and those that their scores tell."""
+    if domains.known is None:
+        return label(scores)
+    codes, unknown = domains.known.copy(), np.flatnonzero(domains.known < 0)
+    if len(unknown):
+        codes[unknown] = label(scores[unknown])
+    return codes
 
 
 Step = Callable[[Rounds], Matrix]

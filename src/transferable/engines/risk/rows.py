@@ -30,14 +30,14 @@ from transferable.metrics.a_distance import distance_of_halves
 from transferable.terms.base import Matrix
 from transferable.terms.smoothness import Laplacian
 
-__all__ = ["Balance", "Rows", "choose_features", "leading"]
+__all__ = ["COMPARED", "Balance", "Rows", "choose_features", "leading"]
 
 _JUDGES = 1000  # source rows that judge; their order is random already
 _MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
-_COMPARED = 2000  # rows of each side that distances compare; their order is random already
+COMPARED = 2000  # rows of each side that distances compare; their order is random already
 
 
 class Rows:
@@ -144,9 +144,10 @@ class Rows:
         return float(np.mean(y[found.indices[:, 0]] != y))
 
     def nearest_codes(self) -> NDArray[np.intp]:
-        """Classes of the target rows by the nearest source row."""
-        source, target = self.table[: self.domains.n_source], self.table[self.domains.n_source :]
-        return self.domains.y[to_numpy(nearest(target, source).indices).ravel()]
+        """Classes of the target rows by the nearest labelled row."""
+        domains, table = self.domains, self.table
+        found = nearest(table[domains.target], table[domains.labelled])
+        return domains.labels[to_numpy(found.indices).ravel()]
 
     def balance(self, rule: str | float, groups: Groups) -> float:
         """mu for these groups, by the rule or as given."""
@@ -196,30 +197,36 @@ class Balance:
 
     With d_M the A-distance between the domains and d_c that between their rows of class c,
     "adaptive" is MEDA's mean(d_c) / (mean(d_c) + d_M), and "printed" is the paper's
-    d_M / (d_M + sum(d_c)). A class with fewer than two rows on either side is left out.
+    d_M / (d_M + sum(d_c)). A class with fewer than two rows on either side is left out. Of several
+    sources, distances are averaged.
     """
 
     def __init__(self, Z: Any, domains: Domains, random_state: int | RandomState | None) -> None:
         self.Z = leading(Z, domains.n_source, random_state)
         self._known: dict[bytes, float | None] = {}
-        rows = np.arange(len(domains.order))
-        self.marginal = self._distance(rows[: domains.n_source], rows[domains.n_source :]) or 0.0
+        groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
+        wholes = [self._distance(*groups.whole(k)) or 0.0 for k in range(groups.n_sources)]
+        self.marginal = float(np.mean(wholes))
 
     def __call__(self, rule: str, groups: Groups) -> float:
         """Balance of these groups."""
         if groups.n_source == len(groups.codes):
             return 0.5
-        pairs = map(groups.members, range(groups.n_classes))
+        pairs = (
+            groups.members(code, k)
+            for k in range(groups.n_sources)
+            for code in range(groups.n_classes)
+        )
         distances = [d for pair in pairs if (d := self._distance(*pair)) is not None]
         if rule == "printed":
-            numerator, other = self.marginal, float(np.sum(distances))
+            numerator, other = self.marginal, float(np.sum(distances)) / groups.n_sources
         else:
             numerator, other = float(np.mean(distances)) if distances else 0.0, self.marginal
         return numerator / (numerator + other) if numerator + other > 0 else 0.5
 
     def _distance(self, source: NDArray[np.intp], target: NDArray[np.intp]) -> float | None:
         """Distance between these source and target rows, remembered; None if they are too few."""
-        source, target = source[:_COMPARED], target[:_COMPARED]
+        source, target = source[:COMPARED], target[:COMPARED]
         key = source.tobytes() + target.tobytes()
         if key not in self._known:
             enough = min(len(source), len(target)) >= 2
@@ -233,5 +240,5 @@ def leading(Z: Any, n_source: int, random_state: int | RandomState | None) -> ND
     if Z.shape[1] <= _WIDEST:
         return dense(Z)
     k = min(_DIRECTIONS, min(Z.shape) - 1)
-    first = np.r_[: min(n_source, _COMPARED), n_source : min(Z.shape[0], n_source + _COMPARED)]
+    first = np.r_[: min(n_source, COMPARED), n_source : min(Z.shape[0], n_source + COMPARED)]
     return TruncatedSVD(k, random_state=random_state).fit(Z[first]).transform(Z)

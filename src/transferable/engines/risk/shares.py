@@ -23,7 +23,14 @@ from transferable.engines.risk.offsets import exact_offsets, soft_offsets, weigh
 from transferable.engines.risk.rounds import Labelling, Rounds
 from transferable.linalg.arrays import to_numpy
 
-__all__ = ["ClassShares", "KnownShares", "follow_target", "keep_small_classes", "wanted_shares"]
+__all__ = [
+    "ClassShares",
+    "KnownShares",
+    "follow_target",
+    "keep_small_classes",
+    "shares_in_solve",
+    "wanted_shares",
+]
 
 ClassShares = Literal["auto", "source"] | Mapping[Any, float] | ArrayLike
 Shares = NDArray[np.float64]
@@ -81,27 +88,50 @@ def wanted_shares(value: Any, domains: Domains) -> Shares | None:
     return shares / shares.sum()
 
 
+def shares_in_solve(shares: Shares, source: Shares) -> Shares:
+    """Known shares as the solve takes them: no class of the source counts for nothing."""
+    return _floored(shares, _LEAST_KNOWN, source)
+
+
 class KnownShares(Labelling):
-    """Labels of every round with the shares that were given."""
+    """Labels of every round with the shares that were given.
 
-    def __init__(self, shares: Shares) -> None:
+    `weights` are those of the target rows that are labelled, None if all count alike.
+    """
+
+    def __init__(self, shares: Shares, weights: NDArray[np.float64] | None = None) -> None:
         super().__init__()
-        self.shares = shares
+        self.shares, self.weights = shares, weights
 
-    def in_solve(self, source: Shares) -> Shares:
-        """The shares as the solve takes them: no class of the source counts for nothing."""
-        return _floored(self.shares, _LEAST_KNOWN, source)
+    @classmethod
+    def among(cls, domains: Domains, shares: Shares) -> KnownShares:
+        """The labelling of the target rows without a known label, with which all have the shares.
+
+        A class that has more known labels than rows by its share gets no further ones.
+        """
+        weights = None if domains.weights is None else domains.weights[domains.target]
+        if domains.known is None:
+            return cls(shares, weights)
+        own = np.ones(domains.n_target) if weights is None else weights
+        is_known = domains.known >= 0
+        known = np.bincount(domains.known[is_known], own[is_known], domains.n_classes)
+        left = np.maximum(shares * own.sum() - known, 0.0)
+        unknown = None if weights is None else weights[~is_known]
+        return cls(left / left.sum() if left.any() else shares, unknown)
 
     def codes(self, scores: Any) -> NDArray[np.intp]:
         """Classes of target rows, whose probabilities have the shares on average."""
         F = to_numpy(scores)
-        self.offsets = soft_offsets(F, self.shares, _SOFTNESS)
+        self.offsets = soft_offsets(F, self.shares, _SOFTNESS, self.weights)
         return (F + self.offsets).argmax(axis=1)
 
     def settle(self, scores: Any) -> NDArray[np.intp]:
         """Classes of target rows that have the shares to within a row, at the end."""
         F = to_numpy(scores)
-        self.offsets = exact_offsets(F, self.shares)
+        if self.weights is None:
+            self.offsets = exact_offsets(F, self.shares)
+        else:
+            self.offsets = weighted_offsets(F, self.shares, self.weights)
         return (F + self.offsets).argmax(axis=1)
 
 
@@ -217,6 +247,8 @@ def keep_small_classes(rounds: Rounds) -> None:
     left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
     y = domains.y[: len(left_out)]
     weights = (domains.ratios * np.ones(domains.n_classes))[y]
+    if domains.weights is not None:
+        weights = weights * domains.weights[: len(y)]
     own, found = (
         np.bincount(codes, weights, domains.n_classes) / weights.sum()
         for codes in (y, left_out.argmax(axis=1))

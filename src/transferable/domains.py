@@ -277,6 +277,25 @@ class Domains:
             weights=self.weights,
         )
 
+    def pairs(self) -> Iterator[Domains]:
+        """Each source with the target."""
+        if self.sources is None:
+            yield self
+            return
+        for k, source in enumerate(self.source_ids.tolist()):
+            own = np.flatnonzero(self.sources == k)
+            rows = np.concatenate([own, np.arange(self.n_source, len(self.order))])
+            yield Domains(
+                self.X[rows],
+                self.y[own],
+                self.classes,
+                self.order[rows],
+                (self.key, source),
+                self.workspace,
+                self.device,
+                weights=None if self.weights is None else self.weights[rows],
+            )
+
     def reversed(self, target: NDArray[np.intp]) -> Domains:
         """The same rows with the target, labelled as given, for the source, and the other way."""
         back = np.roll(np.arange(len(self.order)), -self.n_source)

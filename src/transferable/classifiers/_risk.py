@@ -125,7 +125,7 @@ class RiskClassifier(WeightedFit, ScoreClassifier):
     def _fit_domains(self, domains: Domains) -> None:
         objective = self._objective()
         _check_neighbors(objective, len(domains.order))
-        domains = weigh_sources(domains, self.source_weights, self.random_state)
+        domains = weigh_sources(domains, self.source_weights)
         self.source_weights_ = domains.weights_of_sources
         stage("Finding the domains' directions")
         shares = wanted_shares(self.class_shares, domains)

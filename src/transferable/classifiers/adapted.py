@@ -14,11 +14,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
-from transferable.base import DomainClassifier
+from transferable.base import DomainAdapter, DomainClassifier
 from transferable.domains import Domains
 from transferable.engines.nearest_row import NearestRow
+from transferable.takes import Takes
+from transferable.weighted import WeightedFit
 
 __all__ = ["AdaptedClassifier"]
+
+
+def _accepted(step: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """Those parameters that the step's fit takes."""
+    return {name: value for name, value in parameters.items() if has_fit_parameter(step, name)}
 
 
 def _if_estimator_has(method: Callable[..., Any]) -> Any:
@@ -29,7 +36,7 @@ def _if_estimator_has(method: Callable[..., Any]) -> Any:
     )
 
 
-class AdaptedClassifier(DomainClassifier):
+class AdaptedClassifier(WeightedFit, DomainClassifier):
     """Train a scikit-learn classifier on source rows that a transformer has adapted.
 
     The transformer learns a feature space from both domains, the classifier learns there from
@@ -62,6 +69,9 @@ class AdaptedClassifier(DomainClassifier):
 
     Notes
     -----
+    Weights of rows are passed on to the transformer and to the estimator if their ``fit`` takes
+    them. Several sources are taken if the steps of this library that are told of domains take them.
+
     New rows are taken for target rows. This matters for transformers that map each domain in its
     own way: ``predict`` of a source row then differs from its entry in ``transduction_``, where
     it was mapped as a source row.
@@ -95,6 +105,13 @@ class AdaptedClassifier(DomainClassifier):
         step = self._first_of("transformer_", "transformer", "estimator_", "estimator")
         return bool(get_tags(step).input_tags.sparse)
 
+    @property
+    def takes(self) -> Takes:  # type: ignore[override]
+        """What the steps take: several sources if all of this library's that know domains do."""
+        steps = [s for s in (self.transformer, self.estimator) if isinstance(s, DomainAdapter)]
+        several = bool(steps) and all(step.takes.several_sources for step in steps)
+        return Takes(several_sources=several, sample_weight=True)
+
     def _first_of(self, *names: str) -> Any:
         """The first of these attributes that is set; one nearest neighbour if none is."""
         steps = (getattr(self, name, None) for name in names)
@@ -106,11 +123,22 @@ class AdaptedClassifier(DomainClassifier):
         self.estimator_ = clone(self._first_of("estimator"))
         self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
-        adapted = self.transformer_.fit_transform(domains.X, codes)
-        if domains.n_target and has_fit_parameter(self.estimator_, "sample_domain"):
-            self.estimator_.fit(adapted, codes, sample_domain=np.where(codes < 0, -1, 1))
+        several = {"sample_domain": domains.marks} if domains.n_sources > 1 else {}
+        weights = {} if domains.weights is None else {"sample_weight": domains.weights}
+        told = _accepted(self.transformer_, several | weights)
+        adapted = self.transformer_.fit_transform(domains.X, codes, **told)
+        learner = self.estimator_
+        if domains.n_target and has_fit_parameter(learner, "sample_domain"):
+            marks = {"sample_domain": domains.marks}
+            learner.fit(adapted, codes, **marks, **_accepted(learner, weights))
         else:
-            self.estimator_.fit(adapted[domains.source], domains.y)
+            weights = {name: w[domains.source] for name, w in weights.items()}
+            learner.fit(adapted[domains.source], domains.y, **_accepted(learner, weights))
+        if weights and not _accepted(learner, weights) and "sample_weight" not in told:
+            raise ValueError(
+                f"Neither {type(self.transformer_).__name__} nor {type(learner).__name__} takes "
+                "sample_weight in fit; leave it out, or choose a step that does."
+            )
         labels = self.classes_[self.estimator_.predict(adapted)]
         self.transduction_ = domains.restore(labels)
 

@@ -106,8 +106,8 @@ class TFDFV(ManifoldClassifier):
         of a factor of 1.35 for each class costs 3 to 6 points.
     source_weights : "auto", mapping or array-like, default="auto"
         What each of several sources counts in the loss and in the alignment, by id or in the order
-        of the ids; only ratios matter. "auto" lets a source count less the better it can be told
-        from the target (its A-distance).
+        of the ids; only ratios matter. "auto" takes the squared share of target rows whose nearest
+        row is of that source, as many rows of each compared.
     target_labels : {"ignore", "use"}, default="ignore"
         "use" takes the labels of target rows that are not -1, NaN or None for known, if
         ``sample_domain`` is given: these rows enter the loss, and their labels stand in every round

@@ -6,64 +6,52 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 
 from transferable._sklearn import StrOptions
 from transferable.domains import Domains
-from transferable.engines.risk.rows import COMPARED, leading
 from transferable.linalg.rows import unit_rows
-from transferable.metrics.a_distance import distance_of_halves
+from transferable.linalg.search import nearest
 
 __all__ = ["SOURCE_WEIGHTS", "SourceWeights", "weigh_sources"]
 
 SourceWeights = Literal["auto"] | Mapping[Any, float] | ArrayLike
+_COMPARED = 2000  # rows of each domain; their order is random already
+_LEAST = 0.02  # share that the farthest source keeps
 SOURCE_WEIGHTS = [StrOptions({"auto"}), Mapping, "array-like"]
 
 
-def weigh_sources(
-    domains: Domains, weights: SourceWeights, random_state: int | RandomState | None
-) -> Domains:
-    """The same rows, where sources count by these weights or by their distance to the target."""
+def weigh_sources(domains: Domains, weights: SourceWeights) -> Domains:
+    """The same rows, where sources count by these weights or by how near they are to the target."""
     if domains.n_sources == 1:
         _given(weights, domains)
         return domains
     if isinstance(weights, str):
         if domains.n_target == 0:
             return domains
-        key = str(random_state)
-        found = domains.share("source weights", key, _by_distance, domains, random_state)
+        found = domains.share("source weights", None, _by_nearness, domains)
     else:
         found = _given(weights, domains)
     # One on average over the rows, so that the loss weighs what it did.
-    counts = np.bincount(
-        domains.sources, None if domains.weights is None else domains.weights[domains.source]
-    )
+    own = None if domains.weights is None else domains.weights[domains.source]
+    counts = np.bincount(domains.sources, own)
     return domains.with_source_weights(found * (counts.sum() / (counts @ found)))
 
 
-def _by_distance(domains: Domains, random_state: int | RandomState | None) -> NDArray[np.float64]:
-    """Weights that fall with the A-distance of the source to the target."""
-    Z = leading(unit_rows(domains.X[:]), domains.n_source, random_state)
-    groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
-    distances = []
-    for k in range(groups.n_sources):
-        source, target = (rows[:COMPARED] for rows in groups.whole(k))
-        enough = min(len(source), len(target)) >= 2
-        distances.append(distance_of_halves(Z[source], Z[target]) if enough else 2.0)
-    import os
+def _by_nearness(domains: Domains) -> NDArray[np.float64]:
+    """The squared share of target rows whose nearest row, of as many of each source, is its own.
 
-    form = os.environ.get("WFORM", "exp")
-    d = np.array(distances)
-    if os.environ.get("WSHOW"):
-        print(d)
-    return {
-        "exp": np.exp(-d),
-        "two": 2.1 - d,
-        "inv": 1 / (d + 0.1),
-        "one": np.ones_like(d),
-        "exp3": np.exp(-3 * d),
-    }[form]
+    A distance between means or a domain classifier would not do: where each domain is
+    standardised, they see no difference.
+    """
+    groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
+    sources = [groups.whole(k)[0] for k in range(groups.n_sources)]
+    target = groups.whole(0)[1][:_COMPARED]
+    count = min(_COMPARED, *map(len, sources))
+    compared = np.concatenate([rows[:count] for rows in sources])
+    found = nearest(unit_rows(domains.X[target]), unit_rows(domains.X[compared])).indices
+    shares = np.bincount(found.ravel() // count, minlength=len(sources)) / len(target)
+    return np.maximum(shares, _LEAST) ** 2
 
 
 def _given(weights: SourceWeights, domains: Domains) -> NDArray[np.float64]:

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.random import RandomState
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import has_fit_parameter
 
-from transferable._sklearn import HasMethods
+from transferable._sklearn import HasMethods, StrOptions
 from transferable.domains import Domains
+from transferable.engines.sources import SOURCE_WEIGHTS, SourceWeights
 from transferable.engines.spectral.features import Features
 from transferable.events import iterate, rounds
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
+from transferable.marks import as_labels
+from transferable.takes import Takes
 from transferable.transformers._spectral import (
     COUNT,
     Codes,
@@ -25,8 +29,9 @@ from transferable.transformers._spectral import (
     SpectralTransformer,
     WeighingSolver,
 )
+from transferable.weighted import WeightedTransformer
 
-__all__ = ["PseudoLabelTransformer"]
+__all__ = ["AligningTransformer", "PseudoLabelTransformer"]
 
 # Labels have settled if a smaller share of them changes: none of up to 10,000.
 _UNSETTLED = 1e-4
@@ -110,18 +115,36 @@ class PseudoLabelTransformer(SpectralTransformer):
         return None
 
     def _relabel(self, domains: Domains, Z: Matrix, weights: Matrix | None) -> Codes:
-        """Labels of the target rows by a classifier trained on the embedded source rows."""
+        """Labels of the target rows by a classifier trained on the embedded labelled rows."""
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
-        source, target = Z[domains.source], Z[domains.target]
+        if weights is None:
+            weights = domains.row_weights
+        own = None if weights is None else weights[domains.labelled]
+        codes = self._label(Z[domains.labelled], domains.labels, own, Z[domains.target])
+        return domains.fixed(codes)
+
+    def _label(
+        self, Z: Matrix, labels: NDArray[Any], weights: Matrix | None, new: Matrix
+    ) -> NDArray[Any]:
+        """Labels of new embedded rows by a classifier trained on others."""
         if self.estimator is None:
-            return nearest_labels(source, domains.y, target)
+            return nearest_labels(Z, labels, new)
         fitted = clone(self.estimator)
         if weights is not None and has_fit_parameter(fitted, "sample_weight"):
-            fitted.fit(source, domains.y, sample_weight=weights[domains.source])
+            fitted.fit(Z, labels, sample_weight=weights)
         else:
-            fitted.fit(source, domains.y)
-        return np.asarray(fitted.predict(target), dtype=np.intp)
+            fitted.fit(Z, labels)
+        return np.asarray(fitted.predict(new), dtype=labels.dtype)
+
+    def _complete(self, rows: Any, ids: NDArray[Any], y: ArrayLike, kept: NDArray[np.intp]) -> None:
+        labels = as_labels(y).astype(self.transduction_.dtype)
+        labels[kept] = self.transduction_
+        asked = np.setdiff1d(np.flatnonzero(ids < 0), kept)
+        if len(asked):
+            Z, source = self._transform_rows(rows, ids > 0), kept[ids[kept] > 0]
+            labels[asked] = self._label(Z[source], labels[source], None, Z[asked])
+        self.transduction_ = labels
 
 
 def _weights(solve: Solver) -> Matrix | None:
@@ -132,3 +155,51 @@ def _weights(solve: Solver) -> Matrix | None:
 def _changed(codes: Codes, renewed: Codes) -> float:
     """Share of the labels that are not what they were."""
     return float(np.mean(codes != renewed)) if len(codes) else 0.0
+
+
+class AligningTransformer(WeightedTransformer, PseudoLabelTransformer):
+    """Base of JDA and BDA, which align every source with the target."""
+
+    takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
+    _parameter_constraints = {  # noqa: RUF012
+        **PseudoLabelTransformer._parameter_constraints,
+        "source_weights": SOURCE_WEIGHTS,
+        "target_labels": [StrOptions({"ignore", "use"})],
+    }
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        kernel: Kernel | None = None,
+        gamma: float | str = "scale",
+        degree: int = 3,
+        coef0: float = 1.0,
+        regularization: float = 0.1,
+        scaling: str = "unit",
+        normalize: bool = False,
+        estimator: ClassifierMixin | None = None,
+        max_iter: int = 10,
+        n_landmarks: int | str | None = "auto",
+        max_memory: int | str | None = None,
+        random_state: int | RandomState | None = 0,
+        source_weights: SourceWeights = "auto",
+        target_labels: Literal["ignore", "use"] = "ignore",
+    ) -> None:
+        super().__init__(
+            n_components,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            regularization=regularization,
+            scaling=scaling,
+            normalize=normalize,
+            estimator=estimator,
+            max_iter=max_iter,
+            n_landmarks=n_landmarks,
+            max_memory=max_memory,
+            random_state=random_state,
+        )
+        self.source_weights = source_weights
+        self.target_labels = target_labels

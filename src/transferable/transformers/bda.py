@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import Literal
 
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains
+from transferable.engines.sources import SourceWeights
 from transferable.engines.spectral.features import Features
 from transferable.linalg.kernels import Kernel
-from transferable.transformers._pseudo_labels import PseudoLabelTransformer
+from transferable.transformers._pseudo_labels import AligningTransformer
 from transferable.transformers._spectral import (
     Solver,
     aligning_solver,
@@ -21,7 +23,7 @@ from transferable.transformers._spectral import (
 __all__ = ["BDA"]
 
 
-class BDA(PseudoLabelTransformer):
+class BDA(AligningTransformer):
     """Balanced distribution adaptation: JDA with a weight between domains and classes.
 
         min tr(W'K M K W) + lambda ||W||^2   subject to   W'K H K W = I
@@ -72,6 +74,13 @@ class BDA(PseudoLabelTransformer):
         half of the free memory.
     random_state : int, RandomState instance or None, default=0
         Draws the landmarks.
+    source_weights : "auto", mapping or array-like, default="auto"
+        What each of several sources counts, by id or in the order of the ids; only ratios matter.
+        "auto" takes the squared share of target rows whose nearest row is of that source.
+    target_labels : {"ignore", "use"}, default="ignore"
+        "use" takes the labels of target rows that are not -1, NaN or None for known, if
+        ``sample_domain`` is given: they train the classifier that labels the others, and stand in
+        every round and in ``transduction_``. "ignore" never looks at them.
 
     Attributes
     ----------
@@ -83,6 +92,8 @@ class BDA(PseudoLabelTransformer):
         Rounds that were run.
     n_landmarks_ : int or None
         Landmarks that were taken; None if the solution is exact.
+    source_weights_ : ndarray of shape (n_sources,)
+        What each source counted, in the order of the ids, 1 on average over their rows.
 
     Notes
     -----
@@ -109,7 +120,7 @@ class BDA(PseudoLabelTransformer):
 
     _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
-        **PseudoLabelTransformer._parameter_constraints,
+        **AligningTransformer._parameter_constraints,
         "balance": [Interval(Real, 0, 1, closed="both")],
         "class_weighted": ["boolean"],
     }
@@ -132,6 +143,8 @@ class BDA(PseudoLabelTransformer):
         n_landmarks: int | str | None = "auto",
         max_memory: int | str | None = None,
         random_state: int | RandomState | None = 0,
+        source_weights: SourceWeights = "auto",
+        target_labels: Literal["ignore", "use"] = "ignore",
     ) -> None:
         super().__init__(
             n_components,
@@ -147,6 +160,8 @@ class BDA(PseudoLabelTransformer):
             n_landmarks=n_landmarks,
             max_memory=max_memory,
             random_state=random_state,
+            source_weights=source_weights,
+            target_labels=target_labels,
         )
         self.balance = balance
         self.class_weighted = class_weighted

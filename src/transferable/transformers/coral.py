@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,17 +12,20 @@ from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
 from transferable.linalg.moments import Moments
 from transferable.linalg.row_tables import RowTable
-from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
+from transferable.takes import Takes
+from transferable.transformers._blocks import PerDomainTransformer, weighted_tables
 from transferable.transformers._spectral import WEIGHT
+from transferable.weighted import WeightedTransformer
 
 __all__ = ["CORAL"]
 
 
-class CORAL(BlockwiseTransformer):
+class CORAL(WeightedTransformer, PerDomainTransformer):
     """Correlation alignment: source rows get the covariance of the target.
 
     The source is whitened and coloured again, x -> x C_s^-1/2 C_t^1/2, which minimises ||A'C_s A -
-    C_t||^2 over linear maps A. Target rows stay as they are.
+    C_t||^2 over linear maps A. Target rows stay as they are. Several sources are mapped each by its
+    own map; new rows of theirs have to be marked with the id of their source.
 
     Parameters
     ----------
@@ -67,59 +71,73 @@ class CORAL(BlockwiseTransformer):
         "align_means": ["boolean"],
     }
 
-    # None: rows go through the directions one after the other, as in models of earlier versions.
+    takes = Takes(several_sources=True, sample_weight=True)
+    # None: rows go through the directions one after the other.
     _recolouring: Matrix | None = None
+    _further: Sequence[tuple[Covariance, Matrix | None]] = ()  # sources after the first
 
     def __init__(self, *, regularization: float = 1.0, align_means: bool = True) -> None:
         self.regularization = regularization
         self.align_means = align_means
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source, self._target = (
-            Covariance(table, self.regularization) for table in domain_tables(domains)
-        )
-        self._n_features_out = n_features = domains.X.shape[1]
-        # One matrix, where it takes no more room than the directions that it is made of.
-        if n_features <= self._source.rank + self._target.rank:
-            self._recolouring = self._source.matrix(-0.5) @ self._target.matrix(0.5)
-        else:
-            self._recolouring = None
+        self._source_ids, tables = weighted_tables(domains, domains.source)
+        first, *further = (Covariance(*part, self.regularization) for part in tables)
+        self._source = self._target = first
+        if domains.n_target:
+            weights = None if domains.weights is None else domains.weights[domains.target]
+            table = RowTable(domains.X).part(domains.target)
+            self._target = Covariance(table, weights, self.regularization)
+        self._n_features_out = domains.X.shape[1]
+        self._recolouring = self._one_matrix(first)
+        self._further = [(source, self._one_matrix(source)) for source in further]
 
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
-        if not source.any():
+    def _one_matrix(self, source: Covariance) -> Matrix | None:
+        """C_s^-1/2 C_t^1/2, where it takes no more room than the directions it is made of."""
+        if len(source.mean) > source.rank + self._target.rank:
+            return None
+        return source.matrix(-0.5) @ self._target.matrix(0.5)
+
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
+        if not (ids > 0).any():
             return np.asarray(rows)
         Z = np.array(rows, dtype=np.float64)
-        moved = Z[source]
-        if self.align_means:
-            moved -= self._source.mean
-        moved = self._recoloured(moved)
-        if self.align_means:
-            moved += self._target.mean
-        Z[source] = moved
+        of_source = self._source_of(ids)
+        for k, (source, matrix) in enumerate([(self._source, self._recolouring), *self._further]):
+            moved = Z[of_source == k]
+            if self.align_means:
+                moved -= source.mean
+            if matrix is None:
+                moved = self._target.times(source.times(moved, -0.5), 0.5)
+            else:
+                moved = moved @ matrix
+            if self.align_means:
+                moved += self._target.mean
+            Z[of_source == k] = moved
         return Z
-
-    def _recoloured(self, rows: Matrix) -> Matrix:
-        """Rows times C_s^-1/2 C_t^1/2."""
-        if self._recolouring is not None:
-            return rows @ self._recolouring
-        return self._target.times(self._source.times(rows, -0.5), 0.5)
 
 
 class Covariance:
     """Powers of C + regularization * I, through the directions that the rows of a table span.
 
-    A direction without variance keeps none.
+    A direction without variance keeps none. Rows may have weights.
     """
 
-    def __init__(self, table: RowTable, regularization: float) -> None:
+    def __init__(
+        self, table: RowTable, weights: NDArray[np.float64] | None, regularization: float
+    ) -> None:
         self.floor = regularization
         if table.rank <= table.n:
-            self.mean, scatter = _mean_and_scatter(table)
+            self.mean, scatter = _mean_and_scatter(table, weights)
             self.V, s = gram_basis(scatter)
         else:
-            self.mean = table.mean()
-            self.V, s = row_basis(np.concatenate([rows - self.mean for _, rows in table.blocks()]))
-        self.values = s**2 / max(table.n - 1, 1) + regularization
+            self.mean = table.mean(weights)
+            centred = np.concatenate([rows - self.mean for _, rows in table.blocks()])
+            self.V, s = row_basis(
+                centred if weights is None else np.sqrt(weights)[:, None] * centred
+            )
+        count = table.n if weights is None else weights.sum()
+        self.values = s**2 / max(count - 1, 1) + regularization
 
     @property
     def rank(self) -> int:
@@ -144,14 +162,16 @@ class Covariance:
         return outside, self.values**exponent - outside
 
 
-def _mean_and_scatter(table: RowTable) -> tuple[Matrix, Matrix]:
+def _mean_and_scatter(
+    table: RowTable, weights: NDArray[np.float64] | None
+) -> tuple[Matrix, Matrix]:
     """Mean and centred Gram matrix in one reading, from rows less the mean of the first block.
 
     That difference leaves little to take off the Gram matrix, wherever the rows lie.
     """
     shift: Matrix | None = None
     moments = Moments.none(table.rank)
-    for _, rows in table.blocks():
+    for some, rows in table.blocks():
         shift = rows.mean(axis=0) if shift is None else shift
-        moments += Moments.of(rows - shift)
+        moments += Moments.of(rows - shift, None if weights is None else weights[some])
     return shift + moments.mean, moments.count * moments.covariance

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transferable.domains import Domains
 from transferable.engines.spectral.features import Features
-from transferable.transformers._pseudo_labels import PseudoLabelTransformer
+from transferable.transformers._pseudo_labels import AligningTransformer
 from transferable.transformers._spectral import (
     Solver,
     aligning_solver,
@@ -14,7 +14,7 @@ from transferable.transformers._spectral import (
 __all__ = ["JDA"]
 
 
-class JDA(PseudoLabelTransformer):
+class JDA(AligningTransformer):
     """Joint distribution adaptation: the means of the domains and of each class meet.
 
     TCA with the classes' means beside the domains': pseudo-labels of the target, renewed in each
@@ -63,6 +63,13 @@ class JDA(PseudoLabelTransformer):
         half of the free memory.
     random_state : int, RandomState instance or None, default=0
         Draws the landmarks.
+    source_weights : "auto", mapping or array-like, default="auto"
+        What each of several sources counts, by id or in the order of the ids; only ratios matter.
+        "auto" takes the squared share of target rows whose nearest row is of that source.
+    target_labels : {"ignore", "use"}, default="ignore"
+        "use" takes the labels of target rows that are not -1, NaN or None for known, if
+        ``sample_domain`` is given: they train the classifier that labels the others, and stand in
+        every round and in ``transduction_``. "ignore" never looks at them.
 
     Attributes
     ----------
@@ -74,6 +81,8 @@ class JDA(PseudoLabelTransformer):
         Rounds that were run.
     n_landmarks_ : int or None
         Landmarks that were taken; None if the solution is exact.
+    source_weights_ : ndarray of shape (n_sources,)
+        What each source counted, in the order of the ids, 1 on average over their rows.
 
     Notes
     -----

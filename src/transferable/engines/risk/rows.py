@@ -30,14 +30,14 @@ from transferable.metrics.a_distance import distance_of_halves
 from transferable.terms.base import Matrix
 from transferable.terms.smoothness import Laplacian
 
-__all__ = ["COMPARED", "Balance", "Rows", "choose_features", "leading"]
+__all__ = ["Balance", "Rows", "choose_features", "leading"]
 
 _JUDGES = 1000  # source rows that judge; their order is random already
 _MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
-COMPARED = 2000  # rows of each side that distances compare; their order is random already
+_COMPARED = 2000  # rows of each side that distances compare; their order is random already
 
 
 class Rows:
@@ -226,7 +226,7 @@ class Balance:
 
     def _distance(self, source: NDArray[np.intp], target: NDArray[np.intp]) -> float | None:
         """Distance between these source and target rows, remembered; None if they are too few."""
-        source, target = source[:COMPARED], target[:COMPARED]
+        source, target = source[:_COMPARED], target[:_COMPARED]
         key = source.tobytes() + target.tobytes()
         if key not in self._known:
             enough = min(len(source), len(target)) >= 2
@@ -240,5 +240,5 @@ def leading(Z: Any, n_source: int, random_state: int | RandomState | None) -> ND
     if Z.shape[1] <= _WIDEST:
         return dense(Z)
     k = min(_DIRECTIONS, min(Z.shape) - 1)
-    first = np.r_[: min(n_source, COMPARED), n_source : min(Z.shape[0], n_source + COMPARED)]
+    first = np.r_[: min(n_source, _COMPARED), n_source : min(Z.shape[0], n_source + _COMPARED)]
     return TruncatedSVD(k, random_state=random_state).fit(Z[first]).transform(Z)

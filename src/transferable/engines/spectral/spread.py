@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transferable.linalg.row_tables import RowTable
 
@@ -31,17 +32,24 @@ class Spread:
     gamma: float
 
     @classmethod
-    def of(cls, X: Any) -> Spread:
-        """Of a table that is read block by block."""
+    def of(cls, X: Any, weights: NDArray[np.float64] | None = None) -> Spread:
+        """Of a table that is read block by block, whose rows may have weights."""
         table = RowTable(X)
+        if weights is None:
+            weights = np.ones(table.n)
+        n = float(weights.sum())
         lowest, highest = np.full(table.rank, np.inf), np.full(table.rank, -np.inf)
         total = 0.0
-        for _, rows in table.blocks():
+        for some, rows in table.blocks():
             np.minimum(lowest, rows.min(axis=0), out=lowest)
             np.maximum(highest, rows.max(axis=0), out=highest)
-            total += float(rows.sum())
-        mean = total / (table.n * table.rank)
-        spread = sum(float(np.sum((rows - mean) ** 2)) for _, rows in table.blocks()) / table.n
+            total += float(weights[some] @ rows.sum(axis=1))
+        mean = total / (n * table.rank)
+        spread = sum(
+            float(weights[some] @ np.sum((rows - mean) ** 2, axis=1))
+            for some, rows in table.blocks()
+        )
+        spread /= n
         return cls(
             range=float(np.max(highest - lowest)),
             largest=float(max(highest.max(), -lowest.min())),

@@ -26,7 +26,14 @@ from transferable.linalg.moments import Moments
 from transferable.linalg.row_order import digest, row_hash, row_place
 from transferable.workspace import Workspace
 
-__all__ = ["Domains", "Groups", "Reordered", "marked_source", "source_mask"]
+__all__ = [
+    "Domains",
+    "Groups",
+    "Reordered",
+    "labelled_rows",
+    "marked_source",
+    "source_mask",
+]
 
 Value = TypeVar("Value")
 
@@ -335,6 +342,11 @@ def _is_missing(value: object) -> bool:
     if value is None or type(value).__name__ == "NAType":
         return True
     return isinstance(value, float) and value != value
+
+
+def labelled_rows(y: ArrayLike) -> NDArray[np.bool_]:
+    """True on rows with a label, which is neither NaN nor None nor NA."""
+    return ~_missing(_as_labels(y))
 
 
 def _refuse_missing(labels: NDArray[Any]) -> None:

@@ -85,8 +85,6 @@ def wanted_shares(value: Any, domains: Domains) -> Shares | None:
 class KnownShares(Labelling):
     """Labels of every round with the shares that were given."""
 
-    looks_at_scores = True
-
     def __init__(self, shares: Shares) -> None:
         super().__init__()
         self.shares = shares

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,6 @@ class Labelling:
     offsets : ndarray of shape (n_classes,) or None
         What is added to the scores of each class; None for nothing.
     """
-
-    # Whether offsets depend on the scores.
-    looks_at_scores: ClassVar[bool] = False
 
     def __init__(self, offsets: NDArray[np.float64] | None = None) -> None:
         self.offsets = offsets

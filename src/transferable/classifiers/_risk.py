@@ -36,8 +36,9 @@ from transferable.engines.risk.shares import (
     wanted_shares,
 )
 from transferable.engines.risk.sizes import RiskSizes
-from transferable.engines.risk.solver import Solver
+from transferable.engines.risk.solver import Labelling, Labels, Solver
 from transferable.events import stage
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
@@ -102,9 +103,9 @@ class RiskClassifier(ScoreClassifier):
     def _map(self, domains: Domains) -> ManifoldFeatures:
         """The features the method works on."""
 
-    def _start(self, solver: Solver) -> NDArray[np.intp]:
+    def _start(self, solver: Solver) -> Labels:
         """The first pseudo-labels where no estimator gives them."""
-        return solver.source_only_codes()
+        return solver.source_only_labels()
 
     def _align(self, rounds: Rounds) -> None:
         """Solve and relabel, max_iter times or until nothing changes."""
@@ -120,8 +121,14 @@ class RiskClassifier(ScoreClassifier):
         shares = wanted_shares(self.class_shares, domains)
         solver = self._solver(objective, self._rows(domains, self._map(domains)))
         rounds = self._rounds(solver, shares)
-        solver = rounds.solver
+        self._keep(rounds, shares)
+        source = self._decisive(to_numpy(rounds.scores[domains.source]))
+        codes = np.concatenate([source.argmax(axis=1), rounds.target])
+        self.transduction_ = domains.restore(domains.classes[codes])
 
+    def _keep(self, rounds: Rounds, shares: NDArray[np.float64] | None) -> None:
+        """Set the fitted attributes but those of the fitted rows."""
+        solver, domains = rounds.solver, rounds.solver.domains
         stage("Calibrating probabilities")
         labels_only = domains.workspace.labels_only
         none = float("nan"), float("nan")
@@ -131,9 +138,6 @@ class RiskClassifier(ScoreClassifier):
         offsets = np.zeros(domains.n_classes) if found is None else found
         self._absent = np.flatnonzero(np.isneginf(offsets))
         self._offsets = np.where(np.isneginf(offsets), 0.0, offsets)
-        source = self._decisive(to_numpy(rounds.scores[: domains.n_source]))
-        codes = np.concatenate([source.argmax(axis=1), rounds.target])
-        self.transduction_ = domains.restore(domains.classes[codes])
         self.class_shares_ = solver.domains.target_shares if shares is None else shares
         self.n_iter_ = rounds.n_iter
         self.balance_ = rounds.labelled.balance
@@ -154,13 +158,13 @@ class RiskClassifier(ScoreClassifier):
         if shares is not None and solver.domains.n_target > 0:
             known = KnownShares(shares)
             solver = solver.with_shares(known.in_solve(solver.domains.source_shares))
-            first = known.codes(solver.source_only_scores())
+            first = solver.source_only_labels(known)
             rounds = Rounds(solver, first, known, record_history=history)
             self._align(rounds)
             self._refine(rounds)
             rounds.settle()
             return rounds
-        rounds = Rounds(solver, self._first_codes(solver), record_history=history)
+        rounds = Rounds(solver, self._first_labels(solver), record_history=history)
         self._align(rounds)
         follows = isinstance(self.class_shares, str) and self.class_shares == "auto"
         if follows and follow_target(rounds):
@@ -204,15 +208,16 @@ class RiskClassifier(ScoreClassifier):
         )
         return Plan.make(sizes, self.n_landmarks, memory_budget(self.max_memory, rows.arrays))
 
-    def _first_codes(self, solver: Solver) -> NDArray[np.intp]:
+    def _first_labels(self, solver: Solver) -> Labels:
         """The first pseudo-labels, by the base classifier or by the method's own start."""
-        domains, Z = solver.domains, solver.rows.Z
+        domains = solver.domains
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
         if self.estimator is None:
             return self._start(solver)
-        estimator = clone(self.estimator).fit(Z[: domains.n_source], domains.y)
-        return np.asarray(estimator.predict(Z[domains.n_source :]), dtype=np.intp)
+        count = min(domains.n_source, LIMITS.pool_rows)
+        estimator = clone(self.estimator).fit(solver.rows.Z[:count], domains.y[:count])
+        return solver.labels_by(estimator.predict)
 
     def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:
         """Classes of the source rows, as the given classes of the target rows lead to them.
@@ -229,7 +234,7 @@ class RiskClassifier(ScoreClassifier):
         rows = self._rows(domains.reversed(target), self._features)
         solver = self._solver(Objective(self.ridge, terms), rows)
         unlabelled = solver.at(np.zeros(domains.n_source, dtype=np.intp))
-        return solver.target_codes(solver.scores(solver.solve(unlabelled)))
+        return solver.codes(solver.relabel(solver.solve(unlabelled), Labelling()))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes: softmax of the scores over a fitted temperature.

@@ -71,7 +71,7 @@ class Anchors:
     centers : array or sparse matrix of shape (n_anchors, d)
         Of unit length, as the rows are.
     n_nearest : int
-        s, anchors of a row.
+        s, anchors of a row; fewer than there are.
     arrays : Arrays
         Where the algebra is done.
     """
@@ -84,22 +84,13 @@ class Anchors:
         return int(self.centers.shape[0])
 
     def ties(self, rows: Any) -> Any:
-        """Z of some rows: sparse in compressed rows with numpy, dense with torch.
-
-        A GPU multiplies by a table of mostly zeros sooner than by a sparse one.
-        """
-        n, k, s = rows.shape[0], len(self), self.n_nearest
-        blocks = row_blocks(n, k, block_rows(rows, k)) or [slice(0, 0)]
-        parts = [largest(self._cosines(rows[block]), s) for block in blocks]
+        """Z of some rows: sparse in compressed rows with numpy, dense with torch."""
+        k = len(self)
+        blocks = row_blocks(rows.shape[0], k, block_rows(rows, k)) or [slice(0, 0)]
+        parts = [largest(self._cosines(rows[block]), self.n_nearest + 1) for block in blocks]
         xp = namespace(parts[0][0])
         cosines, columns = (xp.concat(list(part)) for part in zip(*parts, strict=True))
-        weights = xp.exp(cosines)
-        weights /= xp.sum(weights, axis=1, keepdims=True)
-        if is_torch_array(weights):
-            Z = xp.zeros((n, k), dtype=weights.dtype, device=device(weights))
-            return Z.scatter_(1, columns, weights)
-        starts = np.arange(0, n * s + 1, s)
-        return sp.csr_array((weights.ravel(), columns.ravel(), starts), shape=(n, k))
+        return _table(_weights(cosines), columns, k)
 
     def _cosines(self, rows: Any) -> Any:
         return self.arrays.table(products(rows, self.centers))
@@ -110,16 +101,45 @@ class Anchors:
         return reduce(add, parts, AnchorSums.none(len(self), width, self.arrays))
 
 
+def _weights(cosines: Any) -> Any:
+    """Weights that sum to one, by how much nearer an anchor is than the farthest of those given.
+
+    As a row moves away from an anchor its weight falls to zero before another takes the place, so
+    that Z is continuous in the rows.
+    """
+    xp = namespace(cosines)
+    eps = float(xp.finfo(cosines.dtype).eps)  # where all are as near, all count alike
+    weights = cosines - xp.min(cosines, axis=1, keepdims=True) + eps
+    return weights / xp.sum(weights, axis=1, keepdims=True)
+
+
+def _table(weights: Any, columns: Any, k: int) -> Any:
+    """A table of k columns with these weights in each row.
+
+    A GPU multiplies by a table of mostly zeros sooner than by a sparse one.
+    """
+    n, s = weights.shape
+    if is_torch_array(weights):
+        xp = namespace(weights)
+        table = xp.zeros((n, k), dtype=weights.dtype, device=device(weights))
+        return table.scatter_(1, columns, weights)
+    starts = np.arange(0, n * s + 1, s)
+    return sp.csr_array((weights.ravel(), columns.ravel(), starts), shape=(n, k))
+
+
 def spherical_means(rows: Any, centers: Any, rounds: int = _ROUNDS) -> Any:
     """Centres of unit length by k-means on dense rows, from given ones.
 
     A centre that no row is nearest to stays where it is.
     """
-    xp, (k, d) = namespace(rows), centers.shape
-    blocks = row_blocks(rows.shape[0], k, block_rows(rows, k))
+    xp, k = namespace(rows), len(centers)
+    blocks = row_blocks(len(rows), k, block_rows(rows, k))
     for _ in range(rounds):
-        nearest = Anchors(centers, 1, Arrays.of(rows))
-        totals = nearest.sums(((rows[block], rows[block]) for block in blocks), d).totals
+        totals = xp.zeros(centers.shape, dtype=xp.float64, device=device(rows))
+        for block in blocks:
+            nearest = xp.argmax(products(rows[block], centers), axis=1)[:, None]
+            members = _table(xp.ones_like(nearest, dtype=rows.dtype), nearest, k)
+            totals += members.T @ rows[block]
         lengths = xp.linalg.vector_norm(totals, axis=1, keepdims=True)
         moved = xp.astype(totals / xp.where(lengths > 0, lengths, 1.0), centers.dtype)
         centers = xp.where(lengths > 0, moved, centers)

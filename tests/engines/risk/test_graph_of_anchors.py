@@ -50,7 +50,7 @@ def test_the_form_is_that_of_the_dense_graph():
     rows = Rows(domains, ManifoldFeatures(None), kernel, 0.1, CPU, 0)
     form = Smoothness(2.0, 3, n_anchors=20).bind(rows)
     Z = form.anchors.ties(rows.Z).toarray()
-    assert (np.count_nonzero(Z, axis=1) == 3).all()
+    assert ((Z > 1e-9).sum(axis=1) <= 3).all()
     W = Z @ np.diag(1 / Z.sum(axis=0)) @ Z.T
     F = np.random.default_rng(0).normal(size=(160, 4))
     np.testing.assert_allclose(form.apply(F), 2.0 * (F - W @ F), atol=1e-12)

@@ -24,6 +24,7 @@ from transferable.domains import Domains
 from transferable.engines.risk.calibration import temperatures
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.graphs import GraphKind, with_graph
 from transferable.engines.risk.landmarks import LandmarkSolver
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, solve
@@ -49,7 +50,7 @@ from transferable.linalg.row_order import table_key
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
-from transferable.terms.smoothness import Smoothness
+from transferable.terms.smoothness import AnchorLaplacian, Smoothness
 from transferable.workspace import shared
 
 __all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
@@ -61,6 +62,8 @@ class RiskClassifier(ScoreClassifier):
     """Base of ARTL, MEDA, TFDF-V and TFDF."""
 
     ridge: float
+    graph: GraphKind
+    n_anchors: int | Literal["auto"]
     kernel: Kernel
     gamma: float
     degree: int
@@ -81,6 +84,8 @@ class RiskClassifier(ScoreClassifier):
         "alignment": [WEIGHT],
         "manifold": [WEIGHT],
         "n_neighbors": [COUNT],
+        "graph": [StrOptions({"auto", "neighbors", "anchors"})],
+        "n_anchors": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [POSITIVE],
         "degree": [COUNT],
@@ -143,6 +148,7 @@ class RiskClassifier(ScoreClassifier):
         self.balance_ = rounds.labelled.balance
         graph = solver.fixed.get(Smoothness.name)
         self.manifold_ = 0.0 if graph is None else graph.weight
+        self.n_anchors_ = len(graph.anchors) if isinstance(graph, AnchorLaplacian) else None
         self.graph_recall_ = solver.rows.graph_recall
         self.n_landmarks_ = solver.n_landmarks
         if self.record_history:
@@ -181,6 +187,10 @@ class RiskClassifier(ScoreClassifier):
     def _solver(self, objective: Objective, rows: Rows) -> Solver:
         """The objective over all rows or over landmarks, whichever was asked for or fits."""
         plan = self._plan(objective, rows)
+        term, by_landmarks = objective.find(Smoothness), plan.n_landmarks is not None
+        if term is not None:
+            asked = self.graph, self.n_anchors, len(rows.domains.order)
+            objective = objective.replacing(with_graph(term, *asked, by_landmarks=by_landmarks))
         if plan.n_landmarks is None:
             return ExactSolver(objective, rows)
         stage("Comparing rows with landmarks")
@@ -226,13 +236,12 @@ class RiskClassifier(ScoreClassifier):
         the fitted model, so that one factorisation serves all models that agree in them. Nothing is
         aligned: on real tasks, aligning too led to no better choices of settings.
         """
-        objective = self._objective().without(Means, Covariances)
-        terms = [
-            replace(term, weight=self.manifold_) if isinstance(term, Smoothness) else term
-            for term in objective.terms
-        ]
+        objective = replace(self._objective().without(Means, Covariances), confusion=None)
+        graph = objective.find(Smoothness)
+        if graph is not None:
+            objective = objective.replacing(replace(graph, weight=self.manifold_))
         rows = self._rows(domains.reversed(target), self._features)
-        solver = self._solver(Objective(self.ridge, terms), rows)
+        solver = self._solver(objective, rows)
         unlabelled = solver.at(np.zeros(domains.n_source, dtype=np.intp))
         return solver.codes(solver.relabel(solver.solve(unlabelled), Labelling()))
 
@@ -257,11 +266,12 @@ class RiskClassifier(ScoreClassifier):
         return super().predict_proba(X)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version saved, or an earlier one, which knew no class shares."""
+        """Take what this version saved, or one that knew neither class shares nor anchors."""
         if "_beta" in state:
             offsets = np.zeros(state["_beta"].shape[1])
             state = {"_offsets": offsets, "_absent": np.empty(0, dtype=np.intp)} | state
-        super().__setstate__({"class_shares": "source"} | state)
+        graph = {"graph": "neighbors", "n_anchors": "auto"}
+        super().__setstate__({"class_shares": "source"} | graph | state)
 
     def _probabilities(self, scores: Matrix) -> Matrix:
         scores = scores / self.temperature_

@@ -9,41 +9,14 @@ from numpy.typing import NDArray
 
 from transferable import events
 from transferable.engines.risk.solver import Labelled, Solver
-from transferable.linalg.arrays import device, namespace, to_numpy
+from transferable.engines.shares import Labelling
+from transferable.linalg.arrays import namespace
 from transferable.linalg.optimizers import Adam, lbfgs
 from transferable.terms.base import Matrix
 
-__all__ = ["Labelling", "Rounds", "Step", "adam", "lbfgs_round", "separate", "solve"]
+__all__ = ["Rounds", "Step", "adam", "lbfgs_round", "separate", "solve"]
 
 _LBFGS_ITERATIONS = 20  # for one set of pseudo-labels
-
-
-class Labelling:
-    """How target rows get their labels from scores: by the highest one, offsets added.
-
-    Attributes
-    ----------
-    offsets : ndarray of shape (n_classes,) or None
-        What is added to the scores of each class; None for nothing.
-    """
-
-    def __init__(self, offsets: NDArray[np.float64] | None = None) -> None:
-        self.offsets = offsets
-
-    def codes(self, scores: Matrix) -> NDArray[np.intp]:
-        """Classes of target rows in a round."""
-        xp = namespace(scores)
-        if self.offsets is not None:
-            scores = scores + xp.asarray(self.offsets, device=device(scores))
-        return to_numpy(xp.argmax(scores, axis=1))
-
-    def settle(self, scores: Matrix) -> NDArray[np.intp]:
-        """Classes of target rows at the end."""
-        return self.codes(scores)
-
-    def renewed(self, codes: NDArray[np.intp]) -> NDArray[np.float64] | None:
-        """The class shares that a round with these labels leads to; None if they stay."""
-        return None
 
 
 class Rounds:

@@ -22,6 +22,8 @@ class Takes:
         Weights of rows in ``fit`` and ``adapt``.
     target_labels : bool
         Known labels of a few target rows, with the parameter ``target_labels="use"``.
+    no_labels : bool
+        No labels at all: ``adapt(Xs, None, Xt)``, for methods that never look at any.
 
     Examples
     --------
@@ -34,3 +36,4 @@ class Takes:
     several_targets: bool = False
     sample_weight: bool = False
     target_labels: bool = False
+    no_labels: bool = False

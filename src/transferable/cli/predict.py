@@ -19,6 +19,7 @@ from transferable.cli._options import (
     Missing,
     Quiet,
     Separator,
+    Sheet,
     TargetLabel,
     dialect_of,
     flag,
@@ -67,6 +68,7 @@ def run(
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    sheet: Sheet = None,
     as_json: Annotated[
         bool, flag("--json", help="Print one JSON object for each row, or with --out one.")
     ] = False,
@@ -90,7 +92,7 @@ def run(
             file,
             as_written=possible_names(ids, loaded.ids, [target_label] if target_label else None),
             text=list(loaded.encoder_.categories_),
-            dialect=dialect_of(sep, decimal, encoding, missing),
+            dialect=dialect_of(sep, decimal, encoding, missing, sheet),
         )
         tally = _Tally(loaded, ids, target_label, messages, every_class=probabilities)
         beside = out is None and sys.stdout.isatty()

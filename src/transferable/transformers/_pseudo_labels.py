@@ -14,6 +14,7 @@ from transferable._sklearn import HasMethods
 from transferable.domains import Domains
 from transferable.engines.spectral.features import Features
 from transferable.events import iterate, rounds
+from transferable.limits import LIMITS
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
@@ -27,9 +28,6 @@ from transferable.transformers._spectral import (
 )
 
 __all__ = ["PseudoLabelTransformer"]
-
-# Labels have settled if a smaller share of them changes: none of up to 10,000.
-_UNSETTLED = 1e-4
 
 
 class PseudoLabelTransformer(SpectralTransformer):
@@ -90,7 +88,8 @@ class PseudoLabelTransformer(SpectralTransformer):
             Z = self._embed(features.times, W, source)
             renewed = self._relabel(domains, Z, _weights(solve))
             iterate(domains.with_target(renewed), Z)
-            if self._settles and codes is not None and _changed(codes, renewed) < _UNSETTLED:
+            unsettled = codes is None or _changed(codes, renewed) >= LIMITS.unsettled_share
+            if self._settles and not unsettled:
                 break
             codes = renewed
         self.transduction_ = domains.restore(domains.classes[domains.with_target(renewed)])

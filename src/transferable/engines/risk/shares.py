@@ -15,12 +15,14 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import left_out_scores, temperature
 from transferable.engines.risk.offsets import exact_offsets, soft_offsets, weighted_offsets
-from transferable.engines.risk.rounds import Labelling, Rounds
+from transferable.engines.risk.rounds import Rounds
+from transferable.engines.risk.solver import Labelling
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import to_numpy
 
 __all__ = ["ClassShares", "KnownShares", "follow_target", "keep_small_classes", "wanted_shares"]
@@ -36,7 +38,6 @@ _RAMP = 0.05, 0.15  # shift of the labels' shares at which following it begins a
 _INFORMED = 0.35, 0.42  # of the majority class's errors avoided: a view that tells nothing, enough
 _RENEWALS = 3  # rounds whose labels correct the estimate
 _ROWS = 512  # source rows left out in turn
-_TARGET_ROWS = 20_000  # target rows, in random order, that shares are estimated from
 _SLACK = 0.01  # of all rows, by which left-out labels of a class may miss its share
 
 
@@ -92,17 +93,12 @@ class KnownShares(Labelling):
         """The shares as the solve takes them: no class of the source counts for nothing."""
         return _floored(self.shares, _LEAST_KNOWN, source)
 
-    def codes(self, scores: Any) -> NDArray[np.intp]:
-        """Classes of target rows, whose probabilities have the shares on average."""
+    def choose_offsets(self, scores: Any, *, settled: bool) -> None:
+        """Let probabilities have the shares on average or, at the end, labels to within a row."""
         F = to_numpy(scores)
-        self.offsets = soft_offsets(F, self.shares, _SOFTNESS)
-        return (F + self.offsets).argmax(axis=1)
-
-    def settle(self, scores: Any) -> NDArray[np.intp]:
-        """Classes of target rows that have the shares to within a row, at the end."""
-        F = to_numpy(scores)
-        self.offsets = exact_offsets(F, self.shares)
-        return (F + self.offsets).argmax(axis=1)
+        self.offsets = (
+            exact_offsets(F, self.shares) if settled else soft_offsets(F, self.shares, _SOFTNESS)
+        )
 
 
 class EstimatedShares(Labelling):
@@ -113,12 +109,12 @@ class EstimatedShares(Labelling):
         self.shares, self.source, self.belief = shares, source, belief
         self._renewals = 0
 
-    def renewed(self, codes: NDArray[np.intp]) -> Shares | None:
-        """The shares after one more round with these labels; None if they stay."""
+    def renewed(self, counts: NDArray[np.float64]) -> Shares | None:
+        """The shares after one more round with so many rows of each label; None if they stay."""
         if self._renewals == _RENEWALS:
             return None
         self._renewals += 1
-        found = np.maximum(_frequencies(codes, len(self.source)), 0.001 * self.source)
+        found = np.maximum(counts / max(counts.sum(), 1.0), 0.001 * self.source)
         seen = _between(self.source, found, self.belief)
         self.shares = _floored((self.shares + seen) / 2, _LEAST_ESTIMATED, self.source)
         return self.shares
@@ -126,12 +122,13 @@ class EstimatedShares(Labelling):
 
 @dataclass(frozen=True)
 class _View:
-    """One classifier's scores of the target, and what left-out source rows tell of it.
+    """One classifier's scores of the first target rows, and what left-out source rows tell of it.
 
     It is informed if it is right more often than the majority class, from 0 to 1. The shares of its
     labels that are usual are those that all source rows would get, left out.
     """
 
+    coefficients: Any
     scores: NDArray[np.float64]
     temperature: float
     accuracy: float
@@ -150,16 +147,16 @@ class _View:
         avoided = (accuracy - majority) / (1.0 - majority)
         gained = _frequencies(labels, n_classes) - _frequencies(y, n_classes)
         return cls(
-            scores=to_numpy(F[solver.domains.n_source :]),
+            coefficients=coefficients,
+            scores=to_numpy(F[solver.domains.target][: LIMITS.pool_rows]),
             temperature=temperature(left_out, y),
             accuracy=accuracy,
             informed=float(np.clip((avoided - none) / (enough - none), 0.0, 1.0)),
             usual_shares=solver.domains.source_shares + gained,
         )
 
-    @property
-    def log_probabilities(self) -> NDArray[np.float64]:
-        return log_softmax(self.scores / self.temperature, axis=1)
+    def probabilities(self) -> NDArray[np.float64]:
+        return softmax(self.scores / self.temperature, axis=1)
 
     def label_shares(self) -> Shares:
         return _frequencies(self.scores.argmax(axis=1), self.scores.shape[1])
@@ -179,7 +176,7 @@ def follow_target(rounds: Rounds) -> bool:
         return False
     unaligned = solver.unaligned(rounds.labelled)
     alone = _View.of(rounds, solver.solve(unaligned), unaligned)
-    probabilities = np.exp(alone.log_probabilities[:_TARGET_ROWS])
+    probabilities = alone.probabilities()
     trust = min(1.0, probabilities.max(axis=1).mean() / max(alone.accuracy, 1e-12)) ** 2
     belief = alone.informed * _belief(
         trust * _distance(alone.label_shares(), alone.usual_shares), domains
@@ -190,15 +187,17 @@ def follow_target(rounds: Rounds) -> bool:
     estimate = (1.0 - trust) * aligned.label_shares() + trust * _em_shares(probabilities, source)
     shares = _between(source, np.maximum(estimate, 0.001), belief)
     shares = _floored(shares, _LEAST_ESTIMATED, source)
-    log_odds = (1.0 - trust) * aligned.log_probabilities + trust * alone.log_probabilities
-    labels = (log_odds + np.log(shares / source)).argmax(axis=1)
+    # Both views' log-odds, weighted: linear in the scores, hence in the coefficients.
+    mixed = ((1.0 - trust) / aligned.temperature) * aligned.coefficients
+    mixed = mixed + (trust / alone.temperature) * alone.coefficients
+    labels = solver.relabel(mixed, Labelling(np.log(shares / source)))
     rounds.restart(shares, labels, EstimatedShares(shares, source, belief))
     return True
 
 
 def _belief(moved: float, domains: Domains) -> float:
     """How far a shift of the labels' shares is followed: from 0, not at all, to 1, all the way."""
-    source, rows = domains.source_shares, domains.n_target
+    source, rows = domains.source_shares, min(domains.n_target, LIMITS.pool_rows)
     # What rows drawn without any shift would differ by on average.
     chance = float(np.sqrt(source * (1.0 - source) / (2.0 * np.pi * rows)).sum())
     begin, end = _RAMP

@@ -14,7 +14,7 @@ from transferable.terms.means import MeanDiscrepancy
 from transferable.transformers import BDA, CORAL, GFK, JDA, TCA, PerDomainScaler
 
 P = small_problem(seed=3, n_source=60, n_target=40)
-IDS = np.r_[np.tile([1, 2, 5], 20), np.full(40, -1)]
+IDS = np.r_[np.repeat([1, 2, 5], 20), np.full(40, -1)]
 Y = np.r_[P.ys, np.zeros_like(P.yt)]
 # Sources lie apart: one has its rows moved, another has them stretched.
 X = P.X + 3.0 * (IDS == 2)[:, None]

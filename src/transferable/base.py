@@ -15,6 +15,7 @@ from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
     BaseEstimator,
@@ -23,20 +24,22 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
+from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transferable._sklearn import validate_parameter_constraints
 from transferable.domains import Domains
 from transferable.events import restoring, stage
+from transferable.exceptions import warn_of_marks, warn_of_no_target
 from transferable.frames import as_pandas
 from transferable.linalg.arrays import device_of, like, on_host
-from transferable.marks import domain_ids, marked_ids, some_rows, weighty_rows
+from transferable.marks import domain_ids, known_labels, marked_ids, some_rows, weighty_rows
 from transferable.progress import shown
 from transferable.stacking import stack_domains, stack_weights
 from transferable.takes import Takes, refusal
 from transferable.units import exponent_of, in_unit
-from transferable.workspace import Same, workspace
+from transferable.workspace import Same, shared, workspace
 
 __all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
 
@@ -47,11 +50,17 @@ _EARLIER: dict[str, tuple[str, dict[Any, Any]]] = {
     "projection": ("map_kernel", {"primal": None}),
 }
 
+_SAMPLE_ROWS = 200  # of the target that are remembered
+_SAMPLE_VALUES = 2**18  # in all of them
+
 
 class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     """Base of every estimator: checks the input, then hands :class:`Domains` to the method.
 
     A fit is all or nothing: if it fails, for whatever reason, the estimator is left as it was.
+    There is no ``partial_fit``: pseudo-labels, neighbours and the domains' distance concern all
+    rows at once, so that rows seen in parts would give another model, which depends on their
+    order. Fit again with ``n_landmarks`` instead, at a cost linear in the rows.
 
     Attributes
     ----------
@@ -62,7 +71,16 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012 (scikit-learn's convention)
     _accept_sparse = False
     _exponent = 0  # rows are learnt from in units of 2**_exponent
+    # What it does without target rows; None where that is what it is for. Of fits that share a
+    # workspace, the outermost says so.
+    _without_target: ClassVar[str | None] = "learns from the source alone and adapts to nothing"
     takes: Takes = Takes()
+    # Whether labels of target rows are taken for known; methods that can, make it a choice.
+    target_labels: str = "ignore"
+    # Read by scikit-learn: whoever routes metadata need not be told to pass the marks on.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    # What the fitted target looked like, for `diagnostics.drift`; None without a target.
+    _target_sample: Any = None
     # Parameters of the method's paper where they are not our defaults.
     _published: ClassVar[Mapping[str, Any]] = {}
 
@@ -91,10 +109,9 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         """
         return cls(**{**clone(dict(cls._published), safe=False), **parameters})
 
-    # Whether labels of target rows are taken for known; methods that can, make it a choice.
-    target_labels: str = "ignore"
-
-    def fit(self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
+    ) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
 
         Parameters
@@ -102,14 +119,15 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
             The rows of both domains. Frames may be of pandas, polars, pyarrow or any library that
             speaks the dataframe interchange protocol.
-        y : array-like of shape (n_samples,)
-            Labels. Those of target rows are never looked at.
+        y : array-like of shape (n_samples,) or None, default=None
+            Labels. Those of target rows are never looked at. Methods that look at none (see
+            ``takes.no_labels``) do without, given ``sample_domain``.
         sample_domain : array-like of shape (n_samples,), default=None
             Positive for source rows, negative for target rows; several positive numbers are
             several sources, which methods that cannot tell them apart refuse. Without it,
             unlabelled rows are the target: ``-1`` in integer labels (if at least two other labels
             remain), ``NaN`` in float labels, ``None`` in object labels. Without any unlabelled row
-            there is no target, and the source is fitted alone.
+            there is no target, and the source is fitted alone, with a warning.
 
         Returns
         -------
@@ -121,8 +139,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     def _fit(
         self,
         X: Any,
-        y: ArrayLike,
-        sample_domain: ArrayLike | None = None,
+        y: ArrayLike | None,
+        sample_domain: ArrayLike | None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Check everything, learn, and leave the estimator as it was if that fails."""
@@ -133,19 +151,20 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 self._parameter_constraints, self.get_params(deep=False), type(self).__name__
             )
             if y is None:
-                raise ValueError(
-                    f"{type(self).__name__} requires y to be passed, but the target y is None"
-                )
+                self._refuse_missing_labels(sample_domain)
             rows = self._check_rows(X, reset=True)
             given = rows, on_host(y), on_host(sample_domain)
             kept, weights = weighty_rows(on_host(sample_weight), rows.shape[0])
             used = given if kept is None else some_rows(kept, *given)
             domains = self._domains(*used, weights, device_of(X))
+            if domains.n_target == 0 and self._without_target and shared() is None:
+                warn_of_no_target(type(self).__name__, domains.n_source, self._without_target)
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar, restoring(domains.restore):
                 self._fit_domains(domains)
             if kept is not None:
-                self._complete(rows, domain_ids(given[1], given[2], rows.shape[0]), y, kept)
+                self._complete(rows, domain_ids(*given[1:], rows.shape[0]), given[1], kept)
+            self._target_sample = domains.share("target sample", None, _target_sample, domains)
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -157,7 +176,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             raise
         return self
 
-    def adapt(self, Xs: Any, ys: Any, Xt: Any, sample_weight: ArrayLike | None = None) -> Self:
+    def adapt(self, Xs: Any, ys: Any, Xt: Any, sample_weight: Any = None) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
@@ -165,8 +184,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         Xs : array-like, frame or sparse matrix of shape (n_source, n_features), or list of such
             Source rows. A list of tables is several sources, which get the ids 1, 2, ... in its
             order; methods that cannot tell sources apart refuse them.
-        ys : array-like of shape (n_source,), or list of such
-            Their labels.
+        ys : array-like of shape (n_source,), list of such, or None
+            Their labels; None for methods that look at none (see ``takes.no_labels``).
         Xt : array-like, frame or sparse matrix of shape (n_target, n_features)
             Target rows. Columns of frames are matched by name.
         sample_weight : array-like of shape (n_source,) or (n_source + n_target,), default=None
@@ -184,7 +203,19 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             return self.fit(X, y, sample_domain=sample_domain)
         if not self.takes.sample_weight:
             raise ValueError(refusal(DomainAdapter, self, "sample_weight", "leave it out"))
-        return self.fit(X, y, sample_domain=sample_domain, sample_weight=weights)  # type: ignore[call-arg]
+        return self._fit(X, y, sample_domain, weights)
+
+    @property
+    def _takes_no_labels(self) -> bool:
+        """Whether the method, as it is set, looks at no label."""
+        return self.takes.no_labels
+
+    def _refuse_missing_labels(self, sample_domain: ArrayLike | None) -> None:
+        message = f"{type(self).__name__} requires y to be passed, but the target y is None"
+        if not self._takes_no_labels:
+            raise ValueError(f"{message}: it learns from the labels of the source rows.")
+        if sample_domain is None:
+            raise ValueError(f"{message}; without labels, sample_domain has to mark the target.")
 
     @property
     def _scale_free(self) -> bool:
@@ -213,7 +244,9 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     def _fit_domains(self, domains: Domains) -> None:
         """Learn from a validated problem and set the fitted attributes."""
 
-    def _complete(self, rows: Any, ids: NDArray[Any], y: ArrayLike, kept: NDArray[np.intp]) -> None:
+    def _complete(
+        self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
+    ) -> None:
         """Fill up fitted attributes that have an entry for each row, where some weighed nothing."""
 
     def _domains(
@@ -253,7 +286,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accept_sparse
-        tags.target_tags.required = True
+        tags.target_tags.required = not self._takes_no_labels
         return tags
 
 
@@ -287,7 +320,31 @@ class DomainClassifier(ClassifierMixin, DomainAdapter):
         rows = self._validate_rows(X)
         return like(X, self.classes_[self._predict_codes(rows)])
 
-    def _complete(self, rows: Any, ids: NDArray[Any], y: ArrayLike, kept: NDArray[np.intp]) -> None:
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on the rows that have a label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels. Rows without one, marked as in :meth:`fit`, are left out: ``-1`` among
+            integers unless it is a class, ``NaN`` or ``None``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            What each row counts.
+
+        Returns
+        -------
+        score : float
+            Share of the labelled rows that are predicted right.
+        """
+        rows, labels = known_labels(on_host(y), self.classes_)
+        weights = None if sample_weight is None else np.asarray(on_host(sample_weight))[rows]
+        return float(accuracy_score(labels, on_host(self.predict(X))[rows], sample_weight=weights))
+
+    def _complete(
+        self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
+    ) -> None:
         left_out = np.setdiff1d(np.arange(len(ids)), kept)
         labels = np.empty(len(ids), dtype=self.transduction_.dtype)
         labels[kept] = self.transduction_
@@ -307,6 +364,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
     """
 
     _n_features_out: int
+    __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
 
     def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> NDArray[np.floating]:
         """Bring rows, those that were fitted or new ones, into the shared feature space.
@@ -331,7 +389,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         return like(X, self._transform_rows(rows, self._told(ids)))
 
     def fit_transform(
-        self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
+        self, X: Any, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
     ) -> NDArray[np.floating]:
         """Fit as :meth:`fit` does and return the adapted rows in input order.
 
@@ -339,10 +397,11 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows of both domains.
-        y : array-like of shape (n_samples,)
-            Labels; those of target rows are never looked at.
+        y : array-like of shape (n_samples,) or None, default=None
+            Labels; those of target rows are never looked at. None as in :meth:`fit`.
         sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows.
+            Positive for source rows, negative for target rows. Without it, a warning tells that
+            a step that follows in a Pipeline would take -1 in `y` for a class.
 
         Returns
         -------
@@ -353,10 +412,12 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         return self._fitted_rows(X, rows, y, sample_domain)
 
     def _fitted_rows(
-        self, X: Any, rows: Any, y: ArrayLike, sample_domain: ArrayLike | None
+        self, X: Any, rows: Any, y: ArrayLike | None, sample_domain: ArrayLike | None
     ) -> NDArray[np.floating]:
         """The adapted form of rows that were fitted."""
         ids = domain_ids(on_host(y), on_host(sample_domain), rows.shape[0])
+        if sample_domain is None and (ids < 0).any() and np.asarray(on_host(y)).dtype.kind in "iu":
+            warn_of_marks(type(self).__name__, int(np.sum(ids < 0)))
         return like(X, self._transform_rows(rows, self._told(ids)))
 
     def _told(self, ids: NDArray[Any]) -> NDArray[Any]:
@@ -372,3 +433,14 @@ def _present(name: str, value: Any) -> tuple[str, Any]:
     """What an attribute that was saved is called, and is, today."""
     name, values = _EARLIER.get(name, (name, {}))
     return name, values.get(value, value) if isinstance(value, str) else value
+
+
+def _target_sample(domains: Domains) -> Any:
+    """A few target rows, drawn at random; None if there are none, or one is too wide to keep."""
+    n_values = domains.X.nnz if sp.issparse(domains.X) else np.prod(domains.X.shape)
+    widest = max(1.0, float(n_values) / len(domains.order))
+    n_rows = min(_SAMPLE_ROWS, domains.n_target, int(_SAMPLE_VALUES / widest))
+    if n_rows == 0:
+        return None
+    drawn = np.random.default_rng(0).choice(domains.n_target, n_rows, replace=False)
+    return domains.X[domains.n_source + np.sort(drawn)]

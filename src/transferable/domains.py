@@ -20,19 +20,31 @@ from sklearn.utils.validation import check_consistent_length
 
 from transferable.groups import Groups
 from transferable.limits import LIMITS
+from transferable.linalg.moments import Moments
+from transferable.linalg.reordered import Reordered
 from transferable.linalg.row_order import digest, row_hash, row_place
 from transferable.marks import (
     as_labels,
     class_codes,
     domain_ids,
     known_codes,
+    known_labels,
+    labelled_rows,
     marked_source,
     row_weights,
     source_mask,
 )
 from transferable.workspace import Workspace
 
-__all__ = ["Domains", "Groups", "Reordered", "marked_source", "source_mask"]
+__all__ = [
+    "Domains",
+    "Groups",
+    "Reordered",
+    "known_labels",
+    "labelled_rows",
+    "marked_source",
+    "source_mask",
+]
 
 Value = TypeVar("Value")
 
@@ -96,7 +108,7 @@ class Domains:
     def from_stacked(
         cls,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None,
         sample_domain: ArrayLike | None = None,
         *,
         sample_weight: ArrayLike | None = None,
@@ -105,13 +117,16 @@ class Domains:
     ) -> Domains:
         """Read the domains off stacked rows; ``X`` must be a validated array already.
 
-        Labels of target rows are looked at only if they are to be used. Weights must be positive.
+        Labels of target rows are looked at only if they are to be used. Without labels, for methods
+        that look at none, all source rows are of one class. Weights must be positive.
         """
+        unlabelled = y is None
+        y = np.zeros(X.shape[0], dtype=np.intp) if y is None else y
         check_consistent_length(X, y)
         y = as_labels(y)
         ids = domain_ids(y, sample_domain, X.shape[0])
         source = ids > 0
-        classes, codes = class_codes(y[source])
+        classes, codes = class_codes(y[source], fewest=1 if unlabelled else 2)
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
         if use_target_labels:
@@ -162,6 +177,11 @@ class Domains:
         if self.n_sources == 1:
             return None
         return np.searchsorted(self.source_ids, self.marks[self.source])
+
+    @property
+    def source_groups(self) -> NDArray[np.intp]:
+        """The group of each source row, by source and class."""
+        return self.y if self.sources is None else self.y + self.n_classes * self.sources
 
     @property
     def marks(self) -> NDArray[Any]:
@@ -219,6 +239,25 @@ class Domains:
     def with_shares(self, shares: NDArray[np.float64] | None) -> Domains:
         """The same rows, where the target's classes are taken to have these shares."""
         return replace(self, shares=shares)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Rows of source and target, of which those at hand may be the first only."""
+        return self.n_source, self.n_target
+
+    @property
+    def moments(self) -> tuple[Moments, Moments] | None:
+        """Moments of source and target, where they are known or rows are read block by block."""
+        if not isinstance(self.X, Reordered):
+            return None
+        width, weights = self.X.shape[1], self.row_weights
+        source = target = Moments.none(width)
+        for positions, rows in self.X.blocks(max(1, LIMITS.block_values // width)):
+            inside = positions < self.n_source
+            own = None if weights is None else weights[positions]
+            source += _moments(rows, inside, own)
+            target += _moments(rows, ~inside, own)
+        return source, target
 
     @property
     def source(self) -> slice:
@@ -319,6 +358,28 @@ class Domains:
         Y[rows, self.labels] = 1.0
         return Y
 
+    def label_target(
+        self, label: Callable[[slice | NDArray[np.intp]], NDArray[np.intp]]
+    ) -> NDArray[np.intp]:
+        """Class codes of target rows: known ones, and what a function of others' positions says."""
+        if self.known is None:
+            return label(slice(None))
+        codes, unknown = self.known.copy(), np.flatnonzero(self.known < 0)
+        if len(unknown):
+            codes[unknown] = label(unknown)
+        return codes
+
+    def first_labelled(
+        self, most: int
+    ) -> tuple[slice | NDArray[np.intp], NDArray[np.intp], NDArray[np.float64] | None]:
+        """Where the first labelled rows are and all known ones of the target, codes, weights."""
+        count, weights = min(self.n_source, most), self.row_weights
+        rows: Any = slice(0, count)
+        if not isinstance(self.labelled, slice):
+            rows = np.delete(self.labelled, np.arange(count, self.n_source))
+        codes = self.y[:count] if self.known is None else self.with_target(self.known)[rows]
+        return rows, codes, None if weights is None else weights[rows]
+
     def fixed(self, target: NDArray[np.intp]) -> NDArray[np.intp]:
         """Class codes of the target rows, with those that are known in place of the given."""
         return target if self.known is None else np.where(self.known >= 0, self.known, target)
@@ -334,35 +395,6 @@ class Domains:
         return out
 
 
-class Reordered:
-    """A table too large to be copied, such as a memory map, that is read in another order.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n, d)
-        The rows as they lie.
-    order : ndarray of shape (n,)
-        ``order[i]`` is the position in the table of row ``i``.
-    """
-
-    def __init__(self, table: NDArray[Any], order: NDArray[np.intp]) -> None:
-        self.table, self.order = table, order
-        self.shape, self.dtype = table.shape, table.dtype
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def __getitem__(self, rows: Any) -> NDArray[Any]:
-        return np.asarray(self.table[self.order[rows]])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError("The rows of a reordered table are copied when they are read.")
-        return np.asarray(self[:], dtype=dtype)
-
-    def blocks(self, n_rows: int) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
-        """Blocks in the order in which they lie, with the positions of their rows in ours."""
-        positions = np.empty_like(self.order)
-        positions[self.order] = np.arange(len(self.order))
-        for start in range(0, len(self), n_rows):
-            yield positions[start : start + n_rows], self.table[start : start + n_rows]
+def _moments(rows: Any, some: NDArray[np.bool_], weights: NDArray[np.float64] | None) -> Moments:
+    own = None if weights is None else weights[some]
+    return Moments.of(rows[some].astype(np.float64), own)

@@ -15,6 +15,8 @@ __all__ = [
     "class_codes",
     "domain_ids",
     "known_codes",
+    "known_labels",
+    "labelled_rows",
     "marked_ids",
     "marked_source",
     "row_weights",
@@ -32,16 +34,17 @@ def as_labels(y: ArrayLike) -> NDArray[Any]:
     return labels
 
 
-def class_codes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
-    """The classes of the source's labels, and the code of each row."""
+def class_codes(labels: NDArray[Any], fewest: int = 2) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """The classes of the source's labels, at least so many, and the code of each row."""
     labels = _as_numbers(labels)
     if labels.dtype.kind == "f":
         assert_all_finite(labels, input_name="y")
     _refuse_missing(labels)
     _refuse_mixed(labels)
+    _refuse_fractions(labels)
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
-    if len(classes) < 2:
+    if len(classes) < fewest:
         raise ValueError(
             f"All {len(labels)} source rows are of one class, {classes.tolist()[0]!r}; a "
             "classifier needs at least 2 classes."
@@ -71,7 +74,7 @@ def known_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]
     return codes
 
 
-def domain_ids(y: ArrayLike, sample_domain: ArrayLike | None, n_rows: int) -> NDArray[Any]:
+def domain_ids(y: ArrayLike | None, sample_domain: ArrayLike | None, n_rows: int) -> NDArray[Any]:
     """The id of each row's domain: as marked, else 1 for the source and -1 for the target."""
     if sample_domain is None:
         return np.where(source_mask(y, None, n_rows), 1, -1)
@@ -80,7 +83,9 @@ def domain_ids(y: ArrayLike, sample_domain: ArrayLike | None, n_rows: int) -> ND
     return ids
 
 
-def source_mask(y: ArrayLike, sample_domain: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
+def source_mask(
+    y: ArrayLike | None, sample_domain: ArrayLike | None, n_rows: int
+) -> NDArray[np.bool_]:
     """True on source rows, by the marks if there are any, else by the labels."""
     if sample_domain is not None:
         return _refuse_empty(marked_source(sample_domain, n_rows))
@@ -155,11 +160,11 @@ def weighty_rows(
 
 
 def some_rows(
-    rows: NDArray[np.intp], X: Any, y: ArrayLike, sample_domain: ArrayLike | None
-) -> tuple[Any, NDArray[Any], NDArray[Any] | None]:
+    rows: NDArray[np.intp], X: Any, y: ArrayLike | None, sample_domain: ArrayLike | None
+) -> tuple[Any, NDArray[Any] | None, NDArray[Any] | None]:
     """Some of the rows, their labels and marks."""
     marks = None if sample_domain is None else marked_ids(sample_domain, X.shape[0])[rows]
-    return X[rows], as_labels(y)[rows], marks
+    return X[rows], None if y is None else as_labels(y)[rows], marks
 
 
 def _as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
@@ -198,6 +203,39 @@ def _refuse_mixed(labels: NDArray[Any]) -> None:
     kinds = sorted({type(label).__name__ for label in labels}) if labels.dtype.kind == "O" else []
     if len(kinds) > 1 and not all(isinstance(label, Real) for label in labels):
         raise ValueError(f"Labels are of several types, {', '.join(kinds)}; give all of them one.")
+
+
+def _refuse_fractions(labels: NDArray[Any]) -> None:
+    fractions = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else []
+    if len(fractions):
+        raise ValueError(
+            f"Unknown label type: continuous. y holds fractions such as {fractions[0]}, as targets "
+            "of regression do, and these methods predict classes only; cut y into classes, or turn "
+            "it into text if its values are names."
+        )
+
+
+def known_labels(y: ArrayLike, classes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Where rows have a label to be compared with, and these labels; an error if none has.
+
+    Rows without one are marked as in ``fit``, among integers by a -1 that is no class.
+    """
+    y = as_labels(y)
+    unlabelled = _missing(y)
+    if y.dtype.kind in "iu" and -1 not in classes:
+        unlabelled = y == -1
+    if unlabelled.all():
+        raise ValueError(
+            f"None of the {len(y)} rows has a label to compare with; score rows that have one, or "
+            "take a scorer of transferable.model_selection, which needs none."
+        )
+    rows = np.flatnonzero(~unlabelled)
+    return rows, _as_numbers(y[rows])
+
+
+def labelled_rows(y: ArrayLike) -> NDArray[np.bool_]:
+    """True on rows with a label, which is neither NaN nor None nor NA."""
+    return ~_missing(as_labels(y))
 
 
 def _refuse_empty(source: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
 
 from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import is_torch_array, namespace, on_host
@@ -21,29 +21,23 @@ def are_several(Xs: Any) -> bool:
     return isinstance(Xs, list | tuple) and len(Xs) > 0 and len(_shape(Xs[0])) == 2
 
 
-def stack_domains(Xs: Any, ys: Any, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: Any, Xt: Any) -> tuple[Any, NDArray[Any] | None, NDArray[np.int8]]:
     """All domains as one table, with marks; target labels are placeholders nobody reads.
 
     Sources that come as a list are marked 1, 2, ... in its order, the target -1.
     """
-    tables, labels = ([*Xs], [*ys]) if _paired(Xs, ys) else ([Xs], [ys])
-    several = len(tables) > 1
-    names = [f"Xs[{k}]" if several else "Xs" for k in range(len(tables))]
+    tables = [*Xs] if are_several(Xs) else [Xs]
+    several = are_several(Xs)
+    names = [f"Xs[{k}]" for k in range(len(tables))] if several else ["Xs"]
     tables, Xt = [as_pandas(table) for table in tables], as_pandas(Xt)
-    labels = [np.asarray(on_host(y)) for y in labels]
-    for table, y, name in zip(tables, labels, names, strict=True):
-        if y.shape[:1] != (_n_rows(table, name),):
-            raise ValueError(
-                f"{name.replace('X', 'y')} has shape {y.shape}, but {name} has "
-                f"{_n_rows(table, name)} rows; give one label each."
-            )
-    _n_rows(Xt, "Xt")
+    sizes = [_n_rows(table, name) for table, name in zip(tables, names, strict=True)]
+    n_target = _n_rows(Xt, "Xt")
+    y = None if ys is None else _labels(ys, names, sizes, n_target)
     X = tables[0]
     for table, name in zip([*tables[1:], Xt], [*names[1:], "Xt"], strict=True):
         X = _below(X, table, name)
-    y = np.concatenate([*labels, np.repeat(labels[0][:1], _shape(Xt)[0])])
     ids = np.array([*range(1, len(tables) + 1), -1], dtype=np.int8 if len(tables) < 127 else int)
-    return X, y, np.repeat(ids, [*(_shape(table)[0] for table in tables), _shape(Xt)[0]])
+    return X, y, np.repeat(ids, [*sizes, n_target])
 
 
 def stack_weights(sample_weight: Any, Xs: Any, Xt: Any) -> ArrayLike | None:
@@ -69,17 +63,28 @@ def stack_weights(sample_weight: Any, Xs: Any, Xt: Any) -> ArrayLike | None:
     return weights
 
 
-def _paired(Xs: Any, ys: Any) -> bool:
-    """Whether there are several sources, with labels for each."""
-    if not are_several(Xs):
-        return False
-    if not isinstance(ys, Sequence) or isinstance(ys, str) or len(ys) != len(Xs):
-        given = f"{len(ys)} entries" if hasattr(ys, "__len__") else type(ys).__name__
-        raise ValueError(
-            f"Xs is a list of {len(Xs)} sources, so ys must be a list of as many arrays of labels; "
-            f"got {given}."
-        )
-    return True
+def _labels(ys: Any, names: list[str], sizes: list[int], n_target: int) -> NDArray[Any]:
+    """Labels of all sources, then one of them for each target row."""
+    parts = [ys]
+    if names != ["Xs"]:
+        listed = isinstance(ys, list | tuple) and len(ys) == len(names)
+        if not listed:
+            given = f"{len(ys)} entries" if hasattr(ys, "__len__") else type(ys).__name__
+            raise ValueError(
+                f"Xs is a list of {len(names)} sources, so ys must be a list of as many arrays of "
+                f"labels; got {given}."
+            )
+        parts = list(ys)
+    found = []
+    for part, name, size in zip(parts, names, sizes, strict=True):
+        labels = np.asarray(on_host(part))
+        if labels.shape[:1] != (size,):
+            raise ValueError(
+                f"{name.replace('X', 'y')} has shape {labels.shape}, but {name} has {size} rows; "
+                "give one label each."
+            )
+        found.append(column_or_1d(labels, dtype=labels.dtype, warn=True))
+    return np.concatenate([*found, np.repeat(found[0][:1], n_target)])
 
 
 def _below(X: Any, table: Any, name: str) -> Any:

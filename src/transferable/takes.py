@@ -24,6 +24,8 @@ class Takes:
         Weights of rows in ``fit`` and ``adapt``.
     target_labels : bool
         Known labels of a few target rows, with the parameter ``target_labels="use"``.
+    no_labels : bool
+        No labels at all: ``adapt(Xs, None, Xt)``, for methods that never look at any.
 
     Examples
     --------
@@ -36,6 +38,7 @@ class Takes:
     several_targets: bool = False
     sample_weight: bool = False
     target_labels: bool = False
+    no_labels: bool = False
 
 
 def methods_taking(base: type, what: str) -> list[str]:

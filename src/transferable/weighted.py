@@ -22,7 +22,7 @@ class WeightedFit(DomainAdapter):
     def fit(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_domain: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
@@ -33,14 +33,16 @@ class WeightedFit(DomainAdapter):
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
             The rows of all domains. Frames may be of pandas, polars, pyarrow or any library that
             speaks the dataframe interchange protocol.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or None, default=None
             Labels. Those of target rows are looked at only with ``target_labels="use"``, where the
-            method has that parameter.
+            method has that parameter. Methods that look at none (see ``takes.no_labels``) do
+            without, given ``sample_domain``.
         sample_domain : array-like of shape (n_samples,), default=None
             Positive for source rows, negative for target rows; several positive numbers are
             several sources. Without it, unlabelled rows are the target: ``-1`` in integer labels
             (if at least two other labels remain), ``NaN`` in float labels, ``None`` in object
-            labels. Without any unlabelled row there is no target, and the source is fitted alone.
+            labels. Without any unlabelled row there is no target, and the source is fitted alone,
+            with a warning.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows, at least 0. A weight of 2 is that of two equal rows, a row of
             weight 0 is left out. None weighs all alike.
@@ -59,7 +61,7 @@ class WeightedTransformer(WeightedFit, DomainTransformer):
     def fit_transform(
         self,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None = None,
         sample_domain: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> NDArray[np.floating]:
@@ -69,7 +71,7 @@ class WeightedTransformer(WeightedFit, DomainTransformer):
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows of all domains.
-        y : array-like of shape (n_samples,)
+        y : array-like of shape (n_samples,) or None, default=None
             Labels, as in :meth:`fit`.
         sample_domain : array-like of shape (n_samples,), default=None
             Positive for source rows, negative for target rows.

@@ -17,15 +17,11 @@ from transferable._sklearn import HasMethods
 from transferable.base import DomainAdapter, DomainClassifier
 from transferable.domains import Domains
 from transferable.engines.nearest_row import NearestRow
+from transferable.routing import call_with_marks, takes_marks
 from transferable.takes import Takes
 from transferable.weighted import WeightedFit
 
 __all__ = ["AdaptedClassifier"]
-
-
-def _accepted(step: Any, parameters: dict[str, Any]) -> dict[str, Any]:
-    """Those parameters that the step's fit takes."""
-    return {name: value for name, value in parameters.items() if has_fit_parameter(step, name)}
 
 
 def _if_estimator_has(method: Callable[..., Any]) -> Any:
@@ -53,8 +49,8 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
     estimator : classifier or None, default=None
         Trained on the adapted source rows; None means one nearest neighbour, with probabilities
         that tell how much farther away the other classes are. A classifier whose ``fit`` takes
-        ``sample_domain``, as those of this library do, adapts once more: it gets the adapted
-        target rows as well, with marks.
+        ``sample_domain``, as those of this library do, or a pipeline with one, adapts once more:
+        it gets the adapted target rows as well, with marks.
 
     Attributes
     ----------
@@ -123,18 +119,17 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         self.estimator_ = clone(self._first_of("estimator"))
         self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
-        several = {"sample_domain": domains.marks} if domains.n_sources > 1 else {}
-        weights = {} if domains.weights is None else {"sample_weight": domains.weights}
-        told = _accepted(self.transformer_, several | weights)
-        adapted = self.transformer_.fit_transform(domains.X, codes, **told)
+        marks = domains.marks if domains.n_target else None
+        transform, weights = self.transformer_.fit_transform, domains.weights
+        adapted = call_with_marks(transform, domains.X, codes, marks, weights)
         learner = self.estimator_
-        if domains.n_target and has_fit_parameter(learner, "sample_domain"):
-            marks = {"sample_domain": domains.marks}
-            learner.fit(adapted, codes, **marks, **_accepted(learner, weights))
+        if marks is not None and takes_marks(learner):
+            call_with_marks(learner.fit, adapted, codes, marks, weights)
         else:
-            weights = {name: w[domains.source] for name, w in weights.items()}
-            learner.fit(adapted[domains.source], domains.y, **_accepted(learner, weights))
-        if weights and not _accepted(learner, weights) and "sample_weight" not in told:
+            own = None if weights is None else weights[domains.source]
+            call_with_marks(learner.fit, adapted[domains.source], domains.y, None, own)
+        steps = self.transformer_, learner
+        if weights is not None and not any(has_fit_parameter(s, "sample_weight") for s in steps):
             raise ValueError(
                 f"Neither {type(self.transformer_).__name__} nor {type(learner).__name__} takes "
                 "sample_weight in fit; leave it out, or choose a step that does."

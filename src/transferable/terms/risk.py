@@ -28,14 +28,14 @@ class SourceLoss(FixedTerm):
     def bind(self, rows: Any) -> SourceError:
         """A for these rows."""
         domains = rows.domains
-        group_weights = None
+        class_weights = None
         if domains.shares is not None:
             of_sources, ratios = domains.weights_of_sources, domains.ratios
-            group_weights = np.multiply.outer(of_sources, ratios).ravel()
+            class_weights = np.multiply.outer(of_sources, ratios).ravel()
         weights = domains.loss_weights
         if weights is not None:
             weights = rows.arrays.table(weights[domains.labelled][:, None])
-        return SourceError(domains.n_source, group_weights, weights, domains.labelled)
+        return SourceError(domains.n_source, class_weights, weights, domains.labelled)
 
 
 class SourceError(FixedForm):
@@ -45,7 +45,7 @@ class SourceError(FixedForm):
     ----------
     n_source : int
         Number of source rows, which come first.
-    group_weights : ndarray of shape (n_sources * n_classes,) or None
+    class_weights : ndarray of shape (n_sources * n_classes,) or None
         What the rows of each source and class count besides their own weights, where the target's
         class shares differ; None if they do not.
     row_weights : array of shape (n_labelled, 1) or None
@@ -57,13 +57,13 @@ class SourceError(FixedForm):
     def __init__(
         self,
         n_source: int,
-        group_weights: NDArray[np.float64] | None = None,
+        class_weights: NDArray[np.float64] | None = None,
         row_weights: Matrix | None = None,
         labelled: slice | NDArray[np.intp] | None = None,
     ) -> None:
         self._labelled = slice(0, n_source) if labelled is None else labelled
-        self.group_weights, self._row_weights = group_weights, row_weights
-        self.key = "source", None if group_weights is None else group_weights.tobytes()
+        self.class_weights, self._row_weights = class_weights, row_weights
+        self.key = "source", None if class_weights is None else class_weights.tobytes()
 
     def apply(self, F: Matrix) -> Matrix:
         """A F: the labelled rows of F times their weights, zero elsewhere."""
@@ -75,8 +75,8 @@ class SourceError(FixedForm):
     def projected(self, sums: Any) -> Matrix | None:
         """Phi' A Phi: the products of the labelled features, by group where weights differ."""
         gram = sums.source.gram
-        if self.group_weights is not None:
-            gram = sums.weighted_gram(self.group_weights)
+        if self.class_weights is not None:
+            gram = sums.weighted_gram(self.class_weights)
         if gram is None or sums.known is None:
             return gram
         return gram + sums.known.gram

@@ -71,7 +71,7 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
         "align_means": ["boolean"],
     }
 
-    takes = Takes(several_sources=True, sample_weight=True)
+    takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
     # None: rows go through the directions one after the other.
     _recolouring: Matrix | None = None
     _further: Sequence[tuple[Covariance, Matrix | None]] = ()  # sources after the first

@@ -59,7 +59,7 @@ class GFK(SubspaceTransformer):
     (30, 4)
     """
 
-    takes = Takes(several_sources=True)
+    takes = Takes(several_sources=True, no_labels=True)
     _accept_sparse = True
 
     def _fit_domains(self, domains: Domains) -> None:

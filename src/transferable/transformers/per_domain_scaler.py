@@ -57,7 +57,7 @@ class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
     True
     """
 
-    takes = Takes(several_sources=True, several_targets=True, sample_weight=True)
+    takes = Takes(several_sources=True, several_targets=True, sample_weight=True, no_labels=True)
     _target_ids: NDArray[Any] = np.array([-1])
     _further: Sequence[Scale] = ()  # of sources after the first
     _targets: Sequence[Scale] = ()  # of each target, where there are several

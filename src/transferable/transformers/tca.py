@@ -106,7 +106,7 @@ class TCA(WeightedTransformer, SpectralTransformer):
     (30, 2)
     """
 
-    takes = Takes(several_sources=True, sample_weight=True)
+    takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
     _published = {"kernel": "linear", "regularization": 1.0}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **SpectralTransformer._parameter_constraints,

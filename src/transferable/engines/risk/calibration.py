@@ -17,13 +17,13 @@ from scipy.special import log_softmax
 
 from transferable.engines.risk.rounds import Rounds
 from transferable.engines.risk.solver import Labelled, Solver
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import to_numpy
 from transferable.terms.base import Matrix
 
 __all__ = ["left_out_scores", "temperature", "temperatures"]
 
 _ROWS = 256  # source rows that are left out in turn
-_TARGET_ROWS = 20_000  # target rows, in random order too, that the second temperature looks at
 _BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
 
 
@@ -31,18 +31,17 @@ def temperatures(rounds: Rounds) -> tuple[float, float]:
     """That of left-out source rows, and the higher of it and of first-labelled target rows."""
     domains = rounds.solver.domains
     left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
-    weights = domains.weights
-    source = temperature(
-        left_out, domains.y[: len(left_out)], None if weights is None else weights[: len(left_out)]
-    )
+    count, weights = len(left_out), domains.weights
+    own = None if weights is None else weights[:count]
+    source = temperature(left_out, domains.y[:count], own)
     if domains.n_target == 0:
         return source, source
-    scores = to_numpy(rounds.scores[domains.n_source :][:_TARGET_ROWS])
+    scores = to_numpy(rounds.scores[domains.target][: LIMITS.pool_rows])
     if rounds.labelling.offsets is not None:
         scores = scores + rounds.labelling.offsets
-    if weights is not None:
-        weights = weights[domains.n_source :][: len(scores)]
-    return source, max(source, temperature(scores, rounds.first[: len(scores)], weights))
+    first = rounds.solver.codes(rounds.first)[: len(scores)]
+    own = None if weights is None else weights[domains.target][: len(scores)]
+    return source, max(source, temperature(scores, first, own))
 
 
 def left_out_scores(

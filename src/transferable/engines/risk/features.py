@@ -16,7 +16,6 @@ from transferable.linalg.grassmann import (
     geodesic_flow_factor,
     principal_bases,
 )
-from transferable.linalg.moments import Moments
 from transferable.linalg.row_order import digest
 from transferable.linalg.rows import unit_rows
 
@@ -94,25 +93,16 @@ def _bases(domains: Domains, most: int) -> Bases:
 
 def _leading_directions(domains: Domains, most: int) -> Bases:
     """Leading directions of both domains, as many of each as both have."""
-    X, weights = domains.X, domains.row_weights
-    if not isinstance(X, Reordered):
-        own = (None, None) if weights is None else tuple(np.split(weights, [domains.n_source]))
+    moments = domains.moments
+    if moments is None:
+        weights = domains.row_weights
+        if weights is None:
+            return principal_bases(domains.Xs, domains.Xt, most)
+        own = weights[domains.source], weights[domains.target]
         return principal_bases(domains.Xs, domains.Xt, most, own)
-    source = target = Moments.none(X.shape[1])
-    for positions, rows in X.blocks(_block_rows(X.shape[1])):
-        inside = positions < domains.n_source
-        of_rows = None if weights is None else weights[positions]
-        source += _moments(rows, inside, of_rows)
-        target += _moments(rows, ~inside, of_rows)
-    return common_rank(
-        basis_of_moments(source, most, domains.n_source),
-        basis_of_moments(target, most, domains.n_target),
-    )
-
-
-def _moments(rows: Any, some: NDArray[np.bool_], weights: NDArray[np.float64] | None) -> Moments:
-    own = None if weights is None else weights[some]
-    return Moments.of(rows[some].astype(np.float64), own)
+    pairs = zip(moments, domains.sizes, strict=True)
+    source, target = (basis_of_moments(domain, most, size) for domain, size in pairs)
+    return common_rank(source, target)
 
 
 def _flow(domains: Domains, bases: Bases, k: int) -> ManifoldFeatures:

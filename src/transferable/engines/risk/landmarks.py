@@ -4,8 +4,9 @@ The minimiser is w = (eta I + Phi' S Phi)^-1 Phi' A Y, a system as large as ther
 it asks of the rows are sums over them (:class:`Sums`), which add up over blocks of rows, whoever
 holds these: once, products of features in each domain and sums over the source's classes; in each
 round, sums over the target's classes. MMCD's second order asks for covariances by class too,
-Phi' Z_c K K Z_c Phi = D_c (Phi'Phi) D_c with D_c = Cov_s - Cov_t of the class. Only the graph of
-neighbours reaches across rows, and is applied to columns of features instead.
+Phi' Z_c K K Z_c Phi = D_c (Phi'Phi) D_c with D_c = Cov_s - Cov_t of the class; a graph of anchors
+for sums over the rows tied to each. Only the graph of neighbours reaches across rows, and is
+applied to columns of features instead.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import Groups
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.engines.risk.solver import Labelled, Solver
+from transferable.engines.risk.solver import Labelled, Labels, Solver
+from transferable.engines.shares import Labelling
 from transferable.events import stage
 from transferable.limits import LIMITS
+from transferable.linalg.anchors import Anchors, AnchorSums
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
@@ -35,11 +37,12 @@ from transferable.linalg.systems import (
     add_to_diagonal,
     effective_ridge,
 )
-from transferable.terms.base import LowRank, Matrix
+from transferable.terms.base import FixedForm, LowRank, Matrix
 from transferable.terms.covariances import Covariances, ProjectedCovariances
 from transferable.terms.risk import SourceLoss
+from transferable.terms.smoothness import Smoothness
 
-__all__ = ["LandmarkSolver", "Sums"]
+__all__ = ["LandmarkSolver", "Sums", "class_sums"]
 
 
 @dataclass(frozen=True)
@@ -47,52 +50,58 @@ class Sums:
     """Moments of the features in each domain, which no label of the target changes.
 
     Those of the classes of each source are known where rows of different classes count differently
-    and there is room for them; those of target rows with a known label where there are any.
+    and there is room for them; sums over the rows that are tied to each anchor, where there are
+    any; those of target rows with a known label, where there are any. `weighted` tells whether rows
+    have weights.
     """
 
     source: Moments
     target: Moments
     classes: tuple[Moments, ...] | None = None
+    anchors: AnchorSums | None = None
     known: Moments | None = None
+    weighted: bool = False
 
     @classmethod
     def of(
         cls,
         table: FeatureTable,
         n_source: int,
+        anchors: Anchors | None = None,
         weights: NDArray[np.float64] | None = None,
-        known: NDArray[np.intp] | None = None,
     ) -> Sums:
-        """Those of a table whose first rows are the sources', with weights of all rows.
-
-        `known` tells the class of target rows whose label is known, -1 for the others.
-        """
-        arrays, within = table.arrays, (slice(0, n_source), slice(n_source, table.n))
-        source, target = (moments_of_blocks(table, rows, arrays, weights) for rows in within)
-        if known is None:
-            return cls(source, target)
-        is_known = np.concatenate([np.zeros(n_source, dtype=np.intp), known >= 0])
-        _, labelled = moments_of_groups(table, is_known, 2, within[1], arrays, weights)
-        return cls(source, target, known=labelled)
+        """Those of a table whose first rows are the sources', with weights of all rows."""
+        within = slice(0, n_source), slice(n_source, table.n)
+        source, target = (moments_of_blocks(table, rows, table.arrays, weights) for rows in within)
+        tied = None
+        if anchors is not None:
+            blocks = ((table.Z[rows], features) for rows, features in table.blocks())
+            tied = anchors.sums(blocks, table.rank)
+        return cls(source, target, anchors=tied, weighted=weights is not None)
 
     def __add__(self, other: Sums) -> Sums:
-        classes, known = None, self.known or other.known
+        classes = None
         if self.classes is not None and other.classes is not None:
             classes = tuple(map(add, self.classes, other.classes))
+        anchors = None
+        if self.anchors is not None and other.anchors is not None:
+            anchors = self.anchors + other.anchors
+        known = self.known or other.known
         if self.known is not None and other.known is not None:
             known = self.known + other.known
-        return Sums(self.source + other.source, self.target + other.target, classes, known)
+        source, target = self.source + other.source, self.target + other.target
+        return Sums(source, target, classes, anchors, known, self.weighted or other.weighted)
 
     @cached_property
     def whole(self) -> Moments:
         """Moments of all rows."""
         return self.source + self.target
 
-    def weighted_gram(self, weights: NDArray[np.float64]) -> Matrix | None:
+    def weighted_gram(self, class_weights: NDArray[np.float64]) -> Matrix | None:
         """Products of the sources' features, weighted by class; None if those are unknown."""
         if self.classes is None:
             return None
-        pairs = zip(weights.tolist(), self.classes, strict=True)
+        pairs = zip(class_weights.tolist(), self.classes, strict=True)
         return sum(weight * moments.gram for weight, moments in pairs)
 
 
@@ -113,52 +122,91 @@ class LandmarkSolver(Solver):
         self.ridge = effective_ridge(objective.ridge, features.nystrom.gram)
         if known is None:
             stage("Summing over rows")
-            domains = self.domains
-            self.sums = Sums.of(features, domains.n_source, domains.row_weights, domains.known)
-            self._source_sums, self._known_sums = self._labelled_sums()
+            self.sums, self._source_sums = self._sum_up()
+            self._known_sums = self._sum_up_known()
             self._products: dict[Hashable, Matrix] = {}
         else:
             self.sums, self._products = known.sums, known._products
             self._source_sums, self._known_sums = known._source_sums, known._known_sums
         # Phi'AY: the labelled features, summed by class as the loss counts them.
         loss = self.fixed.get(SourceLoss.name)
-        self._target = self._class_sums(getattr(loss, "group_weights", None))
+        self._target = self._class_sums(getattr(loss, "class_weights", None))
 
-    def _labelled_sums(self) -> tuple[Matrix, Matrix | None]:
-        """Sums of the features by source and class; by class, of target rows with known labels."""
-        domains, arrays = self.domains, self.rows.arrays
-        member = self.Y
-        if domains.n_sources > 1 or domains.weights is not None or domains.known is not None:
-            groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
-            rows = np.arange(domains.n_source)
-            table = np.zeros((len(domains.order), domains.n_sources * domains.n_classes))
-            table[rows, groups.index[rows]] = (
-                1.0 if domains.weights is None else domains.weights[rows]
-            )
-            member = arrays.table(table)
-        sums = self.features.transposed_times(member)
-        if domains.known is None:
-            return sums, None
-        known = self.AY[domains.target]
-        return sums, self.features.transposed_times(known, domains.n_source)
-
-    def _class_sums(self, group_weights: NDArray[np.float64] | None = None) -> Matrix:
-        """Sums of the labelled features by class; sources and, if given, groups are weighted."""
+    def _class_sums(self, class_weights: NDArray[np.float64] | None = None) -> Matrix:
+        """Sums of the labelled features by class, as sources and, if given, classes count."""
         domains, sums = self.domains, self._source_sums
-        if group_weights is None and domains.source_weights is not None:
-            group_weights = np.repeat(domains.source_weights, domains.n_classes)
-        if group_weights is not None:
-            sums = sums * self.rows.arrays.table(group_weights)
+        if class_weights is None and domains.source_weights is not None:
+            class_weights = np.repeat(domains.source_weights, domains.n_classes)
+        if class_weights is not None:
+            sums = sums * self.rows.arrays.table(class_weights)
         if domains.n_sources > 1:
             sums = sums.reshape(len(sums), domains.n_sources, domains.n_classes).sum(axis=1)
         return sums if self._known_sums is None else sums + self._known_sums
 
     def with_shares(self, shares: NDArray[np.float64] | None) -> LandmarkSolver:
         """The same objective, where the target's classes are taken to have these shares."""
-        size = self.domains.n_sources * self.domains.n_classes * self.features.rank**2 * 8
-        if self.sums.classes is None and size <= LIMITS.class_bytes:
+        if self.sums.classes is None and self._keeps_class_moments:
             self.sums = replace(self.sums, classes=tuple(self._source_moments))
-        return LandmarkSolver(self.objective, self.rows.with_shares(shares), self.features, self)
+        return self._over(self.rows.with_shares(shares))
+
+    def _over(self, rows: Rows) -> LandmarkSolver:
+        """The same objective over the same rows with other class shares."""
+        return LandmarkSolver(self.objective, rows, self.features, self)
+
+    # What follows, up to `_between`, is all that is asked of the rows themselves.
+
+    def _sum_up(self) -> tuple[Sums, Matrix]:
+        """Sums over all rows, and those of the sources' features by source and class."""
+        domains, features = self.domains, self.features
+        n_groups, weights = domains.n_sources * domains.n_classes, domains.weights
+        by_group = class_sums(features, domains.source_groups, n_groups, domains.source, weights)
+        anchors = getattr(self.fixed.get(Smoothness.name), "anchors", None)
+        return Sums.of(features, domains.n_source, anchors, domains.row_weights), by_group
+
+    def _sum_up_known(self) -> Matrix | None:
+        """Sums by class of target rows with known labels, whose moments join the others."""
+        domains, arrays = self.domains, self.rows.arrays
+        if domains.known is None:
+            return None
+        is_known = domains.with_target((domains.known >= 0).astype(np.intp))
+        _, known = moments_of_groups(
+            self.features, is_known, 2, domains.target, arrays, domains.row_weights
+        )
+        self.sums = replace(self.sums, known=known)
+        return self.features.transposed_times(self.AY[domains.target], domains.n_source)
+
+    def _target_sums(self, target: Labels) -> Matrix:
+        """Sums of the target's features by class."""
+        domains = self.domains
+        weights = domains.weights
+        return class_sums(self.features, target, domains.n_classes, domains.target, weights)
+
+    @cached_property
+    def _source_moments(self) -> list[Moments]:
+        """Moments of the rows of each source and class, which no pseudo-label changes."""
+        domains = self.domains
+        n_groups = domains.n_sources * domains.n_classes
+        return self._moments(domains.source_groups, n_groups, domains.source)
+
+    def _target_moments(self, target: Labels) -> list[Moments]:
+        """Moments of the target rows of each class."""
+        domains = self.domains
+        return self._moments(domains.with_target(target), domains.n_classes, domains.target)
+
+    def _moments(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
+        """Moments by group of the rows of a slice."""
+        arrays, weights = self.rows.arrays, self.domains.weights
+        return moments_of_groups(self.features, codes, n_groups, within, arrays, weights)
+
+    @property
+    def _keeps_class_moments(self) -> bool:
+        """Whether there is room for moments of the sources' classes."""
+        n_groups = self.domains.n_sources * self.domains.n_classes
+        return n_groups * self.features.rank**2 * 8 <= LIMITS.class_bytes
+
+    def _between(self, form: FixedForm) -> Matrix:
+        """Phi' S Phi of a form that reaches across rows, or weighs them."""
+        return self.features.between(form.apply)
 
     @cached_property
     def _forms(self) -> dict[str, Matrix]:
@@ -166,10 +214,10 @@ class LandmarkSolver(Solver):
         forms = {}
         for name, form in self.fixed.items():
             product = form.projected(self.sums)
-            if product is None:  # the term reaches across rows, or weighs them
+            if product is None:
                 key = form.key, form.weight
                 if key not in self._products:
-                    self._products[key] = self.features.between(form.apply)
+                    self._products[key] = self._between(form)
                 product = self._products[key]
             forms[name] = product
         return forms
@@ -194,7 +242,8 @@ class LandmarkSolver(Solver):
     def _columns(self, labelled: Labelled) -> dict[str, Matrix]:
         """Phi'E of each term of few columns, which sums of features by group tell."""
         if not labelled.projected:
-            sums = self._group_sums(labelled.groups)
+            target = self._target_sums(labelled.target)
+            sums = namespace(target).concat([self._source_sums, target], axis=1)
             for name, form in labelled.low_rank.items():
                 labelled.projected[name] = self._project(form, sums)
         return labelled.projected
@@ -205,28 +254,27 @@ class LandmarkSolver(Solver):
             return self.features.transposed_times(form.columns)
         return sums @ (form.weight**0.5 * self.rows.arrays.table(coefficients))
 
-    def _group_sums(self, groups: Groups) -> Matrix:
-        """Sums of the features by group: the sources', known, beside the target's."""
-        xp, start = namespace(self.Y), groups.n_source
-        member = np.zeros((len(groups.codes) - start, groups.n_classes))
-        weights = 1.0 if groups.weights is None else groups.weights[start:]
-        member[np.arange(len(member)), groups.codes[start:]] = weights
-        table = self.rows.arrays.table(member)
-        return xp.concat([self._source_sums, self.features.transposed_times(table, start)], axis=1)
+    @property
+    def _source_weight(self) -> float:
+        """What all labelled rows count in the loss together: tr(Y'AY)."""
+        domains = self.domains
+        if domains.row_weights is not None or domains.known is not None:
+            return float(self.AY.sum())
+        return float(self.sums.source.count * (domains.ratios * domains.source_shares).sum())
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
         return namespace(self._target).zeros_like(self._target)
 
-    def scores(self, coefficients: Matrix) -> Matrix:
+    def _compute_scores(self, coefficients: Matrix) -> Matrix:
         """F = Phi w."""
         return self.features.times(coefficients)
 
-    def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
+    def solve(self, labelled: Labelled, around: Matrix | None = None) -> Matrix:
         """W of (eta I + Phi' S Phi) w = Phi'AY, with class confusion around the last if asked."""
         columns, rhs = list(self._columns(labelled).values()), self._target
         if around is not None and self.confusion is not None:
-            image, B = self._images(around[0])
+            image, B = self._images(around)
             separating, pull = self.confusion.around(image, B)
             columns, rhs = [*columns, separating], rhs + pull
         return self._solved(labelled, rhs, columns)
@@ -247,13 +295,13 @@ class LandmarkSolver(Solver):
         image = gram @ w
         return image, w.T @ image
 
-    def source_only_scores(self) -> Matrix:
-        """Scores of the target rows by the regularised risk of labelled rows alone."""
+    def source_only_labels(self, labelling: Labelling | None = None) -> Labels:
+        """Labels of the target rows by the regularised risk of labelled rows alone."""
         gram = namespace(self.Y).asarray(self.sums.source.gram, copy=True)
         if self.sums.known is not None:
             gram += self.sums.known.gram
         factor = Cholesky(add_to_diagonal(gram, self.ridge))
-        return self.scores(factor.solve(self._class_sums()))[self.domains.n_source :]
+        return self.relabel(factor.solve(self._class_sums()), labelling or Labelling())
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
@@ -263,7 +311,7 @@ class LandmarkSolver(Solver):
         own = xp.sum(Phi.T * self._solved(labelled, Phi.T, columns), axis=0)
         return self.own_counts(count) * own
 
-    def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
+    def values(self, coefficients: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
         w = coefficients
         values = {"ridge": self.ridge * float((w * w).sum())}
@@ -271,7 +319,7 @@ class LandmarkSolver(Solver):
             values[name] = float((w * (form @ w)).sum())
         if "source" in values:
             # tr((F - Y)' A (F - Y)) = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
-            values["source"] += float(self.AY.sum()) - 2.0 * float((w * self._target).sum())
+            values["source"] += self._source_weight - 2.0 * float((w * self._target).sum())
         for name, columns in self._columns(labelled).items():
             values[name] = float(((columns.T @ w) ** 2).sum())
         if labelled.covariances is not None:
@@ -302,21 +350,22 @@ class LandmarkSolver(Solver):
         rows = landmarks if hasattr(landmarks, "indptr") else to_numpy(landmarks)
         return rows, to_numpy(nystrom.whitening @ coefficients)
 
-    def _covariances(self, term: Covariances, groups: Groups) -> ProjectedCovariances:
-        within = slice(groups.n_source, len(groups.codes))
-        target = self._moments(groups.codes, groups.n_classes, within)
-        return term.over_features(self.rows, groups, self._source_moments, target)
+    def _covariances(self, term: Covariances, labelled: Labelled) -> ProjectedCovariances:
+        target = self._target_moments(labelled.target)
+        return term.over_features(self.rows, labelled.groups, self._source_moments, target)
 
-    @cached_property
-    def _source_moments(self) -> list[Moments]:
-        """Moments of the rows of each source and class, which no pseudo-label changes."""
-        domains = self.domains
-        codes = domains.y
-        if domains.sources is not None:
-            codes = codes + domains.n_classes * domains.sources
-        return self._moments(codes, domains.n_sources * domains.n_classes, domains.source)
 
-    def _moments(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
-        """Moments by group of the rows of a slice."""
-        arrays, weights = self.rows.arrays, self.domains.weights
-        return moments_of_groups(self.features, codes, n_groups, within, arrays, weights)
+def class_sums(
+    table: FeatureTable,
+    codes: NDArray[np.intp],
+    n_classes: int,
+    within: slice,
+    weights: NDArray[np.float64] | None = None,
+) -> Matrix:
+    """Sums of features by class, a column each, of the rows of a slice with these codes.
+
+    The slice has the first rows of the table, or the last. `weights`, if any, are of all rows.
+    """
+    member = np.zeros((table.n - within.start, n_classes))
+    member[np.arange(len(codes)), codes] = 1.0 if weights is None else weights[within]
+    return table.transposed_times(table.arrays.table(member), within.start)

@@ -1,0 +1,47 @@
+"""Marks for whoever takes them: an estimator itself, or the steps of a pipeline that ask for them.
+
+The estimators of the library ask scikit-learn for ``sample_domain`` by default. So a pipeline, a
+search or any other tool that routes metadata passes it on, once routing is switched on, which is
+done here for the length of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn import config_context
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
+
+__all__ = ["call_with_marks", "takes_marks"]
+
+
+def takes_marks(estimator: Any) -> bool:
+    """Whether ``fit`` takes ``sample_domain``, or hands it to a step that asks for it."""
+    return has_fit_parameter(estimator, "sample_domain") or _routes(estimator)
+
+
+def call_with_marks(
+    method: Callable[..., Any],
+    X: Any,
+    y: Any,
+    sample_domain: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
+) -> Any:
+    """Call ``fit`` or ``fit_transform``, with marks and weights if the estimator takes any."""
+    estimator = method.__self__  # type: ignore[attr-defined]
+    more: dict[str, Any] = {}
+    if sample_weight is not None and has_fit_parameter(estimator, "sample_weight"):
+        more = {"sample_weight": sample_weight}
+    if sample_domain is None or not takes_marks(estimator):
+        return method(X, y, **more)
+    if has_fit_parameter(estimator, "sample_domain"):
+        return method(X, y, sample_domain=sample_domain, **more)
+    with config_context(enable_metadata_routing=True):
+        return method(X, y, sample_domain=sample_domain)
+
+
+def _routes(estimator: Any) -> bool:
+    return bool(get_routing_for_object(estimator).consumes("fit", ["sample_domain"]))

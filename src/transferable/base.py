@@ -370,9 +370,7 @@ def _domains(
     return replace(domains, workspace=shared, device=device)
 
 
-def stack_domains(
-    Xs: Any, ys: ArrayLike | None, Xt: Any
-) -> tuple[Any, NDArray[Any] | None, NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: ArrayLike | None, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     Xs, Xt = as_pandas(Xs), as_pandas(Xt)
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")

@@ -47,6 +47,9 @@ _EARLIER: dict[str, tuple[str, dict[Any, Any]]] = {
     "projection": ("map_kernel", {"primal": None}),
 }
 
+_SAMPLE_ROWS = 200  # of the target that are remembered
+_SAMPLE_VALUES = 2**18  # in all of them
+
 
 class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     """Base of every estimator: checks the input, then hands :class:`Domains` to the method.
@@ -71,6 +74,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     takes: Takes = Takes()
     # Read by scikit-learn: whoever routes metadata need not be told to pass the marks on.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    # What the fitted target looked like, for `diagnostics.drift`; None without a target.
+    _target_sample: Any = None
     # Parameters of the method's paper where they are not our defaults.
     _published: ClassVar[Mapping[str, Any]] = {}
 
@@ -138,6 +143,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar, restoring(domains.restore):
                 self._fit_domains(domains)
+            self._target_sample = domains.share("target sample", None, _target_sample, domains)
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -368,6 +374,17 @@ def _domains(
     rows = X, y, sample_domain
     domains = shared.get("domains", Same(*rows), Domains.from_stacked, *rows)
     return replace(domains, workspace=shared, device=device)
+
+
+def _target_sample(domains: Domains) -> Any:
+    """A few target rows, drawn at random; None if there are none, or one is too wide to keep."""
+    n_values = domains.X.nnz if sp.issparse(domains.X) else np.prod(domains.X.shape)
+    widest = max(1.0, float(n_values) / len(domains.order))
+    n_rows = min(_SAMPLE_ROWS, domains.n_target, int(_SAMPLE_VALUES / widest))
+    if n_rows == 0:
+        return None
+    drawn = np.random.default_rng(0).choice(domains.n_target, n_rows, replace=False)
+    return domains.X[domains.n_source + np.sort(drawn)]
 
 
 def stack_domains(Xs: Any, ys: ArrayLike | None, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:

@@ -7,7 +7,7 @@ A method states what it minimises in ``_objective``; everything else is done her
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
+from transferable._sklearn import (
+    CLASS_SHARES,
+    NUMBER,
+    POSITIVE,
+    WEIGHT,
+    HasMethods,
+    Interval,
+    StrOptions,
+)
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import temperatures
@@ -29,15 +37,10 @@ from transferable.engines.risk.landmarks import LandmarkSolver
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, solve
 from transferable.engines.risk.rows import Rows, choose_features
-from transferable.engines.risk.shares import (
-    ClassShares,
-    KnownShares,
-    follow_target,
-    keep_small_classes,
-    wanted_shares,
-)
+from transferable.engines.risk.shares import SOFTNESS, follow_target, keep_small_classes
 from transferable.engines.risk.sizes import RiskSizes
-from transferable.engines.risk.solver import Labelling, Labels, Solver
+from transferable.engines.risk.solver import Labels, Solver
+from transferable.engines.shares import ClassShares, KnownShares, Labelling, wanted_shares
 from transferable.events import stage
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
@@ -95,7 +98,7 @@ class RiskClassifier(ScoreClassifier):
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "device": [str],
-        "class_shares": [StrOptions({"auto", "source"}), Mapping, "array-like"],
+        "class_shares": CLASS_SHARES,
         "record_history": ["boolean"],
         "verbose": ["boolean"],
     }
@@ -162,7 +165,7 @@ class RiskClassifier(ScoreClassifier):
         """All rounds of the method, with the class shares that are given, found or the source's."""
         history = self.record_history
         if shares is not None and solver.domains.n_target > 0:
-            known = KnownShares(shares)
+            known = KnownShares(shares, SOFTNESS)
             solver = solver.with_shares(known.in_solve(solver.domains.source_shares))
             first = solver.source_only_labels(known)
             rounds = Rounds(solver, first, known, record_history=history)

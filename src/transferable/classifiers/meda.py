@@ -12,8 +12,8 @@ from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._risk import ManifoldClassifier
 from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
-from transferable.engines.risk.shares import ClassShares
 from transferable.engines.risk.solver import Labels, Solver
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
 from transferable.terms.risk import SourceLoss

@@ -24,7 +24,7 @@ from transferable.dask._reading import Blocks, Schema, domains_apart, stacked_do
 from transferable.dask._solver import BlockSolver
 from transferable.dask._survey import Survey, pooled, surveyed
 from transferable.dask._workers import Workers
-from transferable.engines.risk.shares import wanted_shares
+from transferable.engines.shares import wanted_shares
 from transferable.events import stage
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU

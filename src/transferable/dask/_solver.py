@@ -15,7 +15,7 @@ from transferable.domains import Groups
 from transferable.engines.risk.landmarks import LandmarkSolver, Sums
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.engines.risk.solver import Labelling
+from transferable.engines.shares import Labelling
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.moments import Moments
 from transferable.terms.base import FixedForm, Matrix

@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.engines.risk.solver import Labelled, Labelling, Labels, Solver
+from transferable.engines.risk.solver import Labelled, Labels, Solver
+from transferable.engines.shares import Labelling
 from transferable.events import stage
 from transferable.limits import LIMITS
 from transferable.linalg.anchors import Anchors, AnchorSums

@@ -44,14 +44,33 @@ def does(fit, *refusals):
         return False
 
 
+def matters(fit, plain, *refusals):
+    """Whether a fit is made and differs from the plain one."""
+    if not does(fit, *refusals):
+        return False
+    one, other = (
+        model.transform(P.X, MARKS) if hasattr(model, "transform") else model.predict_proba(P.X)
+        for model in (fit(), plain())
+    )
+    return not np.allclose(one, other)
+
+
 def several_sources(model):
-    ids = MARKS * np.where(np.arange(len(Y)) % 2, 1, 2)
-    return does(lambda: model.fit(P.X, Y, sample_domain=np.maximum(ids, -1)), ValueError)
+    ids = np.where(MARKS < 0, -1, 1 + np.arange(len(Y)) % 2)
+    return matters(
+        lambda: clone(model).fit(P.X, Y, sample_domain=ids),
+        lambda: clone(model).fit(P.X, Y, sample_domain=MARKS),
+        ValueError,
+    )
 
 
 def weights(model):
-    weight = np.ones(len(P.ys))
-    return does(lambda: model.adapt(P.Xs, P.ys, P.Xt, sample_weight=weight), TypeError, ValueError)
+    weight = np.where(np.arange(len(P.ys)) % 2, 5.0, 1.0)
+    return matters(
+        lambda: clone(model).adapt(P.Xs, P.ys, P.Xt, sample_weight=weight),
+        lambda: clone(model).adapt(P.Xs, P.ys, P.Xt),
+        *(TypeError, ValueError),
+    )
 
 
 def target_labels(model):

@@ -7,7 +7,12 @@ from sklearn import config_context, get_config
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -148,6 +153,11 @@ def test_pipelines_within_an_adapted_classifier_see_both_domains():
     model = AdaptedClassifier(steps, then).adapt(P.Xs, P.ys, P.Xt)
     assert len(model.estimator_[-1].transduction_) == len(P.X)
     assert model.classes_.tolist() == [0, 1, 2]
+
+
+def test_tools_that_route_nothing_are_trained_on_the_source():
+    model = AdaptedClassifier(CORAL(), AdaBoostClassifier(n_estimators=3)).adapt(P.Xs, P.ys, P.Xt)
+    assert model.estimator_.classes_.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)

@@ -22,10 +22,18 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from transferable.limits import LIMITS
+from transferable.linalg.moments import Moments
 from transferable.linalg.row_order import digest, row_hash, row_place
 from transferable.workspace import Workspace
 
-__all__ = ["Domains", "Groups", "Reordered", "marked_source", "source_mask"]
+__all__ = [
+    "Domains",
+    "Groups",
+    "Reordered",
+    "labelled_rows",
+    "marked_source",
+    "source_mask",
+]
 
 Value = TypeVar("Value")
 
@@ -131,6 +139,24 @@ class Domains:
     def with_shares(self, shares: NDArray[np.float64] | None) -> Domains:
         """The same rows, where the target's classes are taken to have these shares."""
         return replace(self, shares=shares)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Rows of source and target, of which those at hand may be the first only."""
+        return self.n_source, self.n_target
+
+    @property
+    def moments(self) -> tuple[Moments, Moments] | None:
+        """Moments of source and target, where they are known or rows are read block by block."""
+        if not isinstance(self.X, Reordered):
+            return None
+        width = self.X.shape[1]
+        source = target = Moments.none(width)
+        for positions, rows in self.X.blocks(max(1, LIMITS.block_values // width)):
+            inside = positions < self.n_source
+            source += Moments.of(rows[inside].astype(np.float64))
+            target += Moments.of(rows[~inside].astype(np.float64))
+        return source, target
 
     @property
     def source(self) -> slice:
@@ -316,6 +342,11 @@ def _is_missing(value: object) -> bool:
     if value is None or type(value).__name__ == "NAType":
         return True
     return isinstance(value, float) and value != value
+
+
+def labelled_rows(y: ArrayLike) -> NDArray[np.bool_]:
+    """True on rows with a label, which is neither NaN nor None nor NA."""
+    return ~_missing(_as_labels(y))
 
 
 def _refuse_missing(labels: NDArray[Any]) -> None:

@@ -9,7 +9,7 @@ the target, the aligned solution and the one without alignment, as far as both s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -29,7 +29,6 @@ __all__ = [
     "Shift",
     "View",
     "find_shift",
-    "frequencies",
     "wanted_shares",
 ]
 
@@ -42,7 +41,6 @@ _FEW, _ENOUGH = 30, 100  # target rows that no bet is made on, and that all are 
 _RAMP = 0.05, 0.15  # shift of the labels' shares at which following it begins and is complete
 _INFORMED = 0.35, 0.42  # of the majority class's errors avoided: a view that tells nothing, enough
 _RENEWALS = 3  # rounds whose labels correct the estimate
-_TARGET_ROWS = 20_000  # target rows, in random order, that shares are estimated from
 
 
 def wanted_shares(value: Any, domains: Domains) -> Shares | None:
@@ -98,19 +96,19 @@ class Labelling:
     def __init__(self, offsets: NDArray[np.float64] | None = None) -> None:
         self.offsets = offsets
 
-    def codes(self, scores: Any) -> NDArray[np.intp]:
-        """Classes of target rows in a round."""
+    def choose_offsets(self, scores: Any, *, settled: bool) -> None:
+        """Set the offsets for these scores of target rows, for a round or for good."""
+
+    def codes(self, scores: Any, *, settled: bool = False) -> NDArray[np.intp]:
+        """Classes of target rows."""
+        self.choose_offsets(scores, settled=settled)
         xp = namespace(scores)
         if self.offsets is not None:
             scores = scores + xp.asarray(self.offsets, device=device(scores))
         return to_numpy(xp.argmax(scores, axis=1))
 
-    def settle(self, scores: Any) -> NDArray[np.intp]:
-        """Classes of target rows at the end."""
-        return self.codes(scores)
-
-    def renewed(self, codes: NDArray[np.intp]) -> NDArray[np.float64] | None:
-        """The class shares that a round with these labels leads to; None if they stay."""
+    def renewed(self, counts: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The class shares that a round with so many rows of each label leads to; None if kept."""
         return None
 
 
@@ -133,17 +131,13 @@ class KnownShares(Labelling):
         """The shares as the solve takes them: no class of the source counts for nothing."""
         return _floored(self.shares, _LEAST_KNOWN, source)
 
-    def codes(self, scores: Any) -> NDArray[np.intp]:
-        """Classes of target rows, whose probabilities have the shares on average."""
+    def choose_offsets(self, scores: Any, *, settled: bool) -> None:
+        """Let probabilities have the shares on average or, at the end, labels to within a row."""
         F = to_numpy(scores)
-        self.offsets = soft_offsets(F, self.shares, self._softness)
-        return (F + self.offsets).argmax(axis=1)
-
-    def settle(self, scores: Any) -> NDArray[np.intp]:
-        """Classes of target rows that have the shares to within a row, at the end."""
-        F = to_numpy(scores)
-        self.offsets = exact_offsets(F, self.shares)
-        return (F + self.offsets).argmax(axis=1)
+        if settled:
+            self.offsets = exact_offsets(F, self.shares)
+        else:
+            self.offsets = soft_offsets(F, self.shares, self._softness)
 
 
 class EstimatedShares(Labelling):
@@ -154,12 +148,12 @@ class EstimatedShares(Labelling):
         self.shares, self.source, self.belief = shift.shares, source, shift.belief
         self._renewals = 0
 
-    def renewed(self, codes: NDArray[np.intp]) -> Shares | None:
-        """The shares after one more round with these labels; None if they stay."""
+    def renewed(self, counts: NDArray[np.float64]) -> Shares | None:
+        """The shares after one more round with so many rows of each label; None if they stay."""
         if self._renewals == _RENEWALS:
             return None
         self._renewals += 1
-        found = np.maximum(frequencies(codes, len(self.source)), 0.001 * self.source)
+        found = np.maximum(counts / max(counts.sum(), 1.0), 0.001 * self.source)
         seen = _between(self.source, found, self.belief)
         self.shares = _floored((self.shares + seen) / 2, _LEAST_ESTIMATED, self.source)
         return self.shares
@@ -171,8 +165,8 @@ class View:
 
     Attributes
     ----------
-    log_probabilities : ndarray of shape (n_target, n_classes)
-        Of the target rows, calibrated on the source.
+    log_probabilities : ndarray of shape (n_rows, n_classes)
+        Of target rows, as many as shares are estimated from, calibrated on the source.
     accuracy : float
         On left-out source rows.
     informed : float
@@ -188,12 +182,12 @@ class View:
 
     @classmethod
     def of(cls, target: NDArray[Any], left_out: NDArray[Any], domains: Domains) -> View:
-        """From scores of all target rows and of the first source rows, in units of log-odds."""
+        """From scores of target rows and of the first source rows, in units of log-odds."""
         y, labels = domains.y[: len(left_out)], left_out.argmax(axis=1)
         accuracy, majority = float(np.mean(labels == y)), domains.source_shares.max()
         none, enough = _INFORMED
         avoided = (accuracy - majority) / (1.0 - majority)
-        gained = frequencies(labels, domains.n_classes) - frequencies(y, domains.n_classes)
+        gained = _frequencies(labels, domains.n_classes) - _frequencies(y, domains.n_classes)
         return cls(
             log_probabilities=log_softmax(target, axis=1),
             accuracy=accuracy,
@@ -204,45 +198,42 @@ class View:
     def label_shares(self) -> Shares:
         """Shares of the labels of the target rows."""
         labels = self.log_probabilities.argmax(axis=1)
-        return frequencies(labels, self.log_probabilities.shape[1])
+        return _frequencies(labels, self.log_probabilities.shape[1])
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Shares that the target speaks for, labels that go with them, and how far it is believed."""
+    """Shares that the target speaks for, how far they are believed, and how far the unaligned view.
+
+    The belief is in the shift, from 0, none, to 1; the trust is in the view without alignment.
+    """
 
     shares: Shares
-    labels: NDArray[np.intp]
     belief: float
+    trust: float
 
 
-def find_shift(alone: View, aligned: Callable[[], View], domains: Domains) -> Shift | None:
-    """What the views with and without alignment tell of the target's shares; None for no shift.
+def find_shift(alone: View, aligned: Shares, domains: Domains) -> Shift | None:
+    """What the view without alignment and the shares of aligned labels tell; None for no shift.
 
     A shift shows in the view without alignment: its labels of target rows have other shares than
     its labels of left-out source rows, by more than chance. It is trusted as far as it is as sure
     on the target as it is right on the source. The shares themselves are those of most likelihood
     under it and those of the aligned labels, weighted by that trust.
     """
-    source = domains.source_shares
-    probabilities = np.exp(alone.log_probabilities[:_TARGET_ROWS])
+    source, probabilities = domains.source_shares, np.exp(alone.log_probabilities)
     trust = min(1.0, probabilities.max(axis=1).mean() / max(alone.accuracy, 1e-12)) ** 2
-    belief = alone.informed * _belief(
-        trust * _distance(alone.label_shares(), alone.usual_shares), domains
-    )
+    moved = trust * _distance(alone.label_shares(), alone.usual_shares)
+    belief = alone.informed * _belief(moved, source, len(probabilities))
     if belief == 0.0:
         return None
-    other = aligned()
-    estimate = (1.0 - trust) * other.label_shares() + trust * _em_shares(probabilities, source)
+    estimate = (1.0 - trust) * aligned + trust * _em_shares(probabilities, source)
     shares = _between(source, np.maximum(estimate, 0.001), belief)
-    shares = _floored(shares, _LEAST_ESTIMATED, source)
-    log_odds = (1.0 - trust) * other.log_probabilities + trust * alone.log_probabilities
-    return Shift(shares, (log_odds + np.log(shares / source)).argmax(axis=1), belief)
+    return Shift(_floored(shares, _LEAST_ESTIMATED, source), belief, trust)
 
 
-def _belief(moved: float, domains: Domains) -> float:
+def _belief(moved: float, source: Shares, rows: int) -> float:
     """How far a shift of the labels' shares is followed: from 0, not at all, to 1, all the way."""
-    source, rows = domains.source_shares, domains.n_target
     if rows < _FEW:
         return 0.0
     # What rows drawn without any shift would differ by on average.
@@ -265,7 +256,7 @@ def _em_shares(probabilities: NDArray[np.float64], source: Shares) -> Shares:
     return shares
 
 
-def frequencies(codes: NDArray[np.intp], n_classes: int) -> Shares:
+def _frequencies(codes: NDArray[np.intp], n_classes: int) -> Shares:
     """Share of each class among labels."""
     return np.bincount(codes, minlength=n_classes) / max(len(codes), 1)
 

@@ -103,19 +103,21 @@ class ClassSharesTransformer(PseudoLabelTransformer):
         known = KnownShares(shares, softness=1.0)
         domains = domains.with_shares(known.in_solve(domains.source_shares))
         last = self._rounds(domains, features, labelling=known)
-        return last.labelled(known.settle(self._log_probabilities(domains, last.Z)))
+        return last.labelled(known.codes(self._log_probabilities(domains, last.Z), settled=True))
 
     def _followed(self, last: Round, domains: Domains, features: Features) -> Round:
         """The same rounds, or those that follow the shift of shares that rows and maps show."""
         if domains.n_target == 0:
             return last
-        shift = find_shift(
-            self._view(domains, domains.X), lambda: self._view(domains, last.Z), domains
-        )
+        alone, aligned = self._view(domains, domains.X), self._view(domains, last.Z)
+        shift = find_shift(alone, aligned.label_shares(), domains)
         if shift is None:
             return last
+        log_odds = (1.0 - shift.trust) * aligned.log_probabilities
+        log_odds = log_odds + shift.trust * alone.log_probabilities
+        codes = (log_odds + np.log(shift.shares / domains.source_shares)).argmax(axis=1)
         estimated = EstimatedShares(shift, domains.source_shares)
-        other = self._rounds(domains.with_shares(shift.shares), features, shift.labels, estimated)
+        other = self._rounds(domains.with_shares(shift.shares), features, codes, estimated)
         return other.after(last)
 
     def _relabel(

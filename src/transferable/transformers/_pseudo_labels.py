@@ -17,6 +17,7 @@ from transferable.domains import Domains
 from transferable.engines.shares import Labelling
 from transferable.engines.spectral.features import Features
 from transferable.events import iterate, rounds
+from transferable.limits import LIMITS
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
@@ -30,9 +31,6 @@ from transferable.transformers._spectral import (
 )
 
 __all__ = ["PseudoLabelTransformer", "Round"]
-
-# Labels have settled if a smaller share of them changes: none of up to 10,000.
-_UNSETTLED = 1e-4
 
 
 @dataclass(frozen=True)
@@ -139,11 +137,13 @@ class PseudoLabelTransformer(SpectralTransformer):
             renewed = self._relabel(domains, Z, _weights(solve), labelling)
             iterate(domains.with_target(renewed), Z)
             taken.append(domains.target_shares)
-            shares = None if labelling is None else labelling.renewed(renewed)
+            unsettled = codes is None or _changed(codes, renewed) >= LIMITS.unsettled_share
+            counts = domains.groups(renewed).counts[1]
+            shares = None if labelling is None else labelling.renewed(counts)
             if shares is not None:
                 domains = domains.with_shares(shares)
                 solve = self._solver(domains, features)
-            elif self._settles and codes is not None and _changed(codes, renewed) < _UNSETTLED:
+            elif self._settles and not unsettled:
                 break
             codes = renewed
         return Round(values, W, Z, renewed, _weights(solve), taken)

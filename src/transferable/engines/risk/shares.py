@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from transferable.engines.offsets import weighted_offsets
 from transferable.engines.risk.calibration import left_out_scores, temperature
 from transferable.engines.risk.rounds import Rounds
-from transferable.engines.shares import EstimatedShares, View, find_shift
+from transferable.engines.risk.solver import Labelled
+from transferable.engines.shares import EstimatedShares, Labelling, View, find_shift
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import to_numpy
+from transferable.terms.base import Matrix
 
 __all__ = ["SOFTNESS", "follow_target", "keep_small_classes"]
 
@@ -21,27 +23,33 @@ _SLACK = 0.01  # of all rows, by which left-out labels of a class may miss its s
 
 def follow_target(rounds: Rounds) -> bool:
     """Let finished rounds begin again with shares estimated from the target; False if none move."""
-    solver = rounds.solver
-    if solver.domains.n_target == 0:
+    solver, domains = rounds.solver, rounds.solver.domains
+    if domains.n_target == 0:
         return False
     unaligned = solver.unaligned(rounds.labelled)
-    shift = find_shift(
-        _view(rounds, solver.scores(solver.solve(unaligned)), unaligned),
-        lambda: _view(rounds, rounds.scores, rounds.labelled),
-        solver.domains,
-    )
+    alone = solver.solve(unaligned)
+    left_out, T_alone = _calibrated(rounds, alone, unaligned)
+    scores = to_numpy(solver.scores(alone)[domains.target][: LIMITS.pool_rows])
+    counts = solver.groups(rounds.target).counts[1]
+    view = View.of(scores / T_alone, left_out / T_alone, domains)
+    shift = find_shift(view, counts / counts.sum(), domains)
     if shift is None:
         return False
-    rounds.restart(shift.shares, shift.labels, EstimatedShares(shift, solver.domains.source_shares))
+    _, T = _calibrated(rounds, rounds.coefficients, rounds.labelled)
+    # Both views' log-odds, weighted: linear in the scores, hence in the coefficients.
+    mixed = ((1.0 - shift.trust) / T) * rounds.coefficients + (shift.trust / T_alone) * alone
+    labels = solver.relabel(mixed, Labelling(np.log(shift.shares / domains.source_shares)))
+    rounds.restart(shift.shares, labels, EstimatedShares(shift, domains.source_shares))
     return True
 
 
-def _view(rounds: Rounds, scores: Any, labelled: Any) -> View:
-    """A solution's view of the target, calibrated on left-out source rows."""
-    solver, domains = rounds.solver, rounds.solver.domains
-    left_out = left_out_scores(solver, labelled, scores, _ROWS)
-    T = temperature(left_out, domains.y[: len(left_out)])
-    return View.of(to_numpy(scores[domains.n_source :]) / T, left_out / T, domains)
+def _calibrated(
+    rounds: Rounds, coefficients: Matrix, labelled: Labelled
+) -> tuple[NDArray[np.float64], float]:
+    """Scores of left-out source rows, and the temperature that fits them."""
+    solver = rounds.solver
+    left_out = left_out_scores(solver, labelled, solver.scores(coefficients), _ROWS)
+    return left_out, temperature(left_out, solver.domains.y[: len(left_out)])
 
 
 def keep_small_classes(rounds: Rounds) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -92,6 +92,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder.get_feature_names_out().tolist()
     ['size', 'colour=blue', 'colour=red']
     """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
 
     def __init__(
         self,

@@ -137,13 +137,13 @@ class PseudoLabelTransformer(SpectralTransformer):
             renewed = self._relabel(domains, Z, _weights(solve), labelling)
             iterate(domains.with_target(renewed), Z)
             taken.append(domains.target_shares)
-            unsettled = codes is None or _changed(codes, renewed) >= LIMITS.unsettled_share
-            counts = domains.groups(renewed).counts[1]
-            shares = None if labelling is None else labelling.renewed(counts)
+            shares = None
+            if labelling is not None:
+                shares = labelling.renewed(domains.groups(renewed).counts[1])
             if shares is not None:
                 domains = domains.with_shares(shares)
                 solve = self._solver(domains, features)
-            elif self._settles and not unsettled:
+            elif self._settles and not _unsettled(codes, renewed):
                 break
             codes = renewed
         return Round(values, W, Z, renewed, _weights(solve), taken)
@@ -187,6 +187,8 @@ def _weights(solve: Solver) -> Matrix | None:
     return solve.weights if isinstance(solve, WeighingSolver) else None
 
 
-def _changed(codes: Codes, renewed: Codes) -> float:
-    """Share of the labels that are not what they were."""
-    return float(np.mean(codes != renewed)) if len(codes) else 0.0
+def _unsettled(codes: Codes | None, renewed: Codes) -> bool:
+    """Whether more than a few labels are not what they were."""
+    if codes is None or not len(codes):
+        return codes is None
+    return float(np.mean(codes != renewed)) >= LIMITS.unsettled_share

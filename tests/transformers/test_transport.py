@@ -89,6 +89,7 @@ def test_linear_map_gives_the_source_the_mean_and_covariance_of_the_target():
     np.testing.assert_array_equal(model.transform(PROBLEM.Xt), PROBLEM.Xt)
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_joint_transport_carries_labels_where_the_source_alone_fails():
     """Classes turned by a third of the angle between them."""
     rng = np.random.default_rng(0)

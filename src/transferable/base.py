@@ -32,6 +32,7 @@ from transferable.events import restoring, stage
 from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
 from transferable.progress import shown
+from transferable.threads import stacked_rows
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, workspace
 
@@ -339,7 +340,7 @@ def stack_domains(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], N
                 "they are taken to be in the same order.",
                 stacklevel=3,
             )
-        X = np.concatenate([np.asarray(Xs), np.asarray(Xt)])
+        X = stacked_rows(np.asarray(Xs), np.asarray(Xt))
     y = np.concatenate([ys, np.repeat(ys[:1], n_target)])
     return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])
 

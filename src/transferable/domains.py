@@ -22,7 +22,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from transferable.limits import LIMITS
-from transferable.linalg.row_order import digest, row_hash, row_place
+from transferable.linalg.row_order import content_order, digest, row_hash, row_place
+from transferable.threads import taken_rows
 from transferable.workspace import Workspace
 
 __all__ = ["Domains", "Groups", "Reordered", "marked_source", "source_mask"]
@@ -101,10 +102,13 @@ class Domains:
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
         hashes = row_hash(X)
-        order = np.lexsort((all_codes, hashes, row_place(X), ~source))
+        order = content_order(source, row_place(X), hashes, all_codes)
         codes = all_codes[order[: len(labels)]]
         in_place = not sp.issparse(X) and X.nbytes > LIMITS.copied_bytes
-        rows = Reordered(X, order) if in_place else X[order]
+        if in_place:
+            rows: Any = Reordered(X, order)
+        else:
+            rows = X[order] if sp.issparse(X) else taken_rows(X, order)
         key = (len(codes), X.shape, str(X.dtype), digest(hashes[order]))
         return cls(rows, codes, classes, order, key, workspace or Workspace())
 

@@ -251,11 +251,12 @@ class Groups:
         """Values, one for each group, as one for each row."""
         return values[self.index]
 
-    def members(self, code: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Positions of the rows of a class, in the source and in the target."""
-        rows = np.flatnonzero(self.codes == code)
-        source, target = np.split(rows, [np.searchsorted(rows, self.n_source)])
-        return source, target
+    def members(
+        self, code: int, most: int | None = None
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of the rows of a class, or of the first of them, in source and target."""
+        source, target = self.codes[: self.n_source], self.codes[self.n_source :]
+        return _first(source, code, most), self.n_source + _first(target, code, most)
 
 
 class Reordered:
@@ -290,6 +291,16 @@ class Reordered:
         positions[self.order] = np.arange(len(self.order))
         for start in range(0, len(self), n_rows):
             yield positions[start : start + n_rows], self.table[start : start + n_rows]
+
+
+def _first(codes: NDArray[np.intp], code: int, most: int | None) -> NDArray[np.intp]:
+    """Positions of the first so many of a code, None for all, from no more rows than it takes."""
+    size = len(codes) if most is None else 16 * most
+    while True:
+        found = np.flatnonzero(codes[:size] == code)[:most]
+        if len(found) == most or size >= len(codes):
+            return found
+        size *= 4
 
 
 def _as_labels(y: ArrayLike) -> NDArray[Any]:

@@ -110,7 +110,7 @@ class LandmarkSolver(Solver):
             stage("Summing over rows")
             anchors = getattr(self.fixed.get(Smoothness.name), "anchors", None)
             self.sums = Sums.of(features, self.domains.n_source, anchors)
-            self._class_sums = features.transposed_times(self.Y)
+            self._class_sums = features.transposed_times(self.Y[: self.domains.n_source])
             self._products: dict[Hashable, Matrix] = {}
         else:
             self.sums, self._class_sums = known.sums, known._class_sums
@@ -175,10 +175,10 @@ class LandmarkSolver(Solver):
     def _group_sums(self, groups: Groups) -> Matrix:
         """Sums of the features by group: the source's, known, beside the target's."""
         xp, start = namespace(self.Y), groups.n_source
-        member = np.zeros((len(groups.codes) - start, groups.n_classes))
-        member[np.arange(len(member)), groups.codes[start:]] = 1.0
-        table = self.rows.arrays.table(member)
-        return xp.concat([self._class_sums, self.features.transposed_times(table, start)], axis=1)
+        codes, dtype = groups.codes[start:], self.features.nystrom.dtype
+        members = self.rows.arrays.one_hot(codes, groups.n_classes, dtype)
+        target = self.features.transposed_times(members, start)
+        return xp.concat([self._class_sums, target], axis=1)
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from transferable.classifiers._risk import RiskClassifier
@@ -14,8 +12,8 @@ from transferable.domains import Domains
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
-from transferable.engines.risk.shares import ClassShares
-from transferable.engines.risk.solver import Solver
+from transferable.engines.risk.solver import Labels, Solver
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
 from transferable.terms.risk import SourceLoss
@@ -159,5 +157,5 @@ class ARTL(RiskClassifier):
     def _map(self, domains: Domains) -> ManifoldFeatures:
         return ManifoldFeatures(None)
 
-    def _start(self, solver: Solver) -> NDArray[np.intp]:
-        return solver.rows.nearest_codes()
+    def _start(self, solver: Solver) -> Labels:
+        return solver.labels_by(solver.rows.nearest_source())

@@ -5,17 +5,15 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Literal
 
-import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._risk import ManifoldClassifier
 from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
-from transferable.engines.risk.shares import ClassShares
-from transferable.engines.risk.solver import Solver
+from transferable.engines.risk.solver import Labels, Solver
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
 from transferable.terms.risk import SourceLoss
@@ -171,5 +169,5 @@ class MEDA(ManifoldClassifier):
             ],
         )
 
-    def _start(self, solver: Solver) -> NDArray[np.intp]:
-        return solver.rows.nearest_codes()
+    def _start(self, solver: Solver) -> Labels:
+        return solver.labels_by(solver.rows.nearest_source())

@@ -18,7 +18,7 @@ from transferable.classifiers.tfdfv import TFDFV
 from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, adam, lbfgs_round, separate, solve
-from transferable.engines.risk.shares import ClassShares
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.confusion import ClassConfusion, ConfusionForm
 

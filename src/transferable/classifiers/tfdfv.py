@@ -18,7 +18,7 @@ from transferable.classifiers._risk import ManifoldClassifier
 from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, lbfgs_round, solve
-from transferable.engines.risk.shares import ClassShares
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means

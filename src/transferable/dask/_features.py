@@ -27,7 +27,7 @@ from transferable.linalg.nystrom import Nystrom
 from transferable.linalg.row_order import digest
 from transferable.terms.base import Matrix
 
-__all__ = ["FeatureBlocks", "Labelled", "RowTransform"]
+__all__ = ["BlockLabels", "FeatureBlocks", "Labelled", "RowTransform", "tallied"]
 
 # From rows to what their kernel is of: the rows, unit rows, their flow.
 RowTransform = Callable[[NDArray[Any]], NDArray[Any]]
@@ -101,16 +101,36 @@ class Labelled:
         Those of each block.
     tally : Tally
         Counts and sums of all; `changed` is against the labels made before.
-    codes : ndarray
-        Those of the pool.
+    codes : ndarray or None
+        Those of the pool, if anybody asks.
     before : object
         The labels made before.
     """
 
     blocks: list[Delayed]
     tally: Tally
-    codes: NDArray[np.intp]
+    codes: NDArray[np.intp] | None = None
     before: Labelled | None = None
+
+
+def tallied(
+    tasks: list[Delayed],
+    before: Labelled | None,
+    n_classes: int,
+    workers: Workers,
+    codes: NDArray[np.intp] | None = None,
+) -> Labelled:
+    """What tasks label, which stays there, counted, summed and compared with labels before."""
+    *blocks, total = workers.persist([*tasks, _tally_of(tasks, before, n_classes)])
+    if before is not None:  # of labels before those nobody asks any more
+        before.before = None
+    return Labelled(blocks, workers.compute(total), codes, before)
+
+
+def _tally_of(blocks: list[Delayed], before: Labelled | None, n_classes: int) -> Delayed:
+    old = [None] * len(blocks) if before is None else before.blocks
+    pairs = zip(blocks, old, strict=True)
+    return summed([_tally(labels, others, n_classes) for labels, others in pairs])
 
 
 class FeatureBlocks:
@@ -208,21 +228,13 @@ class FeatureBlocks:
         """Share of the labels that are not what they were."""
         tally = target.tally
         if target.before is not before:
-            tally = self._workers.compute(self._tally(target.blocks, before))
+            task = _tally_of(target.blocks, before, self._n_classes)
+            tally = self._workers.compute(task)
         return tally.changed / max(float(tally.counts.sum()), 1.0)
 
     def _tallied(self, tasks: list[Delayed], codes: NDArray[np.intp]) -> Labelled:
-        before = self._last
-        *blocks, total = self._workers.persist([*tasks, self._tally(tasks, before)])
-        if before is not None:  # of labels before those nobody asks any more
-            before.before = None
-        self._last = Labelled(blocks, self._workers.compute(total), codes, before)
+        self._last = tallied(tasks, self._last, self._n_classes, self._workers, codes)
         return self._last
-
-    def _tally(self, blocks: list[Delayed], before: Labelled | None) -> Delayed:
-        old = [None] * len(blocks) if before is None else before.blocks
-        pairs = zip(blocks, old, strict=True)
-        return summed([_tally(labels, others, self._n_classes) for labels, others in pairs])
 
     def _added(self, task: Any) -> Any:
         return self._workers.compute(summed([task(b, self._n_classes) for b in self._blocks]))

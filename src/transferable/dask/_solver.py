@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from transferable.dask._features import FeatureBlocks, Labelled
 from transferable.dask._survey import Pool
-from transferable.domains import Groups
 from transferable.engines.risk.landmarks import LandmarkSolver, Sums
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
@@ -86,10 +85,6 @@ class BlockSolver(LandmarkSolver):
     def codes(self, target: Labelled) -> NDArray[np.intp]:
         """The labels of the pool's target rows."""
         return target.codes
-
-    def groups(self, target: Labelled) -> Groups:
-        """The pool's rows by domain and class, with the counts of all rows."""
-        return self.domains.counted(target.codes, target.tally.counts)
 
     def changed(self, target: Labelled, before: Labelled) -> float:
         """Share of all labels that are not what they were."""

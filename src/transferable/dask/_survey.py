@@ -75,6 +75,8 @@ class Survey:
         Of two, in which rows are too large or too small to compute with; 0 for ordinary rows.
     first : tuple of Places
         The first places of each domain.
+    most : int
+        How many of them at most.
     """
 
     moments: tuple[Moments, Moments]
@@ -82,9 +84,10 @@ class Survey:
     counts: NDArray[np.intp]
     exponent: int
     first: tuple[Places, Places]
+    most: int
 
     @classmethod
-    def of(cls, block: Block, count: int) -> Survey:
+    def of(cls, block: Block, most: int) -> Survey:
         """That of one block."""
         labels, counts = np.unique(block.labels, return_counts=True)
         sides = block.Xs, block.Xt
@@ -94,7 +97,8 @@ class Survey:
             labels=labels,
             counts=counts,
             exponent=exponent_of(block.X),
-            first=tuple(side[side.first(count)] for side in places),
+            first=tuple(side[side.first(most)] for side in places),
+            most=most,
         )
 
     def __add__(self, other: Survey) -> Survey:
@@ -108,7 +112,8 @@ class Survey:
             labels=labels,
             counts=counts.astype(np.intp),
             exponent=max(self.exponent, other.exponent, key=abs),
-            first=tuple(side[side.first(LIMITS.pool_rows)] for side in first),
+            first=tuple(side[side.first(self.most)] for side in first),
+            most=self.most,
         )
 
     @property
@@ -201,18 +206,30 @@ class Pool(Domains):
         """Those of all rows of source and target."""
         return self.survey.moments
 
-    def counted(self, target: NDArray[np.intp], counts: NDArray[np.float64]) -> CountedGroups:
-        """The pool's rows by domain and class, with the counts of all rows."""
-        own = self.groups(target)
+    def groups(self, target: Any) -> CountedGroups:
+        """The pool's rows by domain and class, with the counts of all rows.
+
+        The labels may be those that workers have given; None takes all target rows for one class.
+        """
+        codes = None if target is None else target.codes
+        counts = (
+            np.eye(self.n_classes)[0] * self.sizes[1] if target is None else target.tally.counts
+        )
+        own = super().groups(codes)
         both = np.stack([self.survey.counts, counts]).astype(np.float64)
-        return CountedGroups(own.codes, own.n_source, own.n_classes, own.ratios, both)
+        parts = own.codes, own.n_source, own.n_classes, own.ratios
+        return CountedGroups(*parts, all_counts=both, labels=target)
 
 
 @dataclass(frozen=True)
 class CountedGroups(Groups):
-    """Rows at hand by group, where `all_counts` counts those that are not at hand too."""
+    """Rows at hand by group, where `all_counts` counts those that are not at hand too.
 
-    all_counts: NDArray[np.float64] = field(default_factory=lambda: np.empty((2, 0)))
+    `labels` are those that the workers have, None for one class.
+    """
+
+    all_counts: NDArray[np.float64] = field(kw_only=True)
+    labels: Any = None
 
     @property
     def counts(self) -> NDArray[np.float64]:  # type: ignore[override]

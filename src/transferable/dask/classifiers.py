@@ -49,12 +49,12 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
     --------
     >>> import dask.array as da
     >>> from transferable.dask import TFDFV
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> task = load_printed_to_handwritten()
-    >>> Xs, Xt = (da.from_array(X, chunks=(500, -1)) for X in (task.Xs, task.Xt))
-    >>> model = TFDFV(n_landmarks=100).adapt(Xs, da.from_array(task.ys, chunks=500), Xt)
+    >>> rng = da.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(400, 5), chunks=(100, 5)), rng.normal(0.2, size=(300, 5))
+    >>> ys = (Xs[:, 0] > 0).astype(int)
+    >>> model = TFDFV(n_landmarks=50).adapt(Xs, ys, Xt)
     >>> model.predict(Xt)
-    dask.array<_of_array, shape=(1797,), dtype=int64, chunksize=(500,), chunktype=numpy.ndarray>
+    dask.array<_array, shape=(300,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     """
 
 
@@ -99,12 +99,12 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
     --------
     >>> import dask.array as da
     >>> from transferable.dask import TFDF
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> task = load_printed_to_handwritten()
-    >>> Xs, Xt = (da.from_array(X, chunks=(500, -1)) for X in (task.Xs, task.Xt))
-    >>> model = TFDF(n_landmarks=100).adapt(Xs, da.from_array(task.ys, chunks=500), Xt)
+    >>> rng = da.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(400, 5), chunks=(100, 5)), rng.normal(0.2, size=(300, 5))
+    >>> ys = (Xs[:, 0] > 0).astype(int)
+    >>> model = TFDF(n_landmarks=50).adapt(Xs, ys, Xt)
     >>> model.predict(Xt)
-    dask.array<_of_array, shape=(1797,), dtype=int64, chunksize=(500,), chunktype=numpy.ndarray>
+    dask.array<_array, shape=(300,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     """
 
 
@@ -149,12 +149,12 @@ class MEDA(DaskRiskClassifier, local.MEDA, of=local.MEDA):
     --------
     >>> import dask.array as da
     >>> from transferable.dask import MEDA
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> task = load_printed_to_handwritten()
-    >>> Xs, Xt = (da.from_array(X, chunks=(500, -1)) for X in (task.Xs, task.Xt))
-    >>> model = MEDA(n_landmarks=100).adapt(Xs, da.from_array(task.ys, chunks=500), Xt)
+    >>> rng = da.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(400, 5), chunks=(100, 5)), rng.normal(0.2, size=(300, 5))
+    >>> ys = (Xs[:, 0] > 0).astype(int)
+    >>> model = MEDA(n_landmarks=50, manifold_dim=2).adapt(Xs, ys, Xt)
     >>> model.predict(Xt)
-    dask.array<_of_array, shape=(1797,), dtype=int64, chunksize=(500,), chunktype=numpy.ndarray>
+    dask.array<_array, shape=(300,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     """
 
 
@@ -199,10 +199,10 @@ class ARTL(DaskRiskClassifier, local.ARTL, of=local.ARTL):
     --------
     >>> import dask.array as da
     >>> from transferable.dask import ARTL
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> task = load_printed_to_handwritten()
-    >>> Xs, Xt = (da.from_array(X, chunks=(500, -1)) for X in (task.Xs, task.Xt))
-    >>> model = ARTL(n_landmarks=100).adapt(Xs, da.from_array(task.ys, chunks=500), Xt)
+    >>> rng = da.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(400, 5), chunks=(100, 5)), rng.normal(0.2, size=(300, 5))
+    >>> ys = (Xs[:, 0] > 0).astype(int)
+    >>> model = ARTL(n_landmarks=50).adapt(Xs, ys, Xt)
     >>> model.predict(Xt)
-    dask.array<_of_array, shape=(1797,), dtype=int64, chunksize=(500,), chunktype=numpy.ndarray>
+    dask.array<_array, shape=(300,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     """

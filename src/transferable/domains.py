@@ -146,7 +146,7 @@ class Domains:
         return self.n_source, self.n_target
 
     @property
-    def moments(self) -> tuple[Moments, Moments] | None:
+    def moments(self) -> tuple[Moments, ...] | None:
         """Moments of source and target, where they are known or rows are read block by block."""
         if not isinstance(self.X, Reordered):
             return None

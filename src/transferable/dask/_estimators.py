@@ -69,7 +69,7 @@ class DaskAdapter(DomainAdapter):
         ]
         client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
         vars(initialise)["__signature__"] = inspect.Signature([*own, client])
-        cls.__init__ = initialise  # type: ignore[method-assign, assignment]
+        cls.__init__ = initialise  # type: ignore[method-assign]
 
     @property
     def client_(self) -> Any:
@@ -291,7 +291,7 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
         return self._lazily(X, "decision_function", Gives(columns, np.float64))
 
     @property
-    def transduction_(self) -> Any:
+    def transduction_(self) -> Any:  # type: ignore[override]
         """The labels of the fitted rows, lazily: of ``X``, or of ``Xt`` after ``adapt``."""
         check_is_fitted(self)
         if not hasattr(self, "_fitted"):

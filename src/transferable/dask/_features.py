@@ -109,7 +109,7 @@ class Labelled:
 
     blocks: list[Delayed]
     tally: Tally
-    codes: NDArray[np.intp] | None = None
+    codes: Any = None
     before: Labelled | None = None
 
 

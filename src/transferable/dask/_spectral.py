@@ -99,7 +99,7 @@ class BlockFeatures(Features):
             own = np.stack([total @ self._matrix for total in totals], axis=1)
             return own @ coefficients[[0, n_classes]]
         sums = np.concatenate([self._source_sums, groups.labels.tally.sums], axis=1)
-        return self._expansion.T @ (sums @ coefficients)
+        return np.asarray(self._expansion).T @ (sums @ coefficients)
 
     @cached_property
     def _source_sums(self) -> Matrix:

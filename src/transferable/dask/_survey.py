@@ -79,11 +79,11 @@ class Survey:
         How many of them at most.
     """
 
-    moments: tuple[Moments, Moments]
+    moments: tuple[Moments, ...]
     labels: NDArray[Any]
     counts: NDArray[np.intp]
     exponent: int
-    first: tuple[Places, Places]
+    first: tuple[Places, ...]
     most: int
 
     @classmethod
@@ -152,12 +152,12 @@ def surveyed(blocks: list[Delayed], workers: Workers) -> Survey:
 class PoolRows:
     """Rows of the pool as blocks send them, with their labels and places."""
 
-    sides: tuple[NDArray[Any], NDArray[Any]]
+    sides: tuple[NDArray[Any], ...]
     labels: NDArray[Any]
-    places: tuple[Places, Places]
+    places: tuple[Places, ...]
 
     @classmethod
-    def of(cls, block: Block, last: tuple[Places, Places], count: int) -> PoolRows:
+    def of(cls, block: Block, last: tuple[Places, ...], count: int) -> PoolRows:
         """The rows of a block up to the last places of the pool, at most so many."""
         rows, places = [], []
         for X, end in zip((block.Xs, block.Xt), last, strict=True):
@@ -202,7 +202,7 @@ class Pool(Domains):
         return self.survey.sizes
 
     @property
-    def moments(self) -> tuple[Moments, Moments]:
+    def moments(self) -> tuple[Moments, ...]:
         """Those of all rows of source and target."""
         return self.survey.moments
 
@@ -232,7 +232,7 @@ class CountedGroups(Groups):
     labels: Any = None
 
     @property
-    def counts(self) -> NDArray[np.float64]:  # type: ignore[override]
+    def counts(self) -> NDArray[np.float64]:
         """Rows of each class, in the source and in the target."""
         return self.all_counts
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dask.delayed import Delayed
 
 from transferable import transformers as local
 from transferable.dask._maps import DaskSpectralTransformer, DaskTransformer, about_means
 from transferable.dask._reading import Schema
-from transferable.dask._spectral import BlockFeatures
-from transferable.dask._survey import Pool, Survey
+from transferable.dask._survey import Survey
 from transferable.dask._workers import Workers
+from transferable.domains import Domains
 from transferable.events import rounds
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.moments import Moments
@@ -182,7 +184,7 @@ class JDA(DaskSpectralTransformer, local.JDA, of=local.JDA):
     (300, 2)
     """
 
-    def _learn(self, domains: Pool, features: BlockFeatures) -> Solution:
+    def _learn(self, domains: Domains, features: Any) -> Solution:
         """Solve and relabel, as in memory, with labels that stay with the workers."""
         solve, codes = self._solver(domains, features), None
         self.n_iter_ = 0

@@ -165,7 +165,7 @@ def _shifted_moments(table: RowTable) -> tuple[Matrix, Moments]:
 
     That difference leaves little to take off the Gram matrix, wherever the rows lie.
     """
-    shift: Matrix | None = None
+    shift: Any = None
     moments = Moments.none(table.rank)
     for _, rows in table.blocks():
         shift = rows.mean(axis=0) if shift is None else shift

@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto bench-drift clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -105,6 +105,9 @@ bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into doc
 # Records are kept in build/auto: a run that was stopped goes on.
 bench-auto: $(VENV)/installed-core ## AutoAdapter beside logistic regression and TFDF, into docs/safety.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/auto.py
+
+bench-drift: $(VENV)/installed-core ## how often drift raises false and true alarms, into docs/safety.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/drift.py
 
 $(VENV)/installed-deep: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[deep,data]"

@@ -30,6 +30,7 @@ __all__ = [
     "Domains",
     "Groups",
     "Reordered",
+    "known_labels",
     "labelled_rows",
     "marked_source",
     "source_mask",
@@ -85,12 +86,17 @@ class Domains:
     def from_stacked(
         cls,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None,
         sample_domain: ArrayLike | None = None,
         *,
         workspace: Workspace | None = None,
     ) -> Domains:
-        """Read the domains off stacked rows; ``X`` must be a validated array already."""
+        """Read the domains off stacked rows; ``X`` must be a validated array already.
+
+        Without labels, for methods that look at none, all source rows are of one class.
+        """
+        unlabelled = y is None
+        y = np.zeros(X.shape[0], dtype=np.intp) if y is None else y
         check_consistent_length(X, y)
         y = _as_labels(y)
         source = source_mask(y, sample_domain, X.shape[0])
@@ -99,9 +105,10 @@ class Domains:
             assert_all_finite(labels, input_name="y")
         _refuse_missing(labels)
         _refuse_mixed(labels)
+        _refuse_fractions(labels)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
+        if len(classes) < 2 and not unlabelled:
             raise ValueError(
                 f"All {len(labels)} source rows are of one class, {classes.tolist()[0]!r}; a "
                 "classifier needs at least 2 classes."
@@ -369,7 +376,37 @@ def _refuse_mixed(labels: NDArray[Any]) -> None:
         raise ValueError(f"Labels are of several types, {', '.join(kinds)}; give all of them one.")
 
 
-def source_mask(y: ArrayLike, sample_domain: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
+def _refuse_fractions(labels: NDArray[Any]) -> None:
+    fractions = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else []
+    if len(fractions):
+        raise ValueError(
+            f"Unknown label type: continuous. y holds fractions such as {fractions[0]}, as targets "
+            "of regression do, and these methods predict classes only; cut y into classes, or turn "
+            "it into text if its values are names."
+        )
+
+
+def known_labels(y: ArrayLike, classes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Where rows have a label to be compared with, and these labels; an error if none has.
+
+    Rows without one are marked as in ``fit``, among integers by a -1 that is no class.
+    """
+    y = _as_labels(y)
+    unlabelled = _missing(y)
+    if y.dtype.kind in "iu" and -1 not in classes:
+        unlabelled = y == -1
+    if unlabelled.all():
+        raise ValueError(
+            f"None of the {len(y)} rows has a label to compare with; score rows that have one, or "
+            "take a scorer of transferable.model_selection, which needs none."
+        )
+    rows = np.flatnonzero(~unlabelled)
+    return rows, _as_numbers(y[rows])
+
+
+def source_mask(
+    y: ArrayLike | None, sample_domain: ArrayLike | None, n_rows: int
+) -> NDArray[np.bool_]:
     """True on source rows, by the marks if there are any, else by the labels."""
     if sample_domain is not None:
         return _refuse_empty(marked_source(sample_domain, n_rows))

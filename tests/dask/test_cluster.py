@@ -28,12 +28,12 @@ from transferable.limits import LIMITS
 P = small_problem(3, n_source=240, n_target=200, n_features=6)
 MEMORY = 1_000_000_000
 SHIFTED = {"class_shares": [0.1, 0.3, 0.6]}
-RISK = {"n_landmarks": 30, "manifold": 0, "max_iter": 3}
+RISK = {"n_landmarks": 30, "graph": "anchors", "max_iter": 3}
 FLOW = RISK | {"manifold_dim": 3}
 FITS = {
     "TFDFV": FLOW | {"manifold_dim": "auto"},
     "TFDFV, second order": FLOW | {"second_order": 0.5},
-    "TFDFV, known shares": FLOW | SHIFTED,
+    "TFDFV, known shares": FLOW | SHIFTED | {"manifold": 0},
     "TFDF": FLOW | {"confusion_iter": 2},
     "MEDA": FLOW,
     "ARTL": RISK,

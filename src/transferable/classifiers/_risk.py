@@ -7,7 +7,7 @@ A method states what it minimises in ``_objective``; everything else is done her
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
@@ -18,25 +18,29 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
+from transferable._sklearn import (
+    CLASS_SHARES,
+    NUMBER,
+    POSITIVE,
+    WEIGHT,
+    HasMethods,
+    Interval,
+    StrOptions,
+)
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import temperatures
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.graphs import GraphKind, with_graph
 from transferable.engines.risk.landmarks import LandmarkSolver
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, solve
 from transferable.engines.risk.rows import Rows, choose_features
-from transferable.engines.risk.shares import (
-    ClassShares,
-    KnownShares,
-    follow_target,
-    keep_small_classes,
-    wanted_shares,
-)
+from transferable.engines.risk.shares import SOFTNESS, follow_target, keep_small_classes
 from transferable.engines.risk.sizes import RiskSizes
-from transferable.engines.risk.solver import Labelling, Labels, Solver
+from transferable.engines.risk.solver import Labels, Solver
+from transferable.engines.shares import ClassShares, KnownShares, Labelling, wanted_shares
 from transferable.events import stage
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
@@ -49,7 +53,7 @@ from transferable.linalg.row_order import table_key
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
-from transferable.terms.smoothness import Smoothness
+from transferable.terms.smoothness import AnchorLaplacian, Smoothness
 from transferable.workspace import shared
 
 __all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
@@ -61,6 +65,8 @@ class RiskClassifier(ScoreClassifier):
     """Base of ARTL, MEDA, TFDF-V and TFDF."""
 
     ridge: float
+    graph: GraphKind
+    n_anchors: int | Literal["auto"]
     kernel: Kernel
     gamma: float
     degree: int
@@ -81,6 +87,8 @@ class RiskClassifier(ScoreClassifier):
         "alignment": [WEIGHT],
         "manifold": [WEIGHT],
         "n_neighbors": [COUNT],
+        "graph": [StrOptions({"auto", "neighbors", "anchors"})],
+        "n_anchors": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [POSITIVE],
         "degree": [COUNT],
@@ -90,7 +98,7 @@ class RiskClassifier(ScoreClassifier):
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "device": [str],
-        "class_shares": [StrOptions({"auto", "source"}), Mapping, "array-like"],
+        "class_shares": CLASS_SHARES,
         "record_history": ["boolean"],
         "verbose": ["boolean"],
     }
@@ -143,6 +151,7 @@ class RiskClassifier(ScoreClassifier):
         self.balance_ = rounds.labelled.balance
         graph = solver.fixed.get(Smoothness.name)
         self.manifold_ = 0.0 if graph is None else graph.weight
+        self.n_anchors_ = len(graph.anchors) if isinstance(graph, AnchorLaplacian) else None
         self.graph_recall_ = solver.rows.graph_recall
         self.n_landmarks_ = solver.n_landmarks
         if self.record_history:
@@ -156,7 +165,7 @@ class RiskClassifier(ScoreClassifier):
         """All rounds of the method, with the class shares that are given, found or the source's."""
         history = self.record_history
         if shares is not None and solver.domains.n_target > 0:
-            known = KnownShares(shares)
+            known = KnownShares(shares, SOFTNESS)
             solver = solver.with_shares(known.in_solve(solver.domains.source_shares))
             first = solver.source_only_labels(known)
             rounds = Rounds(solver, first, known, record_history=history)
@@ -181,6 +190,10 @@ class RiskClassifier(ScoreClassifier):
     def _solver(self, objective: Objective, rows: Rows) -> Solver:
         """The objective over all rows or over landmarks, whichever was asked for or fits."""
         plan = self._plan(objective, rows)
+        term, by_landmarks = objective.find(Smoothness), plan.n_landmarks is not None
+        if term is not None:
+            asked = self.graph, self.n_anchors, len(rows.domains.order)
+            objective = objective.replacing(with_graph(term, *asked, by_landmarks=by_landmarks))
         if plan.n_landmarks is None:
             return ExactSolver(objective, rows)
         stage("Comparing rows with landmarks")
@@ -226,13 +239,12 @@ class RiskClassifier(ScoreClassifier):
         the fitted model, so that one factorisation serves all models that agree in them. Nothing is
         aligned: on real tasks, aligning too led to no better choices of settings.
         """
-        objective = self._objective().without(Means, Covariances)
-        terms = [
-            replace(term, weight=self.manifold_) if isinstance(term, Smoothness) else term
-            for term in objective.terms
-        ]
+        objective = replace(self._objective().without(Means, Covariances), confusion=None)
+        graph = objective.find(Smoothness)
+        if graph is not None:
+            objective = objective.replacing(replace(graph, weight=self.manifold_))
         rows = self._rows(domains.reversed(target), self._features)
-        solver = self._solver(Objective(self.ridge, terms), rows)
+        solver = self._solver(objective, rows)
         unlabelled = solver.at(np.zeros(domains.n_source, dtype=np.intp))
         return solver.codes(solver.relabel(solver.solve(unlabelled), Labelling()))
 
@@ -257,11 +269,12 @@ class RiskClassifier(ScoreClassifier):
         return super().predict_proba(X)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version saved, or an earlier one, which knew no class shares."""
+        """Take what this version saved, or one that knew neither class shares nor anchors."""
         if "_beta" in state:
             offsets = np.zeros(state["_beta"].shape[1])
             state = {"_offsets": offsets, "_absent": np.empty(0, dtype=np.intp)} | state
-        super().__setstate__({"class_shares": "source"} | state)
+        graph = {"graph": "neighbors", "n_anchors": "auto"}
+        super().__setstate__({"class_shares": "source"} | graph | state)
 
     def _probabilities(self, scores: Matrix) -> Matrix:
         scores = scores / self.temperature_

@@ -21,7 +21,8 @@ from transferable.dask._reading import Blocks, Schema, domains_apart, stacked_do
 from transferable.dask._solver import BlockSolver
 from transferable.dask._survey import Survey, pooled, surveyed
 from transferable.dask._workers import Workers
-from transferable.engines.risk.shares import wanted_shares
+from transferable.engines.risk.graphs import with_graph
+from transferable.engines.shares import wanted_shares
 from transferable.events import stage
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU
@@ -191,7 +192,7 @@ class DaskAdapter(DomainAdapter):
 class DaskRiskClassifier(DaskAdapter, RiskClassifier):
     """Mixin of TFDF, TFDF-V, MEDA and ARTL."""
 
-    _defaults: ClassVar[Mapping[str, Any]] = {"manifold": 0.0}
+    _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
 
     def _refuse_parameters(self) -> None:
         if self.n_landmarks is None or (
@@ -203,11 +204,10 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
             )
         if self.device != "cpu":
             raise ValueError(f'device="{self.device}": workers compute with numpy, device="cpu".')
-        graph = self._objective().find(Smoothness)
-        if graph is not None:
+        if self.graph == "neighbors":
             raise ValueError(
-                f"manifold={graph.weight!r} asks for the graph of nearest neighbours, which "
-                "reaches across partitions; set manifold=0."
+                'graph="neighbors" reaches across partitions; take graph="anchors", or manifold=0 '
+                "to do without a graph."
             )
 
     def _learn_blocks(
@@ -233,7 +233,12 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
             workers=workers,
         )
         table = FeatureTable(rows.table, features.nystrom, CPU)
-        solver = BlockSolver(self._objective(), rows, table, features)
+        objective = self._objective()
+        term = objective.find(Smoothness)
+        if term is not None:
+            asked = "anchors", self.n_anchors, sum(survey.sizes)
+            objective = objective.replacing(with_graph(term, *asked, by_landmarks=True))
+        solver = BlockSolver(objective, rows, table, features)
         self._keep(self._rounds(solver, shares), shares)
 
     def _held_share(self, n_bytes: int, workers: Workers) -> float:

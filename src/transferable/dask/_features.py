@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from transferable.dask._reading import Block
 from transferable.dask._workers import Workers, summed
 from transferable.engines.risk.landmarks import Sums, class_sums
+from transferable.linalg.anchors import Anchors
 from transferable.linalg.arrays import CPU
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction
@@ -186,9 +187,11 @@ class FeatureBlocks:
         )
         self._last: Labelled | None = None
 
-    def sum_up(self) -> tuple[Sums, Matrix]:
-        """Sums over all rows, and those of the source's features by class."""
-        totals: Totals = self._added(_totals)
+    def sum_up(self, anchors: Anchors | None = None) -> tuple[Sums, Matrix]:
+        """Sums over all rows, by anchors too, and those of the source's features by class."""
+        tied, n_classes = delayed(anchors), self._n_classes
+        tasks = [_totals(block, n_classes, tied) for block in self._blocks]
+        totals: Totals = self._workers.compute(summed(tasks))
         if len(totals.whitenings) > 1:
             raise RuntimeError(
                 "Workers computed different features of the same landmarks; let machines of one "
@@ -198,7 +201,8 @@ class FeatureBlocks:
 
     def source_moments(self) -> list[Moments]:
         """Moments of the source's features by class."""
-        return self._added(_source_moments).parts
+        tasks = [_source_moments(block, self._n_classes) for block in self._blocks]
+        return self._workers.compute(summed(tasks)).parts
 
     def target_moments(self, target: Labelled) -> list[Moments]:
         """Moments of the target's features by class."""
@@ -236,9 +240,6 @@ class FeatureBlocks:
         self._last = tallied(tasks, self._last, self._n_classes, self._workers, codes)
         return self._last
 
-    def _added(self, task: Any) -> Any:
-        return self._workers.compute(summed([task(b, self._n_classes) for b in self._blocks]))
-
 
 @dataclass(frozen=True)
 class MomentsByClass:
@@ -268,11 +269,11 @@ def _features(
 
 
 @delayed
-def _totals(block: FeatureBlock, n_classes: int) -> Totals:
+def _totals(block: FeatureBlock, n_classes: int, anchors: Anchors | None) -> Totals:
     table = block.table
     by_class = class_sums(table, block.y, n_classes, block.source)
     whitening = frozenset([digest(table.nystrom.whitening)])
-    return Totals(Sums.of(table, len(block.y)), by_class, whitening)
+    return Totals(Sums.of(table, len(block.y), anchors), by_class, whitening)
 
 
 @delayed

@@ -119,7 +119,7 @@ def _is_frame(X: Any) -> bool:
 def schema_of(X: Any, name: str, label: str | None = None) -> Schema:
     """What the collection says of all of its blocks, before any is read."""
     if _is_frame(X):
-        dtypes = X.dtypes.drop(label, errors="ignore")
+        dtypes = X.dtypes.drop([label], errors="ignore")
         _refuse_text(dtypes, name)
         single = all(dtype == np.float32 for dtype in dtypes)
         return Schema(len(dtypes), tuple(dtypes.index), "float32" if single else "float64")

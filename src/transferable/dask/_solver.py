@@ -14,11 +14,12 @@ from transferable.dask._survey import Pool
 from transferable.engines.risk.landmarks import LandmarkSolver, Sums
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.engines.risk.solver import Labelling
+from transferable.engines.shares import Labelling
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.moments import Moments
 from transferable.terms.base import FixedForm, Matrix
 from transferable.terms.risk import SourceError
+from transferable.terms.smoothness import Smoothness
 
 __all__ = ["BlockSolver"]
 
@@ -46,7 +47,7 @@ class BlockSolver(LandmarkSolver):
         return BlockSolver(self.objective, rows, self.features, self._blocks, self)
 
     def _sum_up(self) -> tuple[Sums, Matrix]:
-        return self._blocks.sum_up()
+        return self._blocks.sum_up(getattr(self.fixed.get(Smoothness.name), "anchors", None))
 
     def _target_sums(self, target: Labelled) -> Matrix:
         return target.tally.sums

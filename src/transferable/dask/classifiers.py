@@ -19,8 +19,8 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
     **parameters
-        Those of :class:`transferable.TFDFV`. The graph is off, ``manifold=0``: that of nearest
-        neighbours reaches across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
+        Those of :class:`transferable.TFDFV`. The graph is that of anchors; nearest
+        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
         ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
         of their memory; ``device`` is "cpu".
 
@@ -69,8 +69,8 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
     **parameters
-        Those of :class:`transferable.TFDF`. The graph is off, ``manifold=0``: that of nearest
-        neighbours reaches across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
+        Those of :class:`transferable.TFDF`. The graph is that of anchors; nearest
+        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
         ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
         of their memory; ``device`` is "cpu".
 
@@ -119,8 +119,8 @@ class MEDA(DaskRiskClassifier, local.MEDA, of=local.MEDA):
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
     **parameters
-        Those of :class:`transferable.MEDA`. The graph is off, ``manifold=0``: that of nearest
-        neighbours reaches across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
+        Those of :class:`transferable.MEDA`. The graph is that of anchors; nearest
+        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
         ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
         of their memory; ``device`` is "cpu".
 
@@ -169,8 +169,8 @@ class ARTL(DaskRiskClassifier, local.ARTL, of=local.ARTL):
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
     **parameters
-        Those of :class:`transferable.ARTL`. The graph is off, ``manifold=0``: that of nearest
-        neighbours reaches across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
+        Those of :class:`transferable.ARTL`. The graph is that of anchors; nearest
+        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
         ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
         of their memory; ``device`` is "cpu".
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from dask.delayed import Delayed
 
 from transferable import transformers as local
@@ -186,6 +187,12 @@ class JDA(DaskSpectralTransformer, local.JDA, of=local.JDA):
 
     def _learn(self, domains: Domains, features: Any) -> Solution:
         """Solve and relabel, as in memory, with labels that stay with the workers."""
+        if self.class_shares != "source":
+            raise ValueError(
+                f"class_shares={self.class_shares!r}: over Dask, JDA takes classes to be as "
+                'frequent as in the source, class_shares="source".'
+            )
+        self.class_shares_ = domains.source_shares
         solve, codes = self._solver(domains, features), None
         self.n_iter_ = 0
         for _ in rounds(self.max_iter):
@@ -195,4 +202,5 @@ class JDA(DaskSpectralTransformer, local.JDA, of=local.JDA):
             if self._settled(codes, changed):
                 break
             codes = renewed
+        self.class_shares_history_ = np.tile(self.class_shares_, (self.n_iter_, 1))
         return values, W

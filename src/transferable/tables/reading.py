@@ -24,6 +24,7 @@ from pandas.api.types import is_float_dtype, is_numeric_dtype, union_categorical
 from transferable.tables._arrays import read_mat, read_npy, read_npz
 from transferable.tables._delimited import Dialect, missing_texts, text_pieces
 from transferable.tables._errors import TableError, listed
+from transferable.tables.columns import plain_numbers
 
 __all__ = ["FORMATS", "Dialect", "iter_table", "read_table"]
 
@@ -180,17 +181,21 @@ def _read(
     progress: Callable[[float], None] | None,
     name: str,
 ) -> pd.DataFrame:
-    pieces: dict[str, list[pd.Series]] = {}
+    pieces = []
     for piece, done in _pieces(path, as_written, text, dialect or Dialect(), name):
         if progress is not None:
             progress(done)
-        for column in piece.columns:
-            pieces.setdefault(column, []).append(_compact(piece[column]))
-    mixed = [column for column, parts in pieces.items() if _is_mixed(parts)]
+        others = piece.columns[~plain_numbers(piece)]
+        pieces.append(piece.assign(**{column: _compact(piece[column]) for column in others}))
+    plain = np.all([plain_numbers(piece) for piece in pieces], axis=0)
+    others = pieces[0].columns[~plain]
+    mixed = [column for column in others if _is_mixed([piece[column] for piece in pieces])]
     if mixed:
         return _read(path, as_written, {*text, *mixed}, dialect, progress, name)
-    columns = {column: _joined(pieces.pop(column)) for column in list(pieces)}
-    return pd.DataFrame(columns, copy=False)
+    joined = {column: _joined([piece[column] for piece in pieces]) for column in others}
+    numbers = pd.concat([piece.loc[:, plain] for piece in pieces], ignore_index=True)
+    table = pd.concat([numbers, pd.DataFrame(joined)], axis=1)[pieces[0].columns]
+    return table.copy()  # in one block for each type: a parser leaves one for each column
 
 
 def iter_table(

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from transferable.domains import Domains
 from transferable.linalg.row_tables import RowTable
+from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 
 __all__ = ["Deviations", "PerDomainScaler"]
@@ -50,6 +51,8 @@ class PerDomainScaler(BlockwiseTransformer):
     >>> bool(np.allclose(Z.mean(axis=0), 0) and np.allclose(Z.std(axis=0), 1))
     True
     """
+
+    takes = Takes(no_labels=True)
 
     def _fit_domains(self, domains: Domains) -> None:
         self._source, self._target = map(_scales_of, domain_tables(domains))

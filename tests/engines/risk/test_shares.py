@@ -8,7 +8,7 @@ from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable.datasets import fetch_office_caltech, load_printed_to_handwritten
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import left_out_scores
-from transferable.engines.risk.shares import wanted_shares
+from transferable.engines.shares import wanted_shares
 from transferable.limits import LIMITS
 from transferable.persistence import load, save
 

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.engines.risk.solver import Labelled, Labelling, Solver
+from transferable.engines.risk.solver import Labelled, Solver
+from transferable.engines.shares import Labelling
 from transferable.events import stage
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.systems import (

@@ -4,8 +4,9 @@ The minimiser is w = (eta I + Phi' S Phi)^-1 Phi' A Y, a system as large as ther
 it asks of the rows are sums over them (:class:`Sums`), which add up over blocks of rows, whoever
 holds these: once, products of features in each domain and sums over the source's classes; in each
 round, sums over the target's classes. MMCD's second order asks for covariances by class too,
-Phi' Z_c K K Z_c Phi = D_c (Phi'Phi) D_c with D_c = Cov_s - Cov_t of the class. Only the graph of
-neighbours reaches across rows, and is applied to columns of features instead.
+Phi' Z_c K K Z_c Phi = D_c (Phi'Phi) D_c with D_c = Cov_s - Cov_t of the class; a graph of anchors
+for sums over the rows tied to each. Only the graph of neighbours reaches across rows, and is
+applied to columns of features instead.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from numpy.typing import NDArray
 
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.engines.risk.solver import Labelled, Labelling, Labels, Solver
+from transferable.engines.risk.solver import Labelled, Labels, Solver
+from transferable.engines.shares import Labelling
 from transferable.events import stage
 from transferable.limits import LIMITS
+from transferable.linalg.anchors import Anchors, AnchorSums
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
@@ -37,6 +40,7 @@ from transferable.linalg.systems import (
 from transferable.terms.base import FixedForm, LowRank, Matrix
 from transferable.terms.covariances import Covariances, ProjectedCovariances
 from transferable.terms.risk import SourceLoss
+from transferable.terms.smoothness import Smoothness
 
 __all__ = ["LandmarkSolver", "Sums", "class_sums"]
 
@@ -46,25 +50,33 @@ class Sums:
     """Moments of the features in each domain, which no label of the target changes.
 
     Those of the source's classes are known where rows of different classes count differently and
-    there is room for them.
+    there is room for them; sums over the rows that are tied to each anchor, where there are any.
     """
 
     source: Moments
     target: Moments
     classes: tuple[Moments, ...] | None = None
+    anchors: AnchorSums | None = None
 
     @classmethod
-    def of(cls, table: FeatureTable, n_source: int) -> Sums:
+    def of(cls, table: FeatureTable, n_source: int, anchors: Anchors | None = None) -> Sums:
         """Those of a table whose first rows are the source's."""
         within = slice(0, n_source), slice(n_source, table.n)
         source, target = (moments_of_blocks(table, rows, table.arrays) for rows in within)
-        return cls(source, target)
+        tied = None
+        if anchors is not None:
+            blocks = ((table.Z[rows], features) for rows, features in table.blocks())
+            tied = anchors.sums(blocks, table.rank)
+        return cls(source, target, anchors=tied)
 
     def __add__(self, other: Sums) -> Sums:
         classes = None
         if self.classes is not None and other.classes is not None:
             classes = tuple(map(add, self.classes, other.classes))
-        return Sums(self.source + other.source, self.target + other.target, classes)
+        anchors = None
+        if self.anchors is not None and other.anchors is not None:
+            anchors = self.anchors + other.anchors
+        return Sums(self.source + other.source, self.target + other.target, classes, anchors)
 
     @cached_property
     def whole(self) -> Moments:
@@ -122,7 +134,8 @@ class LandmarkSolver(Solver):
         """Sums over all rows, and Phi'Y: those of the source's features by class."""
         domains = self.domains
         by_class = class_sums(self.features, domains.y, domains.n_classes, domains.source)
-        return Sums.of(self.features, domains.n_source), by_class
+        anchors = getattr(self.fixed.get(Smoothness.name), "anchors", None)
+        return Sums.of(self.features, domains.n_source, anchors), by_class
 
     def _target_sums(self, target: Labels) -> Matrix:
         """Sums of the target's features by class."""

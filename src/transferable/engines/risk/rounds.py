@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable import events
-from transferable.engines.risk.solver import Labelled, Labelling, Labels, Solver
+from transferable.engines.risk.solver import Labelled, Labels, Solver
+from transferable.engines.shares import Labelling
 from transferable.limits import LIMITS
 from transferable.linalg.optimizers import Adam, lbfgs
 from transferable.terms.base import Matrix

@@ -13,28 +13,33 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
+from sklearn.utils import check_random_state
 
 from transferable.domains import Domains, Groups
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.events import stage
 from transferable.limits import LIMITS
+from transferable.linalg.anchors import Anchors, spherical_means
 from transferable.linalg.arrays import Arrays, to_numpy
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.neighbors import neighbor_graph
+from transferable.linalg.nystrom import draw_landmarks
 from transferable.linalg.rows import dense
 from transferable.linalg.search import nearest
 from transferable.linalg.systems import Inverse, add_to_diagonal, effective_ridge
 from transferable.metrics.a_distance import distance_of_halves
 from transferable.terms.base import Matrix
-from transferable.terms.smoothness import Laplacian
+from transferable.terms.smoothness import AnchorLaplacian, Laplacian
 
 __all__ = ["Balance", "NearestSource", "Rows", "choose_features", "leading"]
 
 _JUDGES = 1000  # source rows that judge; their order is random already
 _MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
+_ROWS_TO_PLACE = 32  # rows for each anchor that k-means looks at
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
@@ -121,6 +126,28 @@ class Rows:
         )
         self.graph_recall = graph.recall
         return Laplacian(self.arrays.sparse(graph.weights), key=key)
+
+    def anchor_laplacian(self, n_anchors: int, n_nearest: int) -> AnchorLaplacian:
+        """L of the graph through so many anchors, of which each row is tied to the nearest."""
+        stage("Placing anchors")
+        key = "anchors", self.place, n_anchors, str(self.random_state)
+        centers = self.domains.share("anchors", key, self._anchor_centers, n_anchors)
+        anchors = Anchors(centers, n_nearest, self.arrays)
+
+        def ties() -> Matrix:
+            return self.domains.share("ties", (key, n_nearest), anchors.ties, self.table)
+
+        return AnchorLaplacian(anchors, ties, key=(key, n_nearest))
+
+    def _anchor_centers(self, count: int) -> Any:
+        """Centres by k-means of the first rows of both domains, whose order is random already."""
+        n_source, rng = self.domains.n_source, check_random_state(self.random_state)
+        drawn = draw_landmarks(self.Z, n_source, count, rng)
+        if sp.issparse(self.Z):
+            return self.Z[drawn]
+        most = min(_ROWS_TO_PLACE * count // 2, LIMITS.pool_rows)
+        first = np.r_[: min(n_source, most), n_source : min(self.Z.shape[0], n_source + most)]
+        return spherical_means(self.table[first], self.table[drawn])
 
     def trust_in_neighbors(self) -> float:
         """rho: 1, less a tenth for each point that the nearest neighbour is worse than the kernel.

@@ -13,43 +13,15 @@ from numpy.typing import NDArray
 from transferable.domains import Groups
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.linalg.arrays import device, namespace, to_numpy
+from transferable.engines.shares import Labelling
 from transferable.terms.base import FixedForm, FixedTerm, LabelledTerm, LowRank, Matrix, Quadratic
 from transferable.terms.covariances import Covariances
 from transferable.terms.risk import SourceError, SourceLoss
 
-__all__ = ["Labelled", "Labelling", "Labels", "Solver"]
+__all__ = ["Labelled", "Labels", "Solver"]
 
 # Labels of the target: an array of codes, or whatever stands for one where others hold the rows.
 Labels = Any
-
-
-class Labelling:
-    """How target rows get their labels from scores: by the highest one, offsets added.
-
-    Attributes
-    ----------
-    offsets : ndarray of shape (n_classes,) or None
-        What is added to the scores of each class; None for nothing.
-    """
-
-    def __init__(self, offsets: NDArray[np.float64] | None = None) -> None:
-        self.offsets = offsets
-
-    def choose_offsets(self, scores: Matrix, *, settled: bool) -> None:
-        """Set the offsets for these scores of target rows, for a round or for good."""
-
-    def codes(self, scores: Matrix, *, settled: bool = False) -> NDArray[np.intp]:
-        """Classes of target rows."""
-        self.choose_offsets(scores, settled=settled)
-        xp = namespace(scores)
-        if self.offsets is not None:
-            scores = scores + xp.asarray(self.offsets, device=device(scores))
-        return to_numpy(xp.argmax(scores, axis=1))
-
-    def renewed(self, counts: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """The class shares that a round with so many rows of each label leads to; None if kept."""
-        return None
 
 
 @dataclass

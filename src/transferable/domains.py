@@ -157,7 +157,7 @@ class Domains:
         return self.n_source, self.n_target
 
     @property
-    def moments(self) -> tuple[Moments, Moments] | None:
+    def moments(self) -> tuple[Moments, ...] | None:
         """Moments of source and target, where they are known or rows are read block by block."""
         if not isinstance(self.X, Reordered):
             return None
@@ -202,8 +202,12 @@ class Domains:
         """What fits of these rows have in common under a key, made now if none had it before."""
         return self.workspace.get(slot, (self.key, key), make, *arguments)
 
-    def groups(self, target: NDArray[np.intp]) -> Groups:
-        """The rows by domain and class, for the given (pseudo-)labels of the target."""
+    def groups(self, target: NDArray[np.intp] | None) -> Groups:
+        """The rows by domain and class, for the given (pseudo-)labels of the target.
+
+        None takes all target rows for one class, where whole domains are compared.
+        """
+        target = np.zeros(self.n_target, dtype=np.intp) if target is None else target
         codes = self.with_target(target)
         return Groups(codes, self.n_source, self.n_classes, self.ratios)
 

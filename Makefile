@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto docs clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -33,12 +33,22 @@ $(VENV)/installed-bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	@touch $@
 
+$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
 demo: $(VENV)/installed-core ## adapt printed digits to handwritten ones and show the accuracies
 	$(BIN)/transferable demo
 	@echo "To use it in this shell: . $(BIN)/activate"
 
 test: $(VENV)/installed-test ## run the test suite and the documentation's examples
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# Warnings are errors. The checks read the built site: links, names, and what a browser shows.
+docs: $(VENV)/installed-docs ## build the documentation site into build/docs and check it
+	rm -rf build/docs
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/docs
+	$(BIN)/python -m pytest -q docs/checks
 
 # The lowest versions of everything that pyproject.toml declares, on the lowest Python. Old versions
 # warn of what newer ones have changed, so warnings are not errors here.
@@ -115,4 +125,4 @@ bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a
 	$(BIN)/python benchmarks/deep.py --out build/deep --render
 
 clean: ## remove the environment and what was generated
-	rm -rf $(VENV) $(MINIMUM) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(MINIMUM) build dist docs/examples docs/reference .pytest_cache .mypy_cache .ruff_cache

@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto docs clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto bench-drift clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -45,6 +45,7 @@ test: $(VENV)/installed-test ## run the test suite and the documentation's examp
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
 # Warnings are errors. The checks read the built site: links, names, and what a browser shows.
+.PHONY: docs
 docs: $(VENV)/installed-docs ## build the documentation site into build/docs and check it
 	rm -rf build/docs
 	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/docs
@@ -115,6 +116,9 @@ bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into doc
 # Records are kept in build/auto: a run that was stopped goes on.
 bench-auto: $(VENV)/installed-core ## AutoAdapter beside logistic regression and TFDF, into docs/safety.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/auto.py
+
+bench-drift: $(VENV)/installed-core ## how often drift raises false and true alarms, into docs/safety.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/drift.py
 
 $(VENV)/installed-deep: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[deep,data]"

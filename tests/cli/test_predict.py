@@ -172,3 +172,25 @@ def test_text_that_is_named_like_a_mat_file_is_refused(folder, invoke):
     done = invoke("adapt", "source.mat", "target.csv", "--label", "kind")
     assert done.exit_code == 2
     assert "cannot be read as a MAT file" in done.stderr
+
+
+def test_rows_that_drifted_are_warned_of(saved, invoke):
+    same = invoke("predict", "m.skops", "target.csv", "--out", "q.csv", "--json")
+    assert json.loads(same.stdout)["drift"]["likely"] is False
+    other = pd.read_csv("target.csv")
+    other.select_dtypes("number").add(3).join(other[["who", "habitat"]]).to_csv("other.csv")
+    drifted = invoke("predict", "m.skops", "other.csv", "--out", "q.csv")
+    assert "Warning: the rows no longer look like the target" in drifted.stderr
+    record = json.loads(
+        invoke("predict", "m.skops", "other.csv", "--out", "q.csv", "--json").stdout
+    )
+    assert record["drift"]["likely"] is True
+
+
+def test_a_model_without_a_sample_says_so(saved, invoke):
+    model = transferable.load("m.skops")
+    model.estimator_._target_sample = None
+    transferable.save(model, "old.skops")
+    result = invoke("predict", "old.skops", "target.csv", "--out", "q.csv")
+    assert result.exit_code == 0
+    assert "Note: the model keeps no sample of its target" in result.stderr

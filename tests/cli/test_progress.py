@@ -73,6 +73,12 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
 
 
 @pytest.mark.usefixtures("slow")
+def test_tuning_shows_the_time_left(folder, terminal):
+    lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune", "--no-estimate")
+    assert any(re.search(r"Trying settings .*about \d+:\d\d left", line) for line in lines)
+
+
+@pytest.mark.usefixtures("slow")
 def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
     install(monkeypatch)
     fit = JDA._fit_domains  # a worker's rounds are not heard here: its fits are slow themselves

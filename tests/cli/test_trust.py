@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -115,3 +116,13 @@ def test_tune_searches_and_says_what_it_chose(folder, invoke):
     refused = invoke(*GIVEN, "--tune", "--method", "perdomainscaler")
     assert refused.exit_code == 2
     assert "--tune knows no setting" in refused.stderr
+
+
+@pytest.mark.parametrize("method", ["tfdf", "meda", "jda", "spl"])
+def test_tune_knows_the_settings_of_every_family(folder, invoke, method):
+    result = invoke(*GIVEN, "--tune", "--method", method, "--no-estimate")
+    assert result.exit_code == 0, result.stderr
+    said = re.search(r"of (\d+) settings, --tune chose (\S+)=", result.stderr)
+    assert said is not None, result.stderr
+    assert int(said[1]) > 1
+    assert len(result.stdout.splitlines()) == 25

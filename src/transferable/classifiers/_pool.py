@@ -75,6 +75,7 @@ class Candidate:
         with silence(), listen(_stop_after(deadline)):
             self.model.fit(X, codes, sample_domain=np.where(codes < 0, -1, 1))
         found = self.model._source_temperature
+        self.model._target_sample = None  # the pool keeps one for all
         return Member(self.name, self.block, self.model, scaler, found)
 
 

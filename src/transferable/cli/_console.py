@@ -35,11 +35,11 @@ class Messages:
         self._quiet = quiet
         self._console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, kind: str = "Note") -> None:
         """Tell something worth knowing, once."""
         if text not in self.notes:
             self.notes.append(text)
-            self.say(f"Note: {text}")
+            self.say(f"{kind}: {text}")
 
     def say(self, text: str) -> None:
         """Tell something in passing."""

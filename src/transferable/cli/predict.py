@@ -19,6 +19,7 @@ from transferable.cli._options import (
     Missing,
     Quiet,
     Separator,
+    Sheet,
     TargetLabel,
     dialect_of,
     flag,
@@ -28,6 +29,7 @@ from transferable.cli._predictions import check_distinct, check_output, predicte
 if TYPE_CHECKING:
     import pandas as pd
 
+    from transferable.diagnostics import Drift
     from transferable.tables import TableClassifier
 
 
@@ -67,6 +69,7 @@ def run(
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    sheet: Sheet = None,
     as_json: Annotated[
         bool, flag("--json", help="Print one JSON object for each row, or with --out one.")
     ] = False,
@@ -77,8 +80,9 @@ def run(
 
     Writes what 'adapt' writes, but for the labels of a model of the source alone. The model knows
     how to treat the columns: the file needs no preparation. Loading a model runs no code that its
-    file brings. Ends with status 0, with 1 if something failed, and with 2 if the input cannot be
-    used.
+    file brings. Warns if the rows no longer look like the target that the model was fitted to; for
+    one file of twenty that is a false alarm. Ends with status 0, with 1 if something failed, and
+    with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
@@ -90,7 +94,7 @@ def run(
             file,
             as_written=possible_names(ids, loaded.ids, [target_label] if target_label else None),
             text=list(loaded.encoder_.categories_),
-            dialect=dialect_of(sep, decimal, encoding, missing),
+            dialect=dialect_of(sep, decimal, encoding, missing, sheet),
         )
         tally = _Tally(loaded, ids, target_label, messages, every_class=probabilities)
         beside = out is None and sys.stdout.isatty()
@@ -109,7 +113,7 @@ def run(
 
 
 class _Tally:
-    """Labels pieces and counts what came out."""
+    """Labels pieces, counts what came out, and keeps some rows to see whether they drifted."""
 
     def __init__(
         self,
@@ -120,10 +124,14 @@ class _Tally:
         *,
         every_class: bool,
     ) -> None:
+        import numpy as np
+
         self.counts: Counter[str] = Counter()
         self.known = self.right = 0
         self._model, self._ids, self._truth = model, ids, target_label
         self._messages, self._every_class = messages, every_class
+        self._rows: pd.DataFrame | None = None
+        self._draws = np.random.default_rng(0)
 
     def label(self, piece: pd.DataFrame) -> pd.DataFrame:
         """Lines of predictions for the next rows."""
@@ -134,6 +142,7 @@ class _Tally:
         if self._truth is not None:
             require_columns(columns, [self._truth], who(piece, "the file"))
         lines, _ = predicted(self._model, piece, wanted, every_class=self._every_class)
+        self._keep_some(piece)
         self.counts.update(lines["prediction"].astype(str).tolist())
         if self._truth is not None and piece[self._truth].notna().any():
             classes = [str(name) for name in self._model.classes_.tolist()]
@@ -141,6 +150,31 @@ class _Tally:
             hits = lines["prediction"].to_numpy()[known].astype(str) == true[known]
             self.known, self.right = self.known + len(hits), self.right + int(hits.sum())
         return lines
+
+    def _keep_some(self, piece: pd.DataFrame) -> None:
+        """Keep rows drawn at random from all that have come so far: those of the lowest draws."""
+        import pandas as pd
+
+        from transferable.diagnostics.drift import MOST_ROWS
+
+        draws = pd.Index(self._draws.random(len(piece)))
+        full = self._rows is not None and len(self._rows) == MOST_ROWS
+        low = draws < self._rows.index[-1] if full else draws < 1
+        drawn = piece[low].set_axis(draws[low])
+        kept = drawn if self._rows is None else pd.concat([self._rows, drawn])
+        self._rows = kept.sort_index().head(MOST_ROWS)
+
+    def drift(self) -> Drift | None:
+        """Whether the rows look like the fitted target; None, with a note, where nobody can say."""
+        from transferable.diagnostics import drift, remembers_target
+
+        if self._rows is None or not remembers_target(self._model):
+            self._messages.note(
+                "the model keeps no sample of its target, so it cannot be told whether these rows "
+                "look like it; fit it again with this version."
+            )
+            return None
+        return drift(self._model, self._rows.reset_index(drop=True))
 
     @property
     def evaluation(self) -> dict[str, Any] | None:
@@ -154,9 +188,12 @@ class _Tally:
 
 def _tell(tally: _Tally, out: Path | None, messages: Messages, *, as_json: bool) -> None:
     """Sum up: on standard output, or on standard error if the predictions went to the former."""
-    found, total = tally.evaluation, tally.counts.total()
+    found, total, drifted = tally.evaluation, tally.counts.total(), tally.drift()
+    if drifted is not None and drifted.likely:
+        messages.note(drifted.reason, "Warning")
     if out is not None and as_json:
         record = {"n_rows": total, "predicted": tally.counts, "evaluation": found}
+        record["drift"] = drifted and {"p_value": drifted.p_value, "likely": drifted.likely}
         typer.echo(json.dumps(record | {"predictions": str(out), "notes": messages.notes}))
         return
     lines = [] if out is None else [f"{total:,} rows labelled; predictions saved to {out}"]

@@ -8,6 +8,7 @@ from transferable.diagnostics.comparison import (
     source_only_methods,
     vote,
 )
+from transferable.diagnostics.drift import Drift, drift, remembers_target
 from transferable.diagnostics.gap import MEASURES, DomainGap, domain_gap, unit_variance
 from transferable.diagnostics.space import TERM_TITLES, history_of, shared_space
 from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
@@ -20,6 +21,7 @@ __all__ = [
     "ColumnShift",
     "Diagnosis",
     "DomainGap",
+    "Drift",
     "MethodOutcome",
     "TransferEstimate",
     "Trust",
@@ -28,8 +30,10 @@ __all__ = [
     "compare_methods",
     "diagnose",
     "domain_gap",
+    "drift",
     "estimate_transfer",
     "history_of",
+    "remembers_target",
     "shared_space",
     "source_only_methods",
     "unit_variance",

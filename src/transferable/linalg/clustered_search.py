@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from transferable.linalg.anchors import spherical_means
 from transferable.linalg.arrays import Arrays, device, is_torch_array, namespace, to_numpy
 from transferable.linalg.blocked_search import block_rows, exact_search, largest, products
 from transferable.linalg.moments import row_blocks
@@ -29,7 +30,6 @@ __all__ = ["clustered_search"]
 
 # Clusters for each root of the number of rows; on a GPU a few large products cost less than many.
 _CLUSTERS, _GPU_CLUSTERS = 4.0, 1.0
-_ROUNDS = 5  # of k-means
 _ROWS_PER_CENTER = 32  # in the sample that k-means sees
 # Rows whose neighbours are searched exactly, or more if they have few; once to choose how many
 # clusters to search, once to measure the recall. The share of the first ones' neighbours that must
@@ -104,15 +104,7 @@ def _centers(X: Any, count: int, rng: np.random.Generator) -> Any:
     xp = namespace(X)
     picked = rng.choice(len(X), min(len(X), _ROWS_PER_CENTER * count), replace=False)
     sample = X[xp.asarray(picked, device=device(X))]
-    centers = sample[:count]
-    for _ in range(_ROUNDS):
-        groups = _Groups.around(sample, centers)
-        sums = xp.cumulative_sum(xp.astype(groups.rows.T, xp.float64), axis=1, include_initial=True)
-        totals = (sums[:, groups.starts[1:]] - sums[:, groups.starts[:-1]]).T
-        lengths = xp.linalg.vector_norm(totals, axis=1, keepdims=True)
-        means = xp.astype(totals / xp.where(lengths > 0, lengths, 1.0), xp.float32)
-        centers = xp.where(lengths > 0, means, centers)
-    return centers
+    return spherical_means(sample, sample[:count])
 
 
 def _closest(X: Any, centers: Any) -> Any:

@@ -116,6 +116,16 @@ def _check_generator(generator: np.random.RandomState) -> None:
         raise ModelFileError(f"a random state is at position {position} of 624")
 
 
+def _check_sample(estimator: DomainAdapter) -> None:
+    """The remembered target rows are a table of numbers."""
+    sample = estimator._target_sample
+    if sample is None:
+        return
+    values = sample.data if sp.issparse(sample) else np.asarray(sample)
+    if np.ndim(values) > 2 or len(np.shape(sample)) != 2 or values.dtype.kind not in "fiub":
+        raise ModelFileError(f"the target sample of {type(estimator).__name__} is no table of rows")
+
+
 def _check_codes(classifier: DomainClassifier) -> None:
     """Classifiers inside one of the library's predict positions in its classes."""
     if not hasattr(classifier, "classes_"):
@@ -174,6 +184,7 @@ def _check_output(estimator: Any, name: str, values: Any, shape: tuple[Any, ...]
 
 _CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
     (DomainAdapter, add_later_parameters),
+    (DomainAdapter, _check_sample),
     (sp.sparray | sp.spmatrix, _check_sparse),
     (BaseLibSVM, _check_machine),
     (_BaseKMeans, _check_centres),

@@ -11,6 +11,7 @@ from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
 from transferable.linalg.moments import Moments
 from transferable.linalg.row_tables import RowTable
+from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 from transferable.transformers._spectral import WEIGHT
 
@@ -62,6 +63,7 @@ class CORAL(BlockwiseTransformer):
     (30, 5)
     """
 
+    takes = Takes(no_labels=True)
     _parameter_constraints = {  # noqa: RUF012
         "regularization": [WEIGHT],
         "align_means": ["boolean"],

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from transferable.domains import Domains
 from transferable.linalg.row_tables import RowTable
+from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 
 __all__ = ["PerDomainScaler"]
@@ -47,6 +48,8 @@ class PerDomainScaler(BlockwiseTransformer):
     >>> bool(np.allclose(Z.mean(axis=0), 0) and np.allclose(Z.std(axis=0), 1))
     True
     """
+
+    takes = Takes(no_labels=True)
 
     def _fit_domains(self, domains: Domains) -> None:
         self._source, self._target = map(_moments, domain_tables(domains))

@@ -12,6 +12,7 @@ from transferable.engines.spectral.features import Features
 from transferable.events import rounds
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import KERNELS, Kernel
+from transferable.takes import Takes
 from transferable.transformers._spectral import (
     COUNT,
     Solution,
@@ -104,6 +105,7 @@ class TJM(SpectralTransformer):
     (30, 2)
     """
 
+    takes = Takes(no_labels=True)
     _published = {"n_components": 20, "regularization": 1.0}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **SpectralTransformer._parameter_constraints,

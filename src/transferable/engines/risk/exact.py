@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import Groups
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
 from transferable.engines.risk.solver import Labelled, Solver
+from transferable.engines.shares import Labelling
 from transferable.events import stage
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.systems import (
@@ -56,11 +56,11 @@ class ExactSolver(Solver):
         """The coefficients of the classifier that scores zero everywhere."""
         return namespace(self.Y).zeros_like(self.Y)
 
-    def scores(self, coefficients: Matrix) -> Matrix:
+    def _compute_scores(self, coefficients: Matrix) -> Matrix:
         """F = K beta."""
         return symmetric_times(self.K, coefficients)
 
-    def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
+    def solve(self, labelled: Labelled, around: Matrix | None = None) -> Matrix:
         """Beta of (S K + eta I) beta = A Y, with class confusion's columns and pull if asked."""
         system = self._system(labelled)
         if around is None or self.confusion is None:
@@ -69,7 +69,7 @@ class ExactSolver(Solver):
             key = self._key, self.domains.labels_key
             solved = self.domains.share("solution", key, system.P.solve, self.AY)
             return self._updated(labelled, solved)
-        F = around[1]
+        F = self.scores(around)
         separating, pull = self.confusion.around(*self._images(F))
         E = namespace(F).concat([*self._columns(labelled).values(), separating], axis=1)
         return Update(system, E).apply(system.P.solve(self.AY + pull))
@@ -106,10 +106,11 @@ class ExactSolver(Solver):
             image[:n_source] = self.fixed[SourceLoss.name].apply(F)[:n_source]
         return image, F.T @ image
 
-    def source_only_scores(self) -> Matrix:
-        """Scores of the target rows by the source's regularised risk alone."""
+    def source_only_labels(self, labelling: Labelling | None = None) -> NDArray[np.intp]:
+        """Labels of the target rows by the source's regularised risk alone."""
         key = self._kernel, self.ridge, self.domains.labels_key
-        return self.domains.share("source-only scores", key, self._source_only_scores)
+        scores = self.domains.share("source-only scores", key, self._source_only_scores)
+        return (labelling or Labelling()).codes(scores)
 
     def _source_only_scores(self) -> Matrix:
         n_source = self.domains.n_source
@@ -133,9 +134,9 @@ class ExactSolver(Solver):
         units = self.rows.arrays.table(np.eye(len(self.K), count))
         return self._system(labelled).P.solve(units)
 
-    def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
+    def values(self, coefficients: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
-        F = scores
+        F = self.scores(coefficients)
         values = {"ridge": self.ridge * float((coefficients * F).sum())}
         for name, form in (self.fixed | labelled.low_rank).items():
             values[name] = float((F * form.apply(F)).sum())
@@ -167,8 +168,8 @@ class ExactSolver(Solver):
         """All rows and their coefficients."""
         return self.rows.Z, to_numpy(coefficients)
 
-    def _covariances(self, term: Covariances, groups: Groups) -> CovarianceDiscrepancy:
-        return term.over_kernel(self.rows, groups, self._second_order)
+    def _covariances(self, term: Covariances, labelled: Labelled) -> CovarianceDiscrepancy:
+        return term.over_kernel(self.rows, labelled.groups, self._second_order)
 
     def _system(self, labelled: Labelled) -> UpdatedSystem:
         """The system without its low-rank part, factored."""

@@ -16,7 +16,6 @@ from transferable.linalg.grassmann import (
     geodesic_flow_factor,
     principal_bases,
 )
-from transferable.linalg.moments import Moments
 from transferable.linalg.row_order import digest
 from transferable.linalg.rows import unit_rows
 
@@ -94,15 +93,11 @@ def _bases(domains: Domains, most: int) -> Bases:
 
 def _leading_directions(domains: Domains, most: int) -> Bases:
     """Leading directions of both domains, as many of each as both have."""
-    X = domains.X
-    if not isinstance(X, Reordered):
+    moments = domains.moments
+    if moments is None:
         return principal_bases(domains.Xs, domains.Xt, most)
-    source = target = Moments.none(X.shape[1])
-    for positions, rows in X.blocks(_block_rows(X.shape[1])):
-        inside = positions < domains.n_source
-        source += Moments.of(rows[inside].astype(np.float64))
-        target += Moments.of(rows[~inside].astype(np.float64))
-    return common_rank(basis_of_moments(source, most), basis_of_moments(target, most))
+    source, target = (basis_of_moments(domain, most) for domain in moments)
+    return common_rank(source, target)
 
 
 def _flow(domains: Domains, bases: Bases, k: int) -> ManifoldFeatures:

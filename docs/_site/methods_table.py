@@ -1,14 +1,18 @@
 """The table of methods: what each is and takes, asked of the classes themselves."""
 
 import inspect
+from dataclasses import fields
 
 from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from transferable._discovery import FAMILIES, all_estimators
+from transferable.takes import Takes
 
-COLUMNS = ("method", "what it is", "gives", "sparse rows", "landmarks", "GPU", "class shares")
+PARAMETERS = {"n_landmarks": "landmarks", "device": "GPU", "class_shares": "class shares"}
+TAKES = {field.name: field.name.replace("_", " ") for field in fields(Takes)}
+COLUMNS = ("method", "what it is", "gives", "sparse rows", *PARAMETERS.values(), *TAKES.values())
 
 
 def _row(name, estimator):
@@ -20,7 +24,8 @@ def _row(name, estimator):
     first = first.split(": ", 1)[-1]  # what stands before is the name again
     takes = (
         estimator().__sklearn_tags__().input_tags.sparse,
-        *(name in parameters for name in ("n_landmarks", "device", "class_shares")),
+        *(parameter in parameters for parameter in PARAMETERS),
+        *(getattr(estimator.takes, what) for what in TAKES),
     )
     link = f"{{class}}`~transferable.{home}.{name}`"
     return [link, first.rstrip("."), gives, *("yes" if has else "" for has in takes)]

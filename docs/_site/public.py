@@ -12,6 +12,7 @@ USED = (
     *("transferable.tables", "transferable.datasets", "transferable.model_selection"),
     *("transferable.diagnostics", "transferable.report", "transferable.plots"),
     *("transferable.metrics", "transferable.ratios", "transferable.persistence"),
+    *("transferable.dask", "transferable.exceptions"),
 )
 COMMANDS = "transferable.cli"  # a page of its own tells of them
 

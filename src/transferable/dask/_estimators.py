@@ -238,8 +238,9 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
         objective = self._objective()
         term = objective.find(Smoothness)
         if term is not None:
-            asked = "anchors", self.n_anchors, sum(survey.sizes)
-            objective = objective.replacing(with_graph(term, *asked, by_landmarks=True))
+            n_rows = sum(survey.sizes)
+            term = with_graph(term, "anchors", self.n_anchors, n_rows, by_landmarks=True)
+            objective = objective.replacing(term)
         solver = BlockSolver(objective, rows, table, features)
         self._keep(self._rounds(solver, shares), shares)
 

@@ -28,6 +28,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from transferable._docstrings import complete_parameters
 from transferable._sklearn import validate_parameter_constraints
 from transferable.domains import Domains
 from transferable.events import restoring, stage
@@ -83,6 +84,10 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     _target_sample: Any = None
     # Parameters of the method's paper where they are not our defaults.
     _published: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        complete_parameters(cls)
 
     @classmethod
     def as_published(cls, **parameters: Any) -> Self:

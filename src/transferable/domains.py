@@ -22,7 +22,7 @@ from transferable.groups import Groups
 from transferable.limits import LIMITS
 from transferable.linalg.moments import Moments
 from transferable.linalg.reordered import Reordered
-from transferable.linalg.row_order import digest, row_hash, row_place
+from transferable.linalg.row_order import content_order, digest, row_hash, row_place
 from transferable.marks import (
     as_labels,
     class_codes,
@@ -34,6 +34,7 @@ from transferable.marks import (
     row_weights,
     source_mask,
 )
+from transferable.threads import taken_rows
 from transferable.workspace import Workspace
 
 __all__ = [
@@ -133,11 +134,14 @@ class Domains:
             all_codes[~source] = known_codes(y[~source], classes)
         weights = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
         hashes = row_hash(X)
-        ties = (ids,) if weights is None else (weights, ids)
-        order = np.lexsort((*ties, all_codes, hashes, row_place(X), ~source))
+        ties = (ids,) if weights is None else (ids, weights)
+        order = content_order(source, row_place(X), hashes, all_codes, *ties)
         n_source = len(codes)
         in_place = not sp.issparse(X) and X.nbytes > LIMITS.copied_bytes
-        rows = Reordered(X, order) if in_place else X[order]
+        if in_place:
+            rows: Any = Reordered(X, order)
+        else:
+            rows = X[order] if sp.issparse(X) else taken_rows(X, order)
         codes, ids, known = all_codes[order], ids[order], all_codes[order[n_source:]]
         further = {
             "ids": ids if len(np.unique(ids)) > 1 + (n_source < len(ids)) else None,
@@ -246,7 +250,7 @@ class Domains:
         return self.n_source, self.n_target
 
     @property
-    def moments(self) -> tuple[Moments, Moments] | None:
+    def moments(self) -> tuple[Moments, ...] | None:
         """Moments of source and target, where they are known or rows are read block by block."""
         if not isinstance(self.X, Reordered):
             return None
@@ -304,8 +308,12 @@ class Domains:
         weights[self.source] *= np.asarray(self.ratios)[self.y]
         return weights
 
-    def groups(self, target: NDArray[np.intp]) -> Groups:
-        """The rows by domain and class, for the given (pseudo-)labels of the target."""
+    def groups(self, target: NDArray[np.intp] | None) -> Groups:
+        """The rows by domain and class, for the given (pseudo-)labels of the target.
+
+        None takes all target rows for one class, where whole domains are compared.
+        """
+        target = np.zeros(self.n_target, dtype=np.intp) if target is None else target
         return Groups(
             self.with_target(target),
             self.n_source,

@@ -100,14 +100,13 @@ class Groups:
         return values[self.index]
 
     def members(
-        self, code: int, source: int | None = None
+        self, code: int, most: int | None = None, source: int | None = None
     ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Positions of the rows of a class, in one source or in all, and in the target."""
-        rows = np.flatnonzero(self.codes == code)
-        first, target = np.split(rows, [np.searchsorted(rows, self.n_source)])
+        """Positions of a class's rows, or of the first, in one source or all, and in the target."""
+        codes, target = self.codes[: self.n_source], self.codes[self.n_source :]
         if source is not None and self.sources is not None:
-            first = first[self.sources[first] == source]
-        return first, target
+            codes = np.where(self.sources == source, codes, -1)
+        return _first(codes, code, most), self.n_source + _first(target, code, most)
 
     def whole(self, source: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Positions of all rows of a source and of the target."""
@@ -115,3 +114,13 @@ class Groups:
         if self.sources is not None:
             first = np.flatnonzero(self.sources == source)
         return first, np.arange(self.n_source, len(self.codes))
+
+
+def _first(codes: NDArray[np.intp], code: int, most: int | None) -> NDArray[np.intp]:
+    """Positions of the first so many of a code, None for all, from no more rows than it takes."""
+    size = len(codes) if most is None else 16 * most
+    while True:
+        found = np.flatnonzero(codes[:size] == code)[:most]
+        if len(found) == most or size >= len(codes):
+            return found
+        size *= 4

@@ -12,6 +12,7 @@ from sklearn.utils import column_or_1d
 
 from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import is_torch_array, namespace, on_host
+from transferable.threads import stacked_rows
 
 __all__ = ["are_several", "stack_domains", "stack_weights"]
 
@@ -21,7 +22,7 @@ def are_several(Xs: Any) -> bool:
     return isinstance(Xs, list | tuple) and len(Xs) > 0 and len(_shape(Xs[0])) == 2
 
 
-def stack_domains(Xs: Any, ys: Any, Xt: Any) -> tuple[Any, NDArray[Any] | None, NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: Any, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:
     """All domains as one table, with marks; target labels are placeholders nobody reads.
 
     Sources that come as a list are marked 1, 2, ... in its order, the target -1.
@@ -108,7 +109,7 @@ def _below(X: Any, table: Any, name: str) -> Any:
             "they are taken to be in the same order.",
             stacklevel=4,
         )
-    return np.concatenate([np.asarray(X), np.asarray(table)])
+    return stacked_rows(np.asarray(X), np.asarray(table))
 
 
 def _shape(X: Any) -> tuple[int, ...]:

@@ -121,6 +121,8 @@ class SecondOrder:
         Each source with the target, and what it counts; None for one source.
     weights : array of shape (n,) or None
         Weights of the rows, None if all count alike.
+    K2 : array of shape (n, n) or None
+        K K, or K W K, if it is known.
     """
 
     def __init__(
@@ -129,15 +131,17 @@ class SecondOrder:
         n_source: int,
         marginals: list[tuple[float, GroupCentring]] | None = None,
         weights: Matrix | None = None,
+        K2: Matrix | None = None,
     ) -> None:
         self.K, self._weights = K, weights
-        # of a matrix and its transpose BLAS computes one half only
-        self.K2 = K.T @ K if weights is None else (K * weights) @ K
+        if K2 is None:  # of a matrix and its transpose BLAS computes one half only
+            K2 = K.T @ K if weights is None else (K * weights) @ K
+        self.K2: Matrix = K2
         whole = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)))
         self.marginals = marginals or [(1.0, whole)]
 
     @classmethod
-    def of(cls, K: Matrix, groups: Groups, arrays: Arrays) -> SecondOrder:
+    def of(cls, K: Matrix, groups: Groups, arrays: Arrays, K2: Matrix | None = None) -> SecondOrder:
         """That of groups with several sources, class shares or weights."""
         weights = None if groups.weights is None else arrays.table(groups.weights)
         marginals = []
@@ -148,7 +152,7 @@ class SecondOrder:
                 ratios = arrays.table(ratios[groups.codes[source]])
             shares = _shares(weights, source, ratios), _shares(weights, target)
             marginals.append((float(share), GroupCentring(source, target, shares)))
-        return cls(K, groups.n_source, marginals, weights)
+        return cls(K, groups.n_source, marginals, weights, K2)
 
     def pairs(self, groups: Groups) -> list[tuple[float, GroupCentring]]:
         """Every class of every source that the target has too, with what it counts."""
@@ -156,7 +160,7 @@ class SecondOrder:
         trusted = groups.class_trust**2
         for k, weight in enumerate(groups.source_weights):
             for code in np.flatnonzero((groups.counts[k] > 0) & (groups.counts[-1] > 0)).tolist():
-                source, target = groups.members(code, k)
+                source, target = groups.members(code, source=k)
                 shares = _shares(self._weights, source), _shares(self._weights, target)
                 centring = GroupCentring(source, target, shares)
                 pairs.append((float(weight * trusted[code]), centring))

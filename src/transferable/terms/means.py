@@ -65,6 +65,8 @@ class MeanDiscrepancy(LowRank):
 
     Attributes
     ----------
+    groups : Groups
+        The rows by domain and class.
     coefficients : ndarray of shape (n_groups, n_sources (n_classes + 1))
         B, a number for each group and column.
     """
@@ -91,14 +93,19 @@ class MeanDiscrepancy(LowRank):
             norm = float(np.linalg.norm(B.T @ (groups.counts.reshape(-1, 1) * B)))
             weight = weight / norm if norm > 0 else 0.0
         self.coefficients, self.weight = B, weight
-        self.key: Hashable = (groups.key, balance, normalised, class_weighted)
-        self._groups, self._arrays = groups, arrays
+        self._form = balance, normalised, class_weighted
+        self.groups, self._arrays = groups, arrays
+
+    @property
+    def key(self) -> Hashable:
+        """The same for the same groups and form, whatever the weight."""
+        return self.groups.key, self._form
 
     @cached_property
     def unit(self) -> Matrix:
         """E, the coefficients of each row's group, times the row's weight."""
-        E = self._arrays.table(self.coefficients)[self._arrays.table(self._groups.index)]
-        weights = self._groups.weights
+        E = self._arrays.table(self.coefficients)[self._arrays.table(self.groups.index)]
+        weights = self.groups.weights
         return E if weights is None else E * self._arrays.table(weights[:, None])
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,13 +26,14 @@ from transferable.marks import as_labels
 from transferable.transformers._spectral import (
     COUNT,
     Codes,
+    Labeller,
     Solution,
     Solver,
     SpectralTransformer,
     WeighingSolver,
 )
 
-__all__ = ["PseudoLabelTransformer", "Round", "trained"]
+__all__ = ["PseudoLabelTransformer", "Round", "labeller", "trained"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,16 @@ class Round:
 
 
 class PseudoLabelTransformer(SpectralTransformer):
-    """Base of the methods that relabel the target with a classifier and solve again."""
+    """Base of the methods that relabel the target with a classifier and solve again.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        Labels the target in the embedded space, trained on the embedded source; None is one nearest
+        neighbour.
+    max_iter : int, default=10
+        Most rounds of solving and relabelling; fewer if labels settle.
+    """
 
     # Whether the first pseudo-labels come from the rows as they are; otherwise there are none yet.
     _starts_from_rows: ClassVar[bool] = False
@@ -144,7 +155,7 @@ class PseudoLabelTransformer(SpectralTransformer):
             if shares is not None:
                 domains = domains.with_shares(shares)
                 solve = self._solver(domains, features)
-            elif self._settles and not _unsettled(codes, renewed):
+            elif self._settled(codes, _changed(codes, renewed)):
                 break
             codes = renewed
         return Round(values, W, Z, renewed, _weights(solve), taken)
@@ -155,6 +166,10 @@ class PseudoLabelTransformer(SpectralTransformer):
         if last.weights is not None:
             self.sample_weight_ = domains.restore(last.weights)
         return last.values, last.W
+
+    def _settled(self, codes: Codes | None, changed: float) -> bool:
+        """Whether rounds end, after one in which this share of the labels changed."""
+        return self._settles and codes is not None and changed < LIMITS.unsettled_share
 
     @abstractmethod
     def _solver(self, domains: Domains, features: Features) -> Solver:
@@ -172,20 +187,10 @@ class PseudoLabelTransformer(SpectralTransformer):
         """Labels of the target rows by a classifier trained on the embedded labelled rows."""
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
-        if weights is None:
-            weights = domains.row_weights
-        own = None if weights is None else weights[domains.labelled]
-        codes = self._label(Z[domains.labelled], domains.labels, own, Z[domains.target])
-        return domains.fixed(codes)
-
-    def _label(
-        self, Z: Matrix, labels: NDArray[Any], weights: Matrix | None, new: Matrix
-    ) -> NDArray[Any]:
-        """Labels of new embedded rows by a classifier trained on others."""
-        if self.estimator is None:
-            return nearest_labels(Z, labels, new)
-        fitted = trained(clone(self.estimator), Z, labels, weights)
-        return np.asarray(fitted.predict(new), dtype=labels.dtype)
+        rows, codes, own = domains.first_labelled(LIMITS.pool_rows)
+        weights = own if weights is None else weights[rows]
+        label = labeller(self.estimator, Z[rows], codes, weights)
+        return domains.fixed(label(Z[domains.target]))
 
     def _complete(
         self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
@@ -195,7 +200,8 @@ class PseudoLabelTransformer(SpectralTransformer):
         asked = np.setdiff1d(np.flatnonzero(ids < 0), kept)
         if len(asked):
             Z, source = self._transform_rows(rows, ids > 0), kept[ids[kept] > 0]
-            labels[asked] = self._label(Z[source], labels[source], None, Z[asked])
+            classes, codes = np.unique(labels[source], return_inverse=True)
+            labels[asked] = classes[labeller(self.estimator, Z[source], codes)(Z[asked])]
         self.transduction_ = labels
 
 
@@ -206,13 +212,31 @@ def trained(classifier: Any, Z: Matrix, labels: NDArray[Any], weights: Matrix | 
     return classifier.fit(Z, labels)
 
 
+def labeller(
+    estimator: ClassifierMixin | None, Z: Matrix, y: Codes, weights: Matrix | None = None
+) -> Labeller:
+    """What labels embedded rows: the nearest of these, or a classifier that is fitted to them."""
+    if estimator is None:
+        return partial(_nearest, Z, y)
+    return partial(_predicted, trained(clone(estimator), Z, y, weights))
+
+
+def _nearest(base: Matrix, y: Codes, Z: Matrix) -> Codes:
+    """Classes of the nearest rows, of so many at a time that the search is exact."""
+    step = max(1, LIMITS.labelled_pairs // len(base))
+    starts = range(0, len(Z), step)
+    return np.concatenate([nearest_labels(base, y, Z[start : start + step]) for start in starts])
+
+
+def _predicted(fitted: ClassifierMixin, Z: Matrix) -> Codes:
+    return np.asarray(fitted.predict(Z), dtype=np.intp)
+
+
 def _weights(solve: Solver) -> Matrix | None:
     """Weights of the rows, if the solver gives them any."""
     return solve.weights if isinstance(solve, WeighingSolver) else None
 
 
-def _unsettled(codes: Codes | None, renewed: Codes) -> bool:
-    """Whether more than a few labels are not what they were."""
-    if codes is None or not len(codes):
-        return codes is None
-    return float(np.mean(codes != renewed)) >= LIMITS.unsettled_share
+def _changed(codes: Codes | None, renewed: Codes) -> float:
+    """Share of the labels that are not what they were."""
+    return float(np.mean(codes != renewed)) if len(renewed) else 0.0

@@ -82,15 +82,19 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         self._source_ids, tables = weighted_tables(domains, domains.source)
-        first, *further = (Covariance(*part, self.regularization) for part in tables)
-        self._source = self._target = first
+        first, *further = (Covariance.of(*part, self.regularization) for part in tables)
+        target = first
         if domains.n_target:
             weights = None if domains.weights is None else domains.weights[domains.target]
             table = RowTable(domains.X).part(domains.target)
-            self._target = Covariance(table, weights, self.regularization)
-        self._n_features_out = domains.X.shape[1]
-        self._recolouring = self._one_matrix(first)
+            target = Covariance.of(table, weights, self.regularization)
+        self._align_covariances(first, target)
         self._further = [(source, self._one_matrix(source)) for source in further]
+
+    def _align_covariances(self, source: Covariance, target: Covariance) -> None:
+        self._source, self._target = source, target
+        self._n_features_out = len(source.mean)
+        self._recolouring = self._one_matrix(source)
 
     def _one_matrix(self, source: Covariance) -> Matrix | None:
         """C_s^-1/2 C_t^1/2, where it takes no more room than the directions it is made of."""
@@ -124,20 +128,31 @@ class Covariance:
     """
 
     def __init__(
-        self, table: RowTable, weights: NDArray[np.float64] | None, regularization: float
+        self, mean: Matrix, basis: tuple[Matrix, Matrix], count: float, regularization: float
     ) -> None:
-        self.floor = regularization
-        if table.rank <= table.n:
-            self.mean, scatter = _mean_and_scatter(table, weights)
-            self.V, s = gram_basis(scatter)
-        else:
-            self.mean = table.mean(weights)
-            centred = np.concatenate([rows - self.mean for _, rows in table.blocks()])
-            self.V, s = row_basis(
-                centred if weights is None else np.sqrt(weights)[:, None] * centred
-            )
-        count = table.n if weights is None else weights.sum()
+        self.floor, self.mean = regularization, mean
+        self.V, s = basis
         self.values = s**2 / max(count - 1, 1) + regularization
+
+    @classmethod
+    def of(
+        cls, table: RowTable, weights: NDArray[np.float64] | None, regularization: float
+    ) -> Covariance:
+        """That of the rows of a table."""
+        if table.rank <= table.n:
+            return cls.of_moments(*_shifted_moments(table, weights), regularization)
+        mean = table.mean(weights)
+        centred = np.concatenate([rows - mean for _, rows in table.blocks()])
+        if weights is None:
+            return cls(mean, row_basis(centred), table.n, regularization)
+        basis = row_basis(np.sqrt(weights)[:, None] * centred)
+        return cls(mean, basis, float(weights.sum()), regularization)
+
+    @classmethod
+    def of_moments(cls, shift: Matrix, moments: Moments, regularization: float) -> Covariance:
+        """That of rows whose moments about a row near their mean these are."""
+        basis = gram_basis(moments.count * moments.covariance)
+        return cls(shift + moments.mean, basis, moments.count, regularization)
 
     @property
     def rank(self) -> int:
@@ -162,16 +177,16 @@ class Covariance:
         return outside, self.values**exponent - outside
 
 
-def _mean_and_scatter(
+def _shifted_moments(
     table: RowTable, weights: NDArray[np.float64] | None
-) -> tuple[Matrix, Matrix]:
-    """Mean and centred Gram matrix in one reading, from rows less the mean of the first block.
+) -> tuple[Matrix, Moments]:
+    """The mean of the first block and, in one reading, moments of all rows about it.
 
     That difference leaves little to take off the Gram matrix, wherever the rows lie.
     """
-    shift: Matrix | None = None
+    shift: Any = None
     moments = Moments.none(table.rank)
     for some, rows in table.blocks():
         shift = rows.mean(axis=0) if shift is None else shift
         moments += Moments.of(rows - shift, None if weights is None else weights[some])
-    return shift + moments.mean, moments.count * moments.covariance
+    return shift, moments

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,7 +17,7 @@ from transferable.takes import Takes
 from transferable.transformers._blocks import PerDomainTransformer, positions_of, weighted_tables
 from transferable.weighted import WeightedTransformer
 
-__all__ = ["PerDomainScaler"]
+__all__ = ["Deviations", "PerDomainScaler"]
 
 Scale = tuple[NDArray[np.float64], NDArray[np.float64]]  # means and standard deviations
 
@@ -85,12 +88,45 @@ class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
 
 
 def _scale(table: RowTable, weights: NDArray[np.float64] | None) -> Scale:
-    """Means and standard deviations, the latter 1 where a feature is constant."""
+    """Means and standard deviations of the rows of a table."""
     mean = table.mean(weights)
-    largest, squares = np.zeros(table.rank), np.zeros(table.rank)
-    for some, rows in table.blocks():
-        np.maximum(largest, np.abs(rows).max(axis=0), out=largest)
-        squared = (rows - mean) ** 2
-        squares += np.sum(squared, axis=0) if weights is None else weights[some] @ squared
-    deviation = np.sqrt(squares / (table.n if weights is None else weights.sum()))
-    return mean, np.where(deviation <= 1e-12 * largest, 1.0, deviation)
+    parts = (
+        Deviations.of(rows, mean, None if weights is None else weights[some])
+        for some, rows in table.blocks()
+    )
+    return mean, reduce(add, parts).standard
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Squares about given means and largest sizes of each feature, which add up over blocks."""
+
+    count: float
+    squares: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls,
+        rows: NDArray[np.float64],
+        mean: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+    ) -> Deviations:
+        """Those of a few rows."""
+        largest, squared = np.abs(rows).max(axis=0, initial=0.0), (rows - mean) ** 2
+        if weights is None:
+            return cls(len(rows), np.sum(squared, axis=0), largest)
+        return cls(float(weights.sum()), weights @ squared, largest)
+
+    def __add__(self, other: Deviations) -> Deviations:
+        return Deviations(
+            self.count + other.count,
+            self.squares + other.squares,
+            np.maximum(self.largest, other.largest),
+        )
+
+    @property
+    def standard(self) -> NDArray[np.float64]:
+        """Standard deviations, 1 where a feature is constant."""
+        deviation = np.sqrt(self.squares / self.count)
+        return np.where(deviation <= 1e-12 * self.largest, 1.0, deviation)

@@ -364,8 +364,9 @@ def class_sums(
 ) -> Matrix:
     """Sums of features by class, a column each, of the rows of a slice with these codes.
 
-    The slice has the first rows of the table, or the last. `weights`, if any, are of all rows.
+    `weights`, if any, are of all rows.
     """
-    member = np.zeros((table.n - within.start, n_classes))
-    member[np.arange(len(codes)), codes] = 1.0 if weights is None else weights[within]
-    return table.transposed_times(table.arrays.table(member), within.start)
+    members = table.arrays.one_hot(codes, n_classes, table.nystrom.dtype)
+    if weights is not None:
+        members = members * table.arrays.table(weights[within][:, None], table.nystrom.dtype)
+    return table.transposed_times(members, within.start)

@@ -145,7 +145,7 @@ class Rows:
         drawn = draw_landmarks(self.Z, n_source, count, rng)
         if sp.issparse(self.Z):
             return self.Z[drawn]
-        most = _ROWS_TO_PLACE * count // 2
+        most = min(_ROWS_TO_PLACE * count // 2, LIMITS.pool_rows)
         first = np.r_[: min(n_source, most), n_source : min(self.Z.shape[0], n_source + most)]
         return spherical_means(self.table[first], self.table[drawn])
 
@@ -258,7 +258,7 @@ class Balance:
         if groups.n_source == len(groups.codes):
             return 0.5
         pairs = (
-            groups.members(code, k)
+            groups.members(code, _COMPARED, k)
             for k in range(groups.n_sources)
             for code in range(groups.n_classes)
         )

@@ -160,8 +160,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             rows = self._check_rows(X, reset=True)
             given = rows, on_host(y), on_host(sample_domain)
             kept, weights = weighty_rows(on_host(sample_weight), rows.shape[0])
-            used = given if kept is None else some_rows(kept, *given)
-            domains = self._domains(*used, weights, device_of(X))
+            used: Any = given if kept is None else some_rows(kept, *given)
+            domains = self._domains(used, weights, device_of(X))
             if domains.n_target == 0 and self._without_target and shared() is None:
                 warn_of_no_target(type(self).__name__, domains.n_source, self._without_target)
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
@@ -254,13 +254,10 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     ) -> None:
         """Fill up fitted attributes that have an entry for each row, where some weighed nothing."""
 
-    def _domains(
-        self, X: Any, y: Any, sample_domain: Any, weights: Any, device: str | None
-    ) -> Domains:
+    def _domains(self, rows: tuple[Any, ...], weights: Any, device: str | None) -> Domains:
         """The problem, with the workspace shared here; fits of the same table share it too."""
         shared = workspace()
-        use = self.target_labels == "use" and sample_domain is not None
-        rows = X, y, sample_domain
+        use = self.target_labels == "use" and rows[2] is not None
         make = partial(Domains.from_stacked, sample_weight=weights, use_target_labels=use)
         domains = shared.get("domains", Same(*rows, weights, use), make, *rows)
         if domains.n_sources > 1 and not self.takes.several_sources:

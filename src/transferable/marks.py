@@ -89,6 +89,8 @@ def source_mask(
     """True on source rows, by the marks if there are any, else by the labels."""
     if sample_domain is not None:
         return _refuse_empty(marked_source(sample_domain, n_rows))
+    if y is None:
+        raise ValueError("Neither labels nor sample_domain tell which rows are the target.")
     y = as_labels(y)
     unlabelled = _missing(y)
     if y.dtype.kind in "iu" and len(np.unique(y[y != -1])) >= 2:

@@ -23,7 +23,7 @@ SOURCE_WEIGHTS = [StrOptions({"auto"}), Mapping, "array-like"]
 
 def weigh_sources(domains: Domains, weights: SourceWeights) -> Domains:
     """The same rows, where sources count by these weights or by how near they are to the target."""
-    if domains.n_sources == 1:
+    if domains.sources is None:
         _given(weights, domains)
         return domains
     if isinstance(weights, str):

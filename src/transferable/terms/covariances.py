@@ -79,7 +79,7 @@ def _shares(
     """What rows count in their mean; None if all count alike."""
     if weights is None and isinstance(ratios, float):
         return None
-    shares = ratios * (1.0 if weights is None else weights[rows])
+    shares: Matrix = ratios if weights is None else ratios * weights[rows]
     return shares / shares.sum()
 
 

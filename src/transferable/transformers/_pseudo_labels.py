@@ -199,7 +199,8 @@ class PseudoLabelTransformer(SpectralTransformer):
         labels[kept] = self.transduction_
         asked = np.setdiff1d(np.flatnonzero(ids < 0), kept)
         if len(asked):
-            Z, source = self._transform_rows(rows, ids > 0), kept[ids[kept] > 0]
+            Z: Any = self._transform_rows(rows, ids > 0)
+            source = kept[ids[kept] > 0]
             classes, codes = np.unique(labels[source], return_inverse=True)
             labels[asked] = classes[labeller(self.estimator, Z[source], codes)(Z[asked])]
         self.transduction_ = labels

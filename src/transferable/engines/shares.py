@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_softmax, softmax
 
 from transferable.domains import Domains
-from transferable.engines.offsets import exact_offsets, soft_offsets
+from transferable.engines.offsets import exact_offsets, soft_offsets, weighted_offsets
 from transferable.linalg.arrays import device, namespace, to_numpy
 
 __all__ = [
@@ -121,11 +121,30 @@ class KnownShares(Labelling):
         The shares.
     softness : float
         Of the labels of a round, in units of the scores.
+    weights : ndarray of shape (n_target,) or None
+        Weights of the target rows that are labelled; None if all count alike.
     """
 
-    def __init__(self, shares: Shares, softness: float) -> None:
+    def __init__(
+        self, shares: Shares, softness: float, weights: NDArray[np.float64] | None = None
+    ) -> None:
         super().__init__()
-        self.shares, self._softness = shares, softness
+        self.shares, self._softness, self._weights = shares, softness, weights
+
+    def among(self, domains: Domains) -> KnownShares:
+        """The labelling of target rows without a known label, with which all have the shares.
+
+        A class that has more known labels than rows by its share gets no further ones.
+        """
+        weights = None if domains.weights is None else domains.weights[domains.target]
+        if domains.known is None:
+            return KnownShares(self.shares, self._softness, weights)
+        own = np.ones(domains.n_target) if weights is None else weights
+        is_known = domains.known >= 0
+        known = np.bincount(domains.known[is_known], own[is_known], domains.n_classes)
+        left = np.maximum(self.shares * own.sum() - known, 0.0)
+        shares = left / left.sum() if left.any() else self.shares
+        return KnownShares(shares, self._softness, None if weights is None else weights[~is_known])
 
     def in_solve(self, source: Shares) -> Shares:
         """The shares as the solve takes them: no class of the source counts for nothing."""
@@ -133,11 +152,13 @@ class KnownShares(Labelling):
 
     def choose_offsets(self, scores: Any, *, settled: bool) -> None:
         """Let probabilities have the shares on average or, at the end, labels to within a row."""
-        F = to_numpy(scores)
-        if settled:
+        F, weights = to_numpy(scores), self._weights
+        if not settled:
+            self.offsets = soft_offsets(F, self.shares, self._softness, weights)
+        elif weights is None:
             self.offsets = exact_offsets(F, self.shares)
         else:
-            self.offsets = soft_offsets(F, self.shares, self._softness)
+            self.offsets = weighted_offsets(F, self.shares, weights)
 
 
 class EstimatedShares(Labelling):

@@ -173,9 +173,9 @@ class Rows:
         return float(np.mean(y[found.indices[:, 0]] != y))
 
     def nearest_source(self) -> NearestSource:
-        """Gives rows the class of the nearest of the first source rows."""
-        count = min(self.domains.n_source, LIMITS.pool_rows)
-        return NearestSource(self.Z[:count], self.domains.y[:count], self.arrays)
+        """Gives rows the class of the nearest of the first labelled rows."""
+        rows, codes, _ = self.domains.first_labelled(LIMITS.pool_rows)
+        return NearestSource(self.Z[rows], codes, self.arrays)
 
     def balance(self, rule: str | float, groups: Groups) -> float:
         """mu for these groups, by the rule or as given."""
@@ -242,24 +242,29 @@ class Balance:
     With d_M the A-distance between the domains and d_c that between their rows of class c,
     "adaptive" is MEDA's mean(d_c) / (mean(d_c) + d_M), and "printed" is the paper's
     d_M / (d_M + sum(d_c)). A class with fewer than two rows on either side is left out. Only the
-    first rows of each domain are looked at.
+    first rows of each domain are looked at. Of several sources, distances are averaged.
     """
 
     def __init__(self, Z: Any, domains: Domains, random_state: int | RandomState | None) -> None:
         self.Z = leading(Z, domains.n_source, random_state)
         self._known: dict[bytes, float | None] = {}
         self._pool = LIMITS.pool_rows, domains.n_source + LIMITS.pool_rows
-        rows = np.arange(len(domains.order))
-        self.marginal = self._distance(rows[: domains.n_source], rows[domains.n_source :]) or 0.0
+        groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
+        wholes = [self._distance(*groups.whole(k)) or 0.0 for k in range(groups.n_sources)]
+        self.marginal = float(np.mean(wholes))
 
     def __call__(self, rule: str, groups: Groups) -> float:
         """Balance of these groups."""
         if groups.n_source == len(groups.codes):
             return 0.5
-        pairs = (groups.members(code, _COMPARED) for code in range(groups.n_classes))
+        pairs = (
+            groups.members(code, _COMPARED, k)
+            for k in range(groups.n_sources)
+            for code in range(groups.n_classes)
+        )
         distances = [d for pair in pairs if (d := self._distance(*pair)) is not None]
         if rule == "printed":
-            numerator, other = self.marginal, float(np.sum(distances))
+            numerator, other = self.marginal, float(np.sum(distances)) / groups.n_sources
         else:
             numerator, other = float(np.mean(distances)) if distances else 0.0, self.marginal
         return numerator / (numerator + other) if numerator + other > 0 else 0.5

@@ -63,6 +63,8 @@ def keep_small_classes(rounds: Rounds) -> None:
     left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
     y = domains.y[: len(left_out)]
     weights = (domains.ratios * np.ones(domains.n_classes))[y]
+    if domains.weights is not None:
+        weights = weights * domains.weights[: len(y)]
     own, found = (
         np.bincount(codes, weights, domains.n_classes) / weights.sum()
         for codes in (y, left_out.argmax(axis=1))

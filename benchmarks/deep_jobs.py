@@ -14,36 +14,34 @@ from typing import Any
 
 import numpy as np
 import torch
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import StandardScaler, normalize
 from torch import nn
-from torch.nn import functional
 
 from transferable import deep
 from transferable.classifiers import TFDFV
 from transferable.deep.networks import Network
+from transferable.experiments import settings
+from transferable.experiments.benchmarks import BENCHMARKS
+from transferable.experiments.full_digits import FRAMINGS, in_frame, read_digits
+from transferable.metrics import neighbor_consistency
+from transferable.model_selection import LabelFreeSearch
 
 DIRECTIONS = ("M->U", "U->M")
 HALVES = ("14567", "02489", "14589", "02357", "13468", "05679")
-FRAMINGS = ("pad6", "box", "resized")
+DIGITS = "digits-full"
 FEATURES = ("efficientnet", "surf", "decaf6")
 ROOT = Path(__file__).parents[1]
 CACHE = ROOT / "build" / "deep" / "digits.npz"
 
-# One setting for both directions: 3,000 steps on the source, 4,000 of anything that adapts.
-COMMON: dict[str, Any] = {"network": "lenet", "epoch_steps": 500}
-SETTINGS: dict[str, dict[str, Any]] = {
-    "SourceOnly": {"epochs": 6},
-    "DeepTFDF": {"epochs": 6, "n_rounds": 6},
-    "DeepCORAL": {"epochs": 8, "weight": 1e4},
-    "MCC": {"epochs": 8, "warmup_epochs": 2},
-    "MCD": {"epochs": 8, "warmup_epochs": 2},
-    "DAN": {"epochs": 8},
-    "DANN": {"epochs": 8},
-    "CDAN": {"epochs": 8},
-    "ADDA": {"epochs": 4, "adversarial_epochs": 4},
-    "CMD": {"epochs": 8},
-    "JDDA": {"epochs": 8, "weight": 1e4},
-    "DDC": {"epochs": 8},
+# What was tried where the setting that full digits have was below earlier measurements.
+TRIALS: dict[str, list[dict[str, Any]]] = {
+    "ADDA": [
+        {"epochs": 6, "adversarial_epochs": 6},
+        {"epochs": 6, "adversarial_epochs": 8},
+        {"epochs": 6, "adversarial_epochs": 8, "adversarial_rate": 5e-4},
+    ],
+    "CMD": [{"weight": 0.3}, {"weight": 1.0}],
+    "DDC": [{"weight": 0.3}, {"weight": 1.0}],
 }
 # Settings of TFDF-V on features, as DeepTFDF has them.
 CLOSED_FORM: dict[str, Any] = {
@@ -64,7 +62,7 @@ GRID = [
 def jobs() -> list[dict[str, Any]]:
     """All jobs, the most important first."""
     heads = ("DeepTFDF", "SourceOnly")
-    others = [name for name in SETTINGS if name not in heads]
+    others = [name for name in settings.methods(DIGITS) if name not in heads]
     found = [_job("full", n, t, s) for s in range(3) for n in heads for t in DIRECTIONS]
     found += [_job("exact", name, "U->M", 0) for name in ("DANN", "DeepTFDF")]
     found += [_job("half", "DeepTFDF", t, 0, half=half) for half in HALVES for t in DIRECTIONS]
@@ -87,6 +85,15 @@ def jobs() -> list[dict[str, Any]]:
         for k in range(len(GRID))
         for task in DIRECTIONS
     ]
+    found += [_job("search", "DeepTFDF", task, 0) for task in DIRECTIONS]
+    found += [
+        _job("trial", name, task, seed, setting=k)
+        for seed in range(3)
+        for name, some in TRIALS.items()
+        for k in range(len(some))
+        for task in DIRECTIONS
+    ]
+    found += [_job("tfdf", "SourceOnly", task, s) for s in range(3) for task in DIRECTIONS]
     found += [
         _job("half", name, task, 0, half=half)
         for half in HALVES
@@ -133,7 +140,8 @@ def measure(job: dict[str, Any], device: str, steps: int | None) -> dict[str, An
     if steps is not None:
         common["epoch_steps"] = steps
     table = {"half": _half, "framing": _framing, "target": _on_target, "skada": _skada}
-    more = {"choice": _choice, "features": _features, "exact": _exact}
+    more = {"choice": _choice, "search": _search, "features": _features, "exact": _exact}
+    more |= {"trial": _trial, "tfdf": _tfdf_variants}
     run = {"full": _full, **table, **more}[job["table"]]
     return job | run(job, common) | {"seconds": perf_counter() - started}
 
@@ -143,12 +151,17 @@ def _estimator(name: str, *settings: dict[str, Any]) -> Any:
     return getattr(deep, name)(**merged)
 
 
+def _of_digits(name: str, *changes: dict[str, Any]) -> Any:
+    """A method with its setting of full digits, changed."""
+    model: Any = settings.build(DIGITS, name)
+    for some in changes:
+        model.set_params(**some)
+    return model
+
+
 def _full(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     source, target, test = task(job["task"], "resized")
-    model = _estimator(
-        job["method"], COMMON, SETTINGS[job["method"]], {"augment": deep.RandomAffine()}, common
-    )
-    model.adapt(*source, target[0])
+    model = _of_digits(job["method"], common).adapt(*source, target[0])
     record = _scores(model, target, test)
     if job["method"] == "SourceOnly":
         labels = model.predict(target[0])
@@ -162,17 +175,13 @@ def _full(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
 def _half(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     source, (Xt, yt), (Xv, yv) = task(job["task"], "resized")
     left, kept = _of_classes(yt, job["half"]), _of_classes(yv, job["half"])
-    model = _estimator(
-        job["method"], COMMON, SETTINGS[job["method"]], {"augment": deep.RandomAffine()}, common
-    )
-    model.adapt(*source, Xt[left])
+    model = _of_digits(job["method"], common).adapt(*source, Xt[left])
     return _scores(model, (Xt[left], yt[left]), (Xv[kept], yv[kept]))
 
 
 def _framing(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     source, target, test = task(job["task"], job["framing"])
-    model = _estimator(job["method"], COMMON, SETTINGS[job["method"]], common)
-    model.adapt(*source, target[0])
+    model = _of_digits(job["method"], common, {"augment": None}).adapt(*source, target[0])
     record = _scores(model, target, test)
     if job["method"] == "SourceOnly":
         record |= _tfdf_on_features(model, source, target, test, common["device"])
@@ -182,8 +191,29 @@ def _framing(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
 def _on_target(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     """The same network trained on the target's labels: what it could do at best."""
     _, target, test = task(job["task"], "resized")
-    model = _estimator("SourceOnly", COMMON, {"epochs": 6, "augment": deep.RandomAffine()}, common)
-    return _scores(model.fit(*target), target, test)
+    return _scores(_of_digits("SourceOnly", common).fit(*target), target, test)
+
+
+def _trial(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    """A setting that was tried, beside that of the table."""
+    source, target, test = task(job["task"], "resized")
+    model = _of_digits(job["method"], TRIALS[job["method"]][job["setting"]], common)
+    return _scores(model.adapt(*source, target[0]), target, test)
+
+
+def _tfdf_variants(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    """TFDF-V on the features of the source's network, as they are and of unit length."""
+    source, target, test = task(job["task"], "resized")
+    model = _of_digits("SourceOnly", common).adapt(*source, target[0])
+    rows = [model.transform(X) for X in (source[0], target[0], test[0])]
+    record = {}
+    for length, Z in (("raw", rows), ("unit", [normalize(X) for X in rows])):
+        for n in (2000, 4000):
+            tfdf = TFDFV(**CLOSED_FORM | {"n_landmarks": n, "device": common["device"]})
+            tfdf.adapt(Z[0], source[1], Z[1])
+            record[f"{length} {n} adapted"] = _percent(tfdf.predict(Z[1]) == target[1])
+            record[f"{length} {n} test"] = _percent(tfdf.predict(Z[2]) == test[1])
+    return record
 
 
 def _skada(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
@@ -214,14 +244,8 @@ def shallow(input_shape: tuple[int, ...], n_classes: int) -> nn.Module:
 
 def _choice(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     """One setting of DeepTFDF and its scores without target labels."""
-    from transferable.metrics import neighbor_consistency
-
     source, target, test = task(job["task"], "resized")
-    augment = {"augment": deep.RandomAffine()}
-    model = _estimator(
-        "DeepTFDF", COMMON, SETTINGS["DeepTFDF"], GRID[job["setting"]], augment, common
-    )
-    model.adapt(*source, target[0])
+    model = _of_digits("DeepTFDF", GRID[job["setting"]], common).adapt(*source, target[0])
     rows = _unit(target[0]).reshape(len(target[0]), -1)[:10_000]
     labels = model.predict(target[0][:10_000])
     return _scores(model, target, test) | {
@@ -231,20 +255,30 @@ def _choice(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _search(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
+    """The library's search on 10,000 rows of each domain, then a fit of all with its setting."""
+    source, target, test = task(job["task"], "resized")
+    grid = {name: sorted({setting[name] for setting in GRID}) for name in GRID[0]}
+    flat = _of_digits("DeepTFDF", common, {"input_shape": (1, 28, 28)})
+    search = LabelFreeSearch(flat, grid, scoring="neighbors")
+    Xs, Xt = (_unit(X[:10_000]).reshape(-1, 784) for X in (source[0], target[0]))
+    search.adapt(Xs, source[1][: len(Xs)], Xt)
+    model = _of_digits("DeepTFDF", common, search.best_params_).adapt(*source, target[0])
+    return _scores(model, target, test) | {"chosen": search.best_params_}
+
+
 def _exact(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     """Whether two fits with one seed give the same to the bit, if that was asked for."""
     source, target, _ = task(job["task"], "resized")
-    short = {"network": "lenet", "augment": deep.RandomAffine(), "epochs": 1, "epoch_steps": 100}
-    more = {"n_rounds": 1} if job["method"] == "DeepTFDF" else {}
-    model = _estimator(job["method"], short, more, common, {"deterministic": True})
+    more = {"n_rounds": 2} if job["method"] == "DeepTFDF" else {}
+    short = {"epochs": 1, "epoch_steps": 100, "deterministic": True}
+    model = _of_digits(job["method"], common, short, more)
     X = target[0][:8000]
     first, second = (model.adapt(*source, X).predict_proba(X) for _ in range(2))
     return {"exact": bool((first == second).all())}
 
 
 def _features(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
-    from transferable.experiments.benchmarks import BENCHMARKS
-
     torch.set_num_threads(1)
     task = BENCHMARKS[job["data"]].fetch().task(*job["task"].split("->"))
     Xs, Xt = (StandardScaler().fit_transform(X).astype(np.float32) for X in (task.Xs, task.Xt))
@@ -303,20 +337,7 @@ def _framed(name: str, framing: str) -> list[tuple[np.ndarray, np.ndarray]]:
     parts = _digits()[name]
     limit = int(os.environ.get("DEEP_ROWS", "0")) or None
     parts = [(X[:limit], y[:limit]) for X, y in parts]
-    return parts if name == "M" else [(_frame(X, framing), y) for X, y in parts]
-
-
-def _frame(X: np.ndarray, framing: str) -> np.ndarray:
-    """16 x 16 pixels of USPS as 28 x 28: resized, in a border of 6, or in MNIST's box of 20."""
-    x = torch.from_numpy(X)[:, None].float()
-    if framing == "resized":
-        x = functional.interpolate(x, size=28, mode="bilinear", align_corners=False)
-    elif framing == "box":
-        x = functional.interpolate(x, size=20, mode="bilinear", align_corners=False)
-        x = functional.pad(x, (4, 4, 4, 4))
-    else:
-        x = functional.pad(x, (6, 6, 6, 6))
-    return x.round().byte()[:, 0].numpy()
+    return parts if name == "M" else [(in_frame(X, framing), y) for X, y in parts]
 
 
 @cache
@@ -333,18 +354,9 @@ def _digits() -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
 
 def make_cache() -> None:
     """Read the data folder's files once and keep the pixels as bytes."""
-    from transferable.datasets import get_data_home
-    from transferable.datasets._readers import read_idx, read_usps
-    from transferable.datasets._registry import MNIST, USPS
-
-    home = get_data_home()
     held: dict[str, np.ndarray] = {}
-    for part, (images, labels) in zip(("train", "test"), MNIST, strict=True):
-        held[f"M{part}"] = read_idx(images.locate(home, download=False), ndim=3)
-        held[f"M{part}_y"] = read_idx(labels.locate(home, download=False), ndim=1)
-    X, y = read_usps(USPS.locate(home, download=False))
-    pixels = (X.reshape(-1, 16, 16) * 255).round().astype(np.uint8)
-    for part, rows in (("train", slice(0, 7291)), ("test", slice(7291, None))):
-        held[f"U{part}"], held[f"U{part}_y"] = pixels[rows], y[rows].astype(np.uint8)
+    for name in "MU":
+        for part in ("train", "test"):
+            held[f"{name}{part}"], held[f"{name}{part}_y"] = read_digits(name, part)
     CACHE.parent.mkdir(parents=True, exist_ok=True)
     np.savez_compressed(CACHE, **held)

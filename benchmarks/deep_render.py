@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from deep_jobs import DIRECTIONS, FEATURES, FRAMINGS, GRID, HALVES
+from deep_jobs import DIRECTIONS, FEATURES, FRAMINGS, GRID, HALVES, TRIALS
 
 PAGE = Path(__file__).parents[1] / "docs" / "deep.md"
 # skada-bench's own results on these two tasks, best setting by target labels (supervised scorer).
@@ -121,12 +121,37 @@ def _choice(records: list[Record]) -> Iterable[str]:
         mine = [r for r in records if r["table"] == "choice" and r["task"] == task]
         if mine:
             best = max(mine, key=lambda r: r["neighbors"])
-            setting = ", ".join(f"{name} {value}" for name, value in GRID[best["setting"]].items())
+            setting = _told(GRID[best["setting"]])
             ends = [f"{pick(r['adapted'] for r in mine):.2f}" for pick in (min, max)]
             yield (
                 f"| {task} | {setting} | {best['adapted']:.2f} | {best['test']:.2f} "
                 f"| {' and '.join(ends)} |"
             )
+
+
+def _search(records: list[Record]) -> Iterable[str]:
+    yield "| task | chosen | adapted | test |"
+    yield "|---|---|---|---|"
+    for task in DIRECTIONS:
+        for r in (r for r in records if r["table"] == "search" and r["task"] == task):
+            yield f"| {task} | {_told(r['chosen'])} | {r['adapted']:.2f} | {r['test']:.2f} |"
+
+
+def _trial(records: list[Record]) -> Iterable[str]:
+    yield "| method | setting | M->U adapted | M->U test | U->M adapted | U->M test | runs |"
+    yield "|---|---|---|---|---|---|---|"
+    for name, settings in TRIALS.items():
+        for k, setting in enumerate(settings):
+            mine = [
+                r
+                for r in records
+                if r["table"] == "trial" and r["method"] == name and r["setting"] == k
+            ]
+            yield _row(f"{name} | {_told(setting)}", mine, ("adapted", "test"))
+
+
+def _told(setting: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in setting.items())
 
 
 def _features(records: list[Record]) -> Iterable[str]:
@@ -159,6 +184,8 @@ TABLES = {
     "framing": _framing,
     "skada": _skada,
     "choice": _choice,
+    "search": _search,
+    "trial": _trial,
     "features": _features,
     "speed": _speed,
 }

@@ -1,4 +1,4 @@
-"""Every method with its defaults on the same real tasks: docs/field.md.
+"""Every method on the same real tasks, with its defaults and chosen settings: docs/field.md.
 
 Images come as their loaders give them, rows brought to unit length; tables as ``TableClassifier``
 takes them. A transformer is followed by one nearest neighbour. Accuracy is that of the last
@@ -6,9 +6,11 @@ iterate. Target labels are looked at after the fit only. Finished fits are kept 
 ``build/methods/records.jsonl``, so that a run that was stopped goes on.
 
 The row "chosen without labels" takes, on each task, the method whose labels agree most between
-neighbouring target rows, among those of the table; it is a choice that a user could have made.
+neighbouring target rows, among those of the table; it is a choice that a user could have made. A
+method "with chosen settings" is a ``LabelFreeSearch`` over some of its own.
 
     python benchmarks/methods.py [--datasets surf,coil] [--methods SPL,EasyTL] [--tables FOLDER]
+                                 [--jobs 8] [--minutes 9]
 
 FOLDER has a folder for each pair of tables, with source.csv and target.csv, label column ``label``.
 """
@@ -23,13 +25,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from time import process_time
+from time import process_time, time
 from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
-import pandas as pd
+from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
 
@@ -38,39 +40,62 @@ from transferable.classifiers import AdaptedClassifier
 from transferable.diagnostics import source_only_methods
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.metrics import neighbor_consistency
-from transferable.tables import TableClassifier
+from transferable.model_selection import LabelFreeSearch
 
 DATASETS = ("surf", "efficientnet", "digits", "coil")
 TABLES = "tables"
 PARTS = ("AdaptedClassifier", "LandmarkFeatures")  # of methods; by themselves they do not adapt
+LAST = ("AutoAdapter",)  # a pool of methods, which takes the time of all of them
 ROOT = Path(__file__).parents[1]
+# What is searched without target labels; None is the grid that the search has for TFDF.
+GRIDS: dict[str, dict[str, list[Any]] | None] = {
+    "TFDF": None,
+    "JDA": {"n_components": [10, 30, 100], "regularization": [0.1, 1.0]},
+    "LDML": {"weight_share": [0.3, 0.5, 0.8], "regularization": [0.1, 1.0]},
+    "SPL": {"pca_components": [64, 128, 256], "ridge": [0.1, 1.0, 10.0]},
+    "DASVM": {"C": [1.0, 10.0, 100.0]},
+    "LabelPropagation": {"n_neighbors": [5, 10, 20], "spread": [0.5, 0.9, 0.99]},
+    "ImportanceWeighted": {"ratio": ["logistic", "nearest", "kmm", "kliep", "rulsif"]},
+    "OTMapping": {"class_weight": [0.01, 0.1, 1.0]},
+    "JDOTClassifier": {"distance_weight": [0.1, 1.0, 10.0]},
+}
 
 
 def methods() -> dict[str, Any]:
-    """Models of the source alone, then every method, unfitted."""
+    """Models of the source alone, then every method, unfitted; what takes longest comes last."""
     own = {name: cls() for name, cls in all_estimators() if name not in PARTS}
     published = {f"{cls.__name__} as published": cls.as_published() for cls in (TFDF, TFDFV)}
-    return source_only_methods() | own | published
+    late = {name: own.pop(name) for name in LAST}
+    searches = {f"{name} with chosen settings": searched(own[name], GRIDS[name]) for name in GRIDS}
+    return source_only_methods() | own | published | searches | late
+
+
+def searched(method: Any, grid: dict[str, list[Any]] | None) -> LabelFreeSearch:
+    model = classifier(method)
+    prefix = "transformer__" if model.__class__ is AdaptedClassifier else ""
+    return LabelFreeSearch(model, grid and {prefix + name: grid[name] for name in grid})
 
 
 def classifier(method: Any) -> Any:
-    return AdaptedClassifier(method) if hasattr(method, "transform") else clone(method)
+    adapts = hasattr(method, "transform") and not isinstance(method, LabelFreeSearch)
+    return AdaptedClassifier(method) if adapts else clone(method)
 
 
-def tasks(dataset: str, folder: Path | None) -> Iterator[tuple[str, Any]]:
-    """Names of a dataset's tasks, and what loads them."""
+def tasks(dataset: str, folder: Path | None) -> Iterator[str]:
+    """Names of a dataset's tasks."""
     if dataset != TABLES:
-        collection = BENCHMARKS[dataset].fetch()
-        for source, target in collection.tasks():
-            yield f"{source}->{target}", lambda s=source, t=target: collection.task(s, t)
+        yield from (f"{s}->{t}" for s, t in BENCHMARKS[dataset].fetch().tasks())
     elif folder is not None:
-        for path in sorted(path.parent for path in folder.glob("*/source.csv")):
-            yield (
-                path.name,
-                lambda path=path: [
-                    pd.read_csv(path / f"{side}.csv") for side in ("source", "target")
-                ],
-            )
+        yield from sorted(path.parent.name for path in folder.glob("*/source.csv"))
+
+
+def load(dataset: str, task: str, folder: Path | None) -> Any:
+    """A task of pictures, or the tables of source and target."""
+    if dataset != TABLES:
+        return BENCHMARKS[dataset].fetch().task(*task.split("->"))
+    import pandas as pd
+
+    return [pd.read_csv(folder / task / f"{side}.csv") for side in ("source", "target")]
 
 
 def fit_images(method: Any, task: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -81,6 +106,8 @@ def fit_images(method: Any, task: Any) -> tuple[np.ndarray, np.ndarray, np.ndarr
 
 
 def fit_tables(method: Any, frames: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    from transferable.tables import TableClassifier
+
     source, target = frames
     features = target.drop(columns="label")
     model = TableClassifier(classifier(method)).adapt(source, "label", features)
@@ -89,16 +116,25 @@ def fit_tables(method: Any, frames: Any) -> tuple[np.ndarray, np.ndarray, np.nda
     return standard, model.predict(features), target["label"].to_numpy()
 
 
-def measure(dataset: str, method: Any, task: Any) -> dict[str, Any]:
+def measure(
+    dataset: str, task: str, name: str, folder: Path | None, until: float
+) -> dict[str, Any] | None:
+    """The record of one fit; None if it is too late, or a package that it needs is absent."""
+    if time() > until:
+        return None
+    rows = load(dataset, task, folder)
     fit = fit_tables if dataset == TABLES else fit_images
+    record: dict[str, Any] = {"dataset": dataset, "task": task, "method": name}
     start = process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            X, predicted, true = fit(method, task)
+            X, predicted, true = fit(methods()[name], rows)
+    except ImportError:
+        return None
     except (ValueError, MemoryError, np.linalg.LinAlgError) as error:
-        return {"accuracy": None, "failure": f"{type(error).__name__}: {error}"}
-    return {
+        return record | {"accuracy": None, "failure": f"{type(error).__name__}: {error}"}
+    return record | {
         "accuracy": float(np.mean(predicted == true)),
         "consistency": neighbor_consistency(X, np.unique(predicted, return_inverse=True)[1]),
         "seconds": round(process_time() - start, 2),
@@ -108,10 +144,13 @@ def measure(dataset: str, method: Any, task: Any) -> dict[str, Any]:
 def render(records: list[dict[str, Any]]) -> str:
     """A table for each dataset: mean accuracy, spread over tasks, seconds; the best first."""
     parts = []
-    for dataset in dict.fromkeys(record["dataset"] for record in records):
+    for dataset in (*DATASETS, TABLES):
         own = [record for record in records if record["dataset"] == dataset]
+        if not own:
+            continue
         fits = Counter(record["task"] for record in own)
-        tasks = [task for task in fits if fits[task] == max(fits.values())]  # done by now
+        done = [task for task in fits if fits[task] == max(fits.values())]
+        tasks = sorted(done, key=lambda task: _place(dataset, task))
         grid = {(r["method"], r["task"]): r for r in own if r["accuracy"] is not None}
         names = [n for n in dict.fromkeys(r["method"] for r in own) if _complete(n, tasks, grid)]
         rows = {name: [grid[name, task]["accuracy"] for task in tasks] for name in names}
@@ -138,7 +177,8 @@ def render_confusion(records: list[dict[str, Any]]) -> str:
     grid = {(r["dataset"], r["task"], r["method"]): r["accuracy"] for r in records}
     lines = ["| dataset | task | TFDF-V | gain | TFDF-V as published | gain |"]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
-    for dataset, task in dict.fromkeys((r["dataset"], r["task"]) for r in records):
+    pairs = {(r["dataset"], r["task"]) for r in records}
+    for dataset, task in sorted(pairs, key=lambda pair: _place(*pair)):
         forms = [
             [grid.get((dataset, task, name + form)) for name in ("TFDFV", "TFDF")]
             for form in ("", " as published")
@@ -153,6 +193,13 @@ def _complete(name: str, tasks: list[str], grid: dict[tuple[str, str], Any]) -> 
     return all((name, task) in grid for task in tasks)
 
 
+def _place(dataset: str, task: str) -> tuple[int, int, str]:
+    """Where a task comes among all of them."""
+    names = list(tasks(dataset, None))
+    order = names.index(task) if task in names else len(names)
+    return (*DATASETS, TABLES).index(dataset), order, task
+
+
 def _title(dataset: str) -> str:
     return BENCHMARKS[dataset].title if dataset in BENCHMARKS else "Tables"
 
@@ -163,25 +210,31 @@ def main() -> None:
     parser.add_argument("--methods", default="all")
     parser.add_argument("--tables", type=Path)
     parser.add_argument("--records", type=Path, default=ROOT / "build/methods/records.jsonl")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--minutes", type=float, default=600.0, help="no fit begins later")
     options = parser.parse_args()
     options.records.parent.mkdir(parents=True, exist_ok=True)
-    known = methods()
-    wanted = list(known) if options.methods == "all" else options.methods.split(",")
+    wanted = list(methods()) if options.methods == "all" else options.methods.split(",")
     lines = options.records.read_text().splitlines() if options.records.exists() else []
     records = [json.loads(line) for line in lines]
     done = {(r["dataset"], r["task"], r["method"]) for r in records}
+    cells = [
+        (dataset, task, name)
+        for name in wanted
+        for dataset in options.datasets.split(",")
+        for task in tasks(dataset, options.tables)
+        if (dataset, task, name) not in done
+    ]
+    until = time() + 60 * options.minutes
+    made = Parallel(n_jobs=options.jobs, batch_size=1, return_as="generator_unordered")(
+        delayed(measure)(*cell, options.tables, until) for cell in cells
+    )
     with options.records.open("a") as file:
-        for dataset in options.datasets.split(","):
-            for task, load in tasks(dataset, options.tables):
-                left = [name for name in wanted if (dataset, task, name) not in done]
-                loaded = load() if left else None
-                for name in left:
-                    record = {"dataset": dataset, "task": task, "method": name}
-                    record |= measure(dataset, known[name], loaded)
-                    print(record, flush=True)
-                    file.write(json.dumps(record) + "\n")
-                    file.flush()
-                    records.append(record)
+        for record in filter(None, made):
+            print(record, flush=True)
+            file.write(json.dumps(record) + "\n")
+            file.flush()
+            records.append(record)
     write(ROOT / "docs/field.md", {"measured": render, "confusion": render_confusion}, records)
 
 

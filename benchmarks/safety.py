@@ -8,7 +8,8 @@ docs/safety.md.
     python benchmarks/safety.py [--groups surf,tables] [--shifts partial] [--methods "TFDF()"]
 
 A method is written as it is called: ``TFDF()``, ``MEDA(class_shares='source')``. Where a value is
-the word ``known``, it is the truth of each case: ``TFDF(class_shares=known)``.
+the word ``known``, it is the truth of each case: ``TFDF(class_shares=known)``. A transformer such
+as ``JDA()`` is judged by its last pseudo-labels.
 """
 
 from __future__ import annotations
@@ -38,7 +39,6 @@ from threadpoolctl import threadpool_limits
 import transferable
 from cases import GROUPS, SHIFTS, Case, cases, table_cases
 from transferable.experiments._version import code_version
-from transferable.tables import TableClassifier, TableEncoder
 
 ROOT = Path(__file__).parents[1]
 SOURCE, AUTO, KNOWN = (
@@ -88,11 +88,13 @@ def label_arrays(method: str, problem: Bunch) -> tuple[Any, Any]:
     if isinstance(model, LogisticRegression):
         return model, model.fit(problem.Xs, problem.ys).predict(problem.Xt)
     model.adapt(problem.Xs, problem.ys, problem.Xt)
-    return model, model.predict(problem.Xt)
+    return model, model.transduction_[len(problem.ys) :]
 
 
 def label_tables(method: str, problem: Bunch) -> tuple[Any, Any]:
     """Label a table as `transferable adapt` does; logistic regression scales by the source."""
+    from transferable.tables import TableClassifier, TableEncoder
+
     truth = true_shares(problem.yt, np.unique(problem.source["label"]))
     model = estimator(method, truth)
     source, target = problem.source.drop(columns="label"), problem.target

@@ -27,11 +27,12 @@ CLASSIFIERS = LISTED["classifier"] | {"LabelFreeSearch": SEARCH, "TableClassifie
 TRANSFORMERS = LISTED["transformer"]
 EVERY = {**CLASSIFIERS, **TRANSFORMERS}
 
-# These problems have fewer directions than some defaults ask for, or no target to search by; that
-# is announced, and no error.
+# These problems have fewer directions than some defaults ask for, no target, or marked labels;
+# that is announced, and no error.
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning"),
-    pytest.mark.filterwarnings("ignore:None of the .* rows is a target row:UserWarning"),
+    pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning"),
+    pytest.mark.filterwarnings("ignore::transferable.exceptions.MarkedLabelsWarning"),
 ]
 
 PROBLEM = small_problem(n_source=30, n_target=24, n_features=5)

@@ -184,6 +184,7 @@ def test_prediction_checks_its_rows():
         model.predict([[np.nan, 1.0]])
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.MarkedLabelsWarning")
 def test_transformers_map_rows_as_rows_of_their_domain():
     X, y = np.vstack([XT, XS]), np.r_[[-1, -1, -1], YS]
     Z = Signs().fit_transform(X, y)

@@ -3,6 +3,7 @@
 Weights are bounded: products of larger ones overflow, and smaller ones are lost beside others.
 """
 
+from collections.abc import Mapping
 from numbers import Real
 
 from sklearn.utils import _safe_indexing as safe_indexing
@@ -14,6 +15,7 @@ from sklearn.utils._param_validation import (
 )
 
 __all__ = [
+    "CLASS_SHARES",
     "NUMBER",
     "POSITIVE",
     "WEIGHT",
@@ -27,3 +29,4 @@ __all__ = [
 NUMBER = Interval(Real, -1e30, 1e30, closed="both")
 WEIGHT = Interval(Real, 0, 1e30, closed="both")
 POSITIVE = Interval(Real, 1e-30, 1e30, closed="both")
+CLASS_SHARES = [StrOptions({"auto", "source"}), Mapping, "array-like"]

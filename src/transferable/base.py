@@ -23,17 +23,22 @@ from sklearn.base import (
     TransformerMixin,
     clone,
 )
-from sklearn.utils import Tags
+from sklearn.metrics import accuracy_score
+from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from transferable._docstrings import complete_parameters
 from transferable._sklearn import validate_parameter_constraints
-from transferable.domains import Domains, marked_source, source_mask
+from transferable.domains import Domains, known_labels, marked_source, source_mask
 from transferable.events import restoring, stage
+from transferable.exceptions import warn_of_marks, warn_of_no_target
 from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
 from transferable.progress import shown
+from transferable.takes import Takes
+from transferable.threads import stacked_rows
 from transferable.units import exponent_of, in_unit
-from transferable.workspace import Same, workspace
+from transferable.workspace import Same, shared, workspace
 
 __all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
 
@@ -52,15 +57,33 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     """Base of every estimator: checks the input, then hands :class:`Domains` to the method.
 
     A fit is all or nothing: if it fails, for whatever reason, the estimator is left as it was.
+    There is no ``partial_fit``: pseudo-labels, neighbours and the domains' distance concern all
+    rows at once, so that rows seen in parts would give another model, which depends on their
+    order. Fit again with ``n_landmarks`` instead, at a cost linear in the rows.
+
+    Attributes
+    ----------
+    takes : Takes
+        What the method takes besides labelled source rows and unlabelled target rows.
     """
 
     _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012 (scikit-learn's convention)
     _accept_sparse = False
     _exponent = 0  # rows are learnt from in units of 2**_exponent
+    # What it does without target rows; None where that is what it is for. Of fits that share a
+    # workspace, the outermost says so.
+    _without_target: ClassVar[str | None] = "learns from the source alone and adapts to nothing"
+    takes: Takes = Takes()
+    # Read by scikit-learn: whoever routes metadata need not be told to pass the marks on.
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     # What the fitted target looked like, for `diagnostics.drift`; None without a target.
     _target_sample: Any = None
     # Parameters of the method's paper where they are not our defaults.
     _published: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        complete_parameters(cls)
 
     @classmethod
     def as_published(cls, **parameters: Any) -> Self:
@@ -87,7 +110,9 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         """
         return cls(**{**clone(dict(cls._published), safe=False), **parameters})
 
-    def fit(self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None) -> Self:
+    def fit(
+        self, X: Any, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
+    ) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
 
         Parameters
@@ -95,13 +120,14 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         X : array-like, frame or sparse matrix of shape (n_samples, n_features)
             The rows of both domains. Frames may be of pandas, polars, pyarrow or any library that
             speaks the dataframe interchange protocol.
-        y : array-like of shape (n_samples,)
-            Labels. Those of target rows are never looked at.
+        y : array-like of shape (n_samples,) or None, default=None
+            Labels. Those of target rows are never looked at. Methods that look at none (see
+            ``takes.no_labels``) do without, given ``sample_domain``.
         sample_domain : array-like of shape (n_samples,), default=None
             Positive for source rows, negative for target rows. Without it, unlabelled rows are
             the target: ``-1`` in integer labels (if at least two other labels remain), ``NaN`` in
             float labels, ``None`` in object labels. Without any unlabelled row there is no
-            target, and the source is fitted alone.
+            target, and the source is fitted alone, with a warning.
 
         Returns
         -------
@@ -115,11 +141,11 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 self._parameter_constraints, self.get_params(deep=False), type(self).__name__
             )
             if y is None:
-                raise ValueError(
-                    f"{type(self).__name__} requires y to be passed, but the target y is None"
-                )
+                self._refuse_missing_labels(sample_domain)
             rows = self._check_rows(X, reset=True)
             domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
+            if domains.n_target == 0 and self._without_target and shared() is None:
+                warn_of_no_target(type(self).__name__, domains.n_source, self._without_target)
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar, restoring(domains.restore):
                 self._fit_domains(domains)
@@ -135,15 +161,15 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             raise
         return self
 
-    def adapt(self, Xs: Any, ys: ArrayLike, Xt: Any) -> Self:
+    def adapt(self, Xs: Any, ys: ArrayLike | None, Xt: Any) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
         ----------
         Xs : array-like, frame or sparse matrix of shape (n_source, n_features)
             Source rows.
-        ys : array-like of shape (n_source,)
-            Their labels.
+        ys : array-like of shape (n_source,) or None
+            Their labels; None for methods that look at none (see ``takes.no_labels``).
         Xt : array-like, frame or sparse matrix of shape (n_target, n_features)
             Target rows. Columns of frames are matched by name.
 
@@ -154,6 +180,18 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         """
         X, y, sample_domain = stack_domains(Xs, ys, Xt)
         return self.fit(X, y, sample_domain=sample_domain)
+
+    @property
+    def _takes_no_labels(self) -> bool:
+        """Whether the method, as it is set, looks at no label."""
+        return self.takes.no_labels
+
+    def _refuse_missing_labels(self, sample_domain: ArrayLike | None) -> None:
+        message = f"{type(self).__name__} requires y to be passed, but the target y is None"
+        if not self._takes_no_labels:
+            raise ValueError(f"{message}: it learns from the labels of the source rows.")
+        if sample_domain is None:
+            raise ValueError(f"{message}; without labels, sample_domain has to mark the target.")
 
     @property
     def _scale_free(self) -> bool:
@@ -202,7 +240,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._accept_sparse
-        tags.target_tags.required = True
+        tags.target_tags.required = not self._takes_no_labels
         return tags
 
 
@@ -236,6 +274,28 @@ class DomainClassifier(ClassifierMixin, DomainAdapter):
         rows = self._validate_rows(X)
         return like(X, self.classes_[self._predict_codes(rows)])
 
+    def score(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """Accuracy on the rows that have a label.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Their labels. Rows without one, marked as in :meth:`fit`, are left out: ``-1`` among
+            integers unless it is a class, ``NaN`` or ``None``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            What each row counts.
+
+        Returns
+        -------
+        score : float
+            Share of the labelled rows that are predicted right.
+        """
+        rows, labels = known_labels(on_host(y), self.classes_)
+        weights = None if sample_weight is None else np.asarray(on_host(sample_weight))[rows]
+        return float(accuracy_score(labels, on_host(self.predict(X))[rows], sample_weight=weights))
+
     @abstractmethod
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         """Class codes of validated rows."""
@@ -249,6 +309,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
     """
 
     _n_features_out: int
+    __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
 
     def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> NDArray[np.floating]:
         """Bring rows, those that were fitted or new ones, into the shared feature space.
@@ -275,7 +336,7 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         return like(X, self._transform_rows(rows, source))
 
     def fit_transform(
-        self, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
+        self, X: Any, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
     ) -> NDArray[np.floating]:
         """Fit as :meth:`fit` does and return the adapted rows in input order.
 
@@ -283,10 +344,11 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows of both domains.
-        y : array-like of shape (n_samples,)
-            Labels; those of target rows are never looked at.
+        y : array-like of shape (n_samples,) or None, default=None
+            Labels; those of target rows are never looked at. None as in :meth:`fit`.
         sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows.
+            Positive for source rows, negative for target rows. Without it, a warning tells that
+            a step that follows in a Pipeline would take -1 in `y` for a class.
 
         Returns
         -------
@@ -295,6 +357,8 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         """
         rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
         source = source_mask(on_host(y), on_host(sample_domain), rows.shape[0])
+        if sample_domain is None and not source.all() and np.asarray(on_host(y)).dtype.kind in "iu":
+            warn_of_marks(type(self).__name__, int(np.sum(~source)))
         return like(X, self._transform_rows(rows, source))
 
     @abstractmethod
@@ -308,7 +372,9 @@ def _present(name: str, value: Any) -> tuple[str, Any]:
     return name, values.get(value, value) if isinstance(value, str) else value
 
 
-def _domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None, device: str | None) -> Domains:
+def _domains(
+    X: Any, y: ArrayLike | None, sample_domain: ArrayLike | None, device: str | None
+) -> Domains:
     """The problem, with the workspace that is shared here; fits of the same table share it too."""
     shared = workspace()
     rows = X, y, sample_domain
@@ -327,15 +393,11 @@ def _target_sample(domains: Domains) -> Any:
     return domains.X[domains.n_source + np.sort(drawn)]
 
 
-def stack_domains(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: ArrayLike | None, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     Xs, Xt = as_pandas(Xs), as_pandas(Xt)
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
-    ys = np.asarray(on_host(ys))
-    if ys.shape[:1] != (n_source,):
-        raise ValueError(
-            f"ys has shape {ys.shape}, but Xs has {n_source} rows; give one label each."
-        )
+    y = None if ys is None else _with_placeholders(on_host(ys), n_source, n_target)
     if _n_columns(Xs) != _n_columns(Xt):
         raise ValueError(
             f"Xt has {_n_columns(Xt)} features, but Xs has {_n_columns(Xs)}; both domains must be "
@@ -356,9 +418,19 @@ def stack_domains(Xs: Any, ys: ArrayLike, Xt: Any) -> tuple[Any, NDArray[Any], N
                 "they are taken to be in the same order.",
                 stacklevel=3,
             )
-        X = np.concatenate([np.asarray(Xs), np.asarray(Xt)])
-    y = np.concatenate([ys, np.repeat(ys[:1], n_target)])
+        X = stacked_rows(np.asarray(Xs), np.asarray(Xt))
     return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])
+
+
+def _with_placeholders(ys: ArrayLike, n_source: int, n_target: int) -> NDArray[Any]:
+    """Labels of the source rows, then one of them for each target row."""
+    labels = np.asarray(ys)
+    if labels.shape[:1] != (n_source,):
+        raise ValueError(
+            f"ys has shape {labels.shape}, but Xs has {n_source} rows; give one label each."
+        )
+    labels = column_or_1d(labels, dtype=labels.dtype, warn=True)
+    return np.concatenate([labels, np.repeat(labels[:1], n_target)])
 
 
 def _n_rows(X: Any, name: str) -> int:

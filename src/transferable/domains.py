@@ -22,10 +22,20 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from transferable.limits import LIMITS
-from transferable.linalg.row_order import digest, row_hash, row_place
+from transferable.linalg.moments import Moments
+from transferable.linalg.row_order import content_order, digest, row_hash, row_place
+from transferable.threads import taken_rows
 from transferable.workspace import Workspace
 
-__all__ = ["Domains", "Groups", "Reordered", "marked_source", "source_mask"]
+__all__ = [
+    "Domains",
+    "Groups",
+    "Reordered",
+    "known_labels",
+    "labelled_rows",
+    "marked_source",
+    "source_mask",
+]
 
 Value = TypeVar("Value")
 
@@ -77,12 +87,17 @@ class Domains:
     def from_stacked(
         cls,
         X: Any,
-        y: ArrayLike,
+        y: ArrayLike | None,
         sample_domain: ArrayLike | None = None,
         *,
         workspace: Workspace | None = None,
     ) -> Domains:
-        """Read the domains off stacked rows; ``X`` must be a validated array already."""
+        """Read the domains off stacked rows; ``X`` must be a validated array already.
+
+        Without labels, for methods that look at none, all source rows are of one class.
+        """
+        unlabelled = y is None
+        y = np.zeros(X.shape[0], dtype=np.intp) if y is None else y
         check_consistent_length(X, y)
         y = _as_labels(y)
         source = source_mask(y, sample_domain, X.shape[0])
@@ -91,9 +106,10 @@ class Domains:
             assert_all_finite(labels, input_name="y")
         _refuse_missing(labels)
         _refuse_mixed(labels)
+        _refuse_fractions(labels)
         check_classification_targets(labels)
         classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
+        if len(classes) < 2 and not unlabelled:
             raise ValueError(
                 f"All {len(labels)} source rows are of one class, {classes.tolist()[0]!r}; a "
                 "classifier needs at least 2 classes."
@@ -101,10 +117,13 @@ class Domains:
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
         hashes = row_hash(X)
-        order = np.lexsort((all_codes, hashes, row_place(X), ~source))
+        order = content_order(source, row_place(X), hashes, all_codes)
         codes = all_codes[order[: len(labels)]]
         in_place = not sp.issparse(X) and X.nbytes > LIMITS.copied_bytes
-        rows = Reordered(X, order) if in_place else X[order]
+        if in_place:
+            rows: Any = Reordered(X, order)
+        else:
+            rows = X[order] if sp.issparse(X) else taken_rows(X, order)
         key = (len(codes), X.shape, str(X.dtype), digest(hashes[order]))
         return cls(rows, codes, classes, order, key, workspace or Workspace())
 
@@ -131,6 +150,24 @@ class Domains:
     def with_shares(self, shares: NDArray[np.float64] | None) -> Domains:
         """The same rows, where the target's classes are taken to have these shares."""
         return replace(self, shares=shares)
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Rows of source and target, of which those at hand may be the first only."""
+        return self.n_source, self.n_target
+
+    @property
+    def moments(self) -> tuple[Moments, ...] | None:
+        """Moments of source and target, where they are known or rows are read block by block."""
+        if not isinstance(self.X, Reordered):
+            return None
+        width = self.X.shape[1]
+        source = target = Moments.none(width)
+        for positions, rows in self.X.blocks(max(1, LIMITS.block_values // width)):
+            inside = positions < self.n_source
+            source += Moments.of(rows[inside].astype(np.float64))
+            target += Moments.of(rows[~inside].astype(np.float64))
+        return source, target
 
     @property
     def source(self) -> slice:
@@ -165,8 +202,12 @@ class Domains:
         """What fits of these rows have in common under a key, made now if none had it before."""
         return self.workspace.get(slot, (self.key, key), make, *arguments)
 
-    def groups(self, target: NDArray[np.intp]) -> Groups:
-        """The rows by domain and class, for the given (pseudo-)labels of the target."""
+    def groups(self, target: NDArray[np.intp] | None) -> Groups:
+        """The rows by domain and class, for the given (pseudo-)labels of the target.
+
+        None takes all target rows for one class, where whole domains are compared.
+        """
+        target = np.zeros(self.n_target, dtype=np.intp) if target is None else target
         codes = self.with_target(target)
         return Groups(codes, self.n_source, self.n_classes, self.ratios)
 
@@ -247,11 +288,12 @@ class Groups:
         """Values, one for each group, as one for each row."""
         return values[self.index]
 
-    def members(self, code: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Positions of the rows of a class, in the source and in the target."""
-        rows = np.flatnonzero(self.codes == code)
-        source, target = np.split(rows, [np.searchsorted(rows, self.n_source)])
-        return source, target
+    def members(
+        self, code: int, most: int | None = None
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of the rows of a class, or of the first of them, in source and target."""
+        source, target = self.codes[: self.n_source], self.codes[self.n_source :]
+        return _first(source, code, most), self.n_source + _first(target, code, most)
 
 
 class Reordered:
@@ -288,6 +330,16 @@ class Reordered:
             yield positions[start : start + n_rows], self.table[start : start + n_rows]
 
 
+def _first(codes: NDArray[np.intp], code: int, most: int | None) -> NDArray[np.intp]:
+    """Positions of the first so many of a code, None for all, from no more rows than it takes."""
+    size = len(codes) if most is None else 16 * most
+    while True:
+        found = np.flatnonzero(codes[:size] == code)[:most]
+        if len(found) == most or size >= len(codes):
+            return found
+        size *= 4
+
+
 def _as_labels(y: ArrayLike) -> NDArray[Any]:
     """Labels as a one-dimensional array; missing values of any library become None or NaN."""
     labels: NDArray[Any] = column_or_1d(y, warn=True)
@@ -318,6 +370,11 @@ def _is_missing(value: object) -> bool:
     return isinstance(value, float) and value != value
 
 
+def labelled_rows(y: ArrayLike) -> NDArray[np.bool_]:
+    """True on rows with a label, which is neither NaN nor None nor NA."""
+    return ~_missing(_as_labels(y))
+
+
 def _refuse_missing(labels: NDArray[Any]) -> None:
     missing = int(_missing(labels).sum())
     if missing:
@@ -334,10 +391,42 @@ def _refuse_mixed(labels: NDArray[Any]) -> None:
         raise ValueError(f"Labels are of several types, {', '.join(kinds)}; give all of them one.")
 
 
-def source_mask(y: ArrayLike, sample_domain: ArrayLike | None, n_rows: int) -> NDArray[np.bool_]:
+def _refuse_fractions(labels: NDArray[Any]) -> None:
+    fractions = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else []
+    if len(fractions):
+        raise ValueError(
+            f"Unknown label type: continuous. y holds fractions such as {fractions[0]}, as targets "
+            "of regression do, and these methods predict classes only; cut y into classes, or turn "
+            "it into text if its values are names."
+        )
+
+
+def known_labels(y: ArrayLike, classes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
+    """Where rows have a label to be compared with, and these labels; an error if none has.
+
+    Rows without one are marked as in ``fit``, among integers by a -1 that is no class.
+    """
+    y = _as_labels(y)
+    unlabelled = _missing(y)
+    if y.dtype.kind in "iu" and -1 not in classes:
+        unlabelled = y == -1
+    if unlabelled.all():
+        raise ValueError(
+            f"None of the {len(y)} rows has a label to compare with; score rows that have one, or "
+            "take a scorer of transferable.model_selection, which needs none."
+        )
+    rows = np.flatnonzero(~unlabelled)
+    return rows, _as_numbers(y[rows])
+
+
+def source_mask(
+    y: ArrayLike | None, sample_domain: ArrayLike | None, n_rows: int
+) -> NDArray[np.bool_]:
     """True on source rows, by the marks if there are any, else by the labels."""
     if sample_domain is not None:
         return _refuse_empty(marked_source(sample_domain, n_rows))
+    if y is None:
+        raise ValueError("Neither labels nor sample_domain tell which rows are the target.")
     y = _as_labels(y)
     unlabelled = _missing(y)
     if y.dtype.kind in "iu" and len(np.unique(y[y != -1])) >= 2:

@@ -86,9 +86,12 @@ def rounds(most: int, what: str = "Adapting") -> Iterator[int]:
 
 
 def iterate(codes: NDArray[np.intp], table: Any) -> None:
-    """Tell whoever listens the codes of all rows and the table they were read off."""
+    """Tell whoever listens the codes of all rows and the table they were read off.
+
+    A table that takes time to make may be given as a function that makes it.
+    """
     for listener in _listeners.get():
-        listener(Iterate(codes, to_numpy(table)))
+        listener(Iterate(codes, to_numpy(table() if callable(table) else table)))
 
 
 @contextmanager

@@ -35,10 +35,18 @@ class Limits:
     class_bytes : int
         Products of features that are held by class, so that class shares may change without
         another pass over the rows.
+    pool_rows : int
+        Rows of each domain, the first in canonical order, that choices are made from and first
+        labels come from.
+    unsettled_share : float
+        Rounds end where a smaller share of the labels changes: none of up to 10,000.
     exact_pairs : int
         Pairs of rows up to which all are compared (32,768 rows with each other).
     short_rows : int
         Rows of a table so short that putting rows into clusters costs as much as comparing them.
+    candidates : int
+        Rows that each is compared with, on average, where clusters are searched. Time is linear
+        from there on, and recall is what gives.
     labelled_pairs : int
         Pairs up to which labels of nearest rows come from all distances.
     announced_seconds : float
@@ -57,8 +65,11 @@ class Limits:
     exact_rows: int = 10_000
     landmarks: int = 1000
     class_bytes: int = 2**28
+    pool_rows: int = 20_000
+    unsettled_share: float = 1e-4
     exact_pairs: int = 2**30
     short_rows: int = 4096
+    candidates: int = 8192
     labelled_pairs: int = 2**30
     announced_seconds: float = 60.0
     awaited_seconds: float = 2.0

@@ -37,7 +37,8 @@ def test_a_failed_job_says_why_and_stops_nothing():
 
 def test_framings_are_28_pixels_wide():
     digit = deep_jobs.np.full((2, 16, 16), 255, dtype="uint8")
-    filled = {name: (deep_jobs._frame(digit, name) > 0).any(axis=0) for name in deep_jobs.FRAMINGS}
+    frames = {name: deep_jobs.in_frame(digit, name) for name in deep_jobs.FRAMINGS}
+    filled = {name: (frame > 0).any(axis=0) for name, frame in frames.items()}
     assert {name: int(mask.sum()) for name, mask in filled.items()} == {
         "pad6": 16 * 16,
         "box": 20 * 20,

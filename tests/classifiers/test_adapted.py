@@ -20,6 +20,7 @@ MARKED = np.r_[PROBLEM.ys, np.full(len(PROBLEM.Xt), -1)]
 MARKS = np.where(MARKED < 0, -1, 1)
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.MarkedLabelsWarning")
 @pytest.mark.parametrize("transformer", [TCA(2), PCA(2), make_pipeline(StandardScaler(), TCA(2))])
 def test_is_the_transformer_then_the_estimator(transformer):
     model = AdaptedClassifier(transformer, LogisticRegression()).adapt(*STACKED)
@@ -36,7 +37,7 @@ def test_without_a_transformer_it_is_the_source_only_classifier():
 
 def test_each_domain_is_mapped_in_its_own_way():
     model = AdaptedClassifier(CORAL()).adapt(*STACKED)
-    Z = CORAL().fit_transform(PROBLEM.X, MARKED)
+    Z = CORAL().fit_transform(PROBLEM.X, MARKED, MARKS)
     nearest = KNeighborsClassifier(1).fit(Z[MARKS > 0], PROBLEM.ys)
     np.testing.assert_array_equal(model.transduction_, nearest.predict(Z))
     np.testing.assert_array_equal(model.predict(PROBLEM.Xt), nearest.predict(Z[MARKS < 0]))

@@ -216,6 +216,7 @@ def test_fewer_target_rows_than_neighbours(n_target):
     np.testing.assert_allclose(model.predict_proba(p.Xt).sum(axis=1), 1)
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_without_a_target_the_source_is_fitted_alone():
     model = AutoAdapter().fit(PROBLEM.Xs, PROBLEM.ys)
     assert column(model, "block") == ["source-only"] * 2

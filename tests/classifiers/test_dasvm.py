@@ -30,6 +30,7 @@ def test_follows_the_target_for_any_number_of_classes(n_classes, angle):
     assert adapted > 0.97
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_without_a_target_it_is_the_support_vector_machine():
     Xs, ys, *_ = turned(2, 0.0)
     ours, plain = DASVM().fit(Xs, ys), SVC(C=10).fit(Xs, ys)

@@ -90,6 +90,45 @@ def test_excel_goes_in(folder, invoke):
     assert result.stdout == expected.stdout
 
 
+@pytest.mark.parametrize("kind", ["xlsx", "parquet"])
+def test_what_is_named_missing_is_missing_in_every_format(folder, invoke, kind):
+    for name in ("source", "target"):
+        table = pd.read_csv(f"{name}.csv").round(4)
+        table.loc[:1, "f0"] = -999.0
+        table["colour"] = ["unknown", *["red", "blue"] * len(table)][: len(table)]
+        table.to_csv(f"{name}.csv", index=False)
+        table.to_excel(f"{name}.xlsx", index=False)
+        table.to_parquet(f"{name}.parquet")
+    missing = ("--missing", "unknown", "--missing", "-999")
+    expected, result = (
+        invoke("adapt", f"source.{name}", f"target.{name}", *GIVEN, *missing, "--quiet")
+        for name in ("csv", kind)
+    )
+    assert result.exit_code == 0, result.stderr
+    assert result.stdout == expected.stdout
+    plain = invoke("adapt", "source.csv", "target.csv", *GIVEN, "--quiet")
+    assert plain.stdout != expected.stdout
+
+
+def test_sheets_of_excel(folder, invoke):
+    table = pd.read_csv("source.csv")
+    with pd.ExcelWriter("source.xlsx") as book:
+        table.to_excel(book, sheet_name="rows", index=False)
+        pd.DataFrame().to_excel(book, sheet_name="empty", index=False)
+    assert invoke("adapt", "source.xlsx", "target.csv", *GIVEN, "--quiet").exit_code == 0
+    with pd.ExcelWriter("source.xlsx") as book:
+        pd.DataFrame({"note": ["by hand"]}).to_excel(book, sheet_name="notes", index=False)
+        table.to_excel(book, sheet_name="rows", index=False)
+    unsure = invoke("adapt", "source.xlsx", "target.csv", *GIVEN)
+    assert unsure.exit_code == 2
+    assert "holds several sheets, 'notes', 'rows'; name one with --sheet" in unsure.stderr
+    named = invoke("adapt", "source.xlsx", "target.csv", *GIVEN, "--sheet", "rows")
+    assert named.exit_code == 0, named.stderr
+    unknown = invoke("adapt", "source.xlsx", "target.csv", *GIVEN, "--sheet", "row")
+    assert unknown.exit_code == 2
+    assert "has no sheet 'row'; its sheets are 'notes', 'rows'" in unknown.stderr
+
+
 @pytest.mark.parametrize(
     ("name", "package", "extra"),
     [("source.xlsx", "openpyxl", "excel"), ("source.parquet", "pyarrow", "tables")],

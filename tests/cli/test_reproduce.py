@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 from typer.testing import CliRunner
@@ -15,8 +16,12 @@ from typer.testing import CliRunner
 from experiments.toys import METHODS, install
 from transferable.classifiers import AdaptedClassifier
 from transferable.cli import app
+from transferable.datasets import DomainCollection
+from transferable.experiments import plans, settings
+from transferable.experiments.benchmarks import BENCHMARKS, Benchmark
 from transferable.experiments.plans import EXPERIMENTS
 from transferable.experiments.records import RecordStore
+from transferable.experiments.study import plan_study
 
 FIELDS = {
     "dataset",
@@ -40,6 +45,7 @@ REDUCED = {
     "fig-convergence": [],
     "fig-tsne": ["--methods", "JDA"],
     "fig-sensitivity": ["--tasks", "COIL1-COIL2"],
+    "digits-full": ["--methods", "1NN,TFDF"],
 }
 
 
@@ -185,6 +191,53 @@ def test_real_data_give_the_published_1nn_row(data_home, tmp_path):
     assert accuracy["1NN", "D->W"] == pytest.approx(63.4, abs=0.05)
     assert accuracy["1NN", "COIL1->COIL2"] == pytest.approx(83.6, abs=0.05)
     assert accuracy["TCA", "W->D"] == pytest.approx(91.1, abs=0.15)
+
+
+def tiny_digits():
+    """Pictures of a bright half, the upper or the lower; one domain is darker."""
+    rng = np.random.default_rng(0)
+    y = np.arange(40) % 2
+    X = rng.integers(0, 60, size=(40, 28, 28), dtype=np.uint8)
+    X[y == 0, :14] += 150
+    X[y == 1, 14:] += 150
+    data = {"M": (X, y), "U": (X // 2, y)}
+    return DomainCollection("digits", ("M", "U"), ["up", "down"], data.__getitem__)
+
+
+def test_the_deep_table_runs_with_a_tiny_setting(tmp_path, monkeypatch):
+    pytest.importorskip("torch")
+    build = settings.build
+    short = {"epochs": 1, "epoch_steps": 2, "batch_size": 8, "augment": None}
+    monkeypatch.setattr(plans, "require_gpu", lambda experiment: None)
+    monkeypatch.setattr(settings, "build", lambda d, m, **_: build(d, m).set_params(**short))
+    monkeypatch.setitem(BENCHMARKS, "digits-full", Benchmark("Tiny digits", tiny_digits))
+    arguments = ("--methods", "SourceOnly,DeepCORAL", "--json", "--out", tmp_path, "--jobs", 1)
+    records = json_lines(reproduce("digits-full", *arguments))
+    assert {(r["method"], r["task"]) for r in records} == {
+        (method, task) for method in ("SourceOnly", "DeepCORAL") for task in ("M->U", "U->M")
+    }
+    assert all(r["parameters"]["network"] == "lenet" for r in records)
+    assert (tmp_path / "tables" / "digits-full-fixed.md").exists()
+
+
+def test_without_a_gpu_the_deep_table_says_so_in_one_line(tmp_path, monkeypatch):
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    result = reproduce("digits-full", "--out", tmp_path / "out", code=1)
+    assert result.stderr.count("\n") == 1
+    assert "needs a GPU" in result.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_torch_the_deep_table_names_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    result = reproduce("digits-full", "--out", tmp_path / "out", code=1)
+    assert result.stderr.count("\n") == 1
+    assert "transferable[deep]" in result.stderr
+
+
+def test_the_deep_table_is_run_by_name_only():
+    assert "digits-full" not in plan_study().plan
 
 
 def test_an_interrupted_run_says_how_to_go_on(data_home, tmp_path):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -133,3 +134,13 @@ def test_diagnose_adapt_and_the_report_speak_with_one_voice(folder, invoke, coun
         (diagnosed["kind"] == "other things") == bool(told["warning"])
     )
     assert _WORDS[told["verdict"]][0] in (folder / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("method", ["tfdf", "meda", "jda", "spl"])
+def test_tune_knows_the_settings_of_every_family(folder, invoke, method):
+    result = invoke(*GIVEN, "--tune", "--method", method, "--no-estimate")
+    assert result.exit_code == 0, result.stderr
+    said = re.search(r"of (\d+) settings, --tune chose (\S+)=", result.stderr)
+    assert said is not None, result.stderr
+    assert int(said[1]) > 1
+    assert len(result.stdout.splitlines()) == 25

@@ -12,7 +12,7 @@ from sklearn.preprocessing import Normalizer
 from transferable import MEDA, TFDF
 from transferable.classifiers import AdaptedClassifier
 from transferable.datasets import DomainCollection
-from transferable.experiments import settings
+from transferable.experiments import plans, settings
 from transferable.experiments._version import code_version
 from transferable.experiments.benchmarks import BENCHMARKS, Benchmark
 from transferable.experiments.records import Record
@@ -23,6 +23,7 @@ DOMAINS = {
     **dict.fromkeys(("surf", "decaf6", "efficientnet"), "CAWD"),
     "digits": "UM",
     "coil": ("COIL1", "COIL2"),
+    "digits-full": "MU",
 }
 METHODS = {
     "1NN": lambda: AdaptedClassifier(),
@@ -59,6 +60,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> None:
         collection = toy_collection(name, domains)
         benchmark = Benchmark(f"Toy {name}", lambda collection=collection: collection)
         monkeypatch.setitem(BENCHMARKS, name, benchmark)
+    monkeypatch.setattr(plans, "require_gpu", lambda experiment: None)
     monkeypatch.setattr(settings, "methods", lambda dataset: list(METHODS))
     monkeypatch.setattr(settings, "build", lambda dataset, method, **_: METHODS[method]())
 

@@ -251,6 +251,7 @@ def test_pipelines_are_searched(stacked):
 
 
 @pytest.mark.parametrize("transformer", [PerDomainScaler(), None])
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.MarkedLabelsWarning")
 def test_a_search_behind_a_transformer_sees_both_domains(stacked, transformer):
     search = LabelFreeSearch(MODEL, GRID)
     model = AdaptedClassifier(transformer, search).adapt(stacked.Xs, stacked.ys, stacked.Xt)

@@ -288,6 +288,7 @@ def test_prediction_checks_its_columns(source, target):
     assert len(model.predict(target.assign(width=np.nan))) == len(target)
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_fit_takes_both_domains_in_one_table(source, target):
     expected = fitted(source, target).predict_proba(target)
     both = pd.concat([unlabelled(source), unlabelled(target)], ignore_index=True)

@@ -13,6 +13,12 @@ TRANSFORMERS = [getattr(transformers, name)() for name in transformers.__all__]
 LABELLED = [BDA(), BDA(class_weighted=True), JDA(), JGSA(), LPJT(), McDA()]
 WITH_KERNEL = [BDA(), JDA(), JGSA(), LPJT(), McDA(), SCA(), TCA(), TJM()]
 
+# Both are announced, and are what these tests are about.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning"),
+    pytest.mark.filterwarnings("ignore::transferable.exceptions.MarkedLabelsWarning"),
+]
+
 
 def named(models):
     return pytest.mark.parametrize("model", models, ids=lambda model: str(model))

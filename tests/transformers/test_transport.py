@@ -89,6 +89,7 @@ def test_linear_map_gives_the_source_the_mean_and_covariance_of_the_target():
     np.testing.assert_array_equal(model.transform(PROBLEM.Xt), PROBLEM.Xt)
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_joint_transport_carries_labels_where_the_source_alone_fails():
     """Classes turned by a third of the angle between them."""
     rng = np.random.default_rng(0)
@@ -122,3 +123,14 @@ def test_without_pot_one_line_names_the_extra(model, monkeypatch):
     with pytest.raises(ImportError, match=r"needs POT: pip install transferable\[ot\]") as told:
         model.adapt(*STACKED)
     assert "\n" not in str(told.value)
+
+
+def test_rows_far_from_the_origin_are_labelled_as_those_near_it():
+    Xs, ys, Xt = STACKED
+    Xs, Xt = (np.round(X * 2**10) / 2**10 for X in (Xs, Xt))  # sums with the offset are exact
+    near = JDOTClassifier().adapt(Xs, ys, Xt)
+    far = JDOTClassifier().adapt(Xs + 2.0**30, ys, Xt + 2.0**30)
+    np.testing.assert_array_equal(far.transduction_, near.transduction_)
+    for one in (slice(0, 1), slice(3, 5), slice(None)):
+        labels = far.predict(Xt[one] + 2.0**30)
+        np.testing.assert_array_equal(labels, far.transduction_[len(ys) :][one])

@@ -7,7 +7,7 @@ A method states what it minimises in ``_objective``; everything else is done her
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, Literal
@@ -18,26 +18,31 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
+from transferable._sklearn import (
+    CLASS_SHARES,
+    NUMBER,
+    POSITIVE,
+    WEIGHT,
+    HasMethods,
+    Interval,
+    StrOptions,
+)
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import temperatures
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.graphs import GraphKind, with_graph
 from transferable.engines.risk.landmarks import LandmarkSolver
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, solve
 from transferable.engines.risk.rows import Rows, choose_features
-from transferable.engines.risk.shares import (
-    ClassShares,
-    KnownShares,
-    follow_target,
-    keep_small_classes,
-    wanted_shares,
-)
+from transferable.engines.risk.shares import SOFTNESS, follow_target, keep_small_classes
 from transferable.engines.risk.sizes import RiskSizes
-from transferable.engines.risk.solver import Solver
+from transferable.engines.risk.solver import Labels, Solver
+from transferable.engines.shares import ClassShares, KnownShares, Labelling, wanted_shares
 from transferable.events import stage
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
@@ -48,7 +53,7 @@ from transferable.linalg.row_order import table_key
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
-from transferable.terms.smoothness import Smoothness
+from transferable.terms.smoothness import AnchorLaplacian, Smoothness
 from transferable.workspace import shared
 
 __all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
@@ -60,6 +65,8 @@ class RiskClassifier(ScoreClassifier):
     """Base of ARTL, MEDA, TFDF-V and TFDF."""
 
     ridge: float
+    graph: GraphKind
+    n_anchors: int | Literal["auto"]
     kernel: Kernel
     gamma: float
     degree: int
@@ -80,6 +87,8 @@ class RiskClassifier(ScoreClassifier):
         "alignment": [WEIGHT],
         "manifold": [WEIGHT],
         "n_neighbors": [COUNT],
+        "graph": [StrOptions({"auto", "neighbors", "anchors"})],
+        "n_anchors": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [POSITIVE],
         "degree": [COUNT],
@@ -89,7 +98,7 @@ class RiskClassifier(ScoreClassifier):
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "device": [str],
-        "class_shares": [StrOptions({"auto", "source"}), Mapping, "array-like"],
+        "class_shares": CLASS_SHARES,
         "record_history": ["boolean"],
         "verbose": ["boolean"],
     }
@@ -102,9 +111,9 @@ class RiskClassifier(ScoreClassifier):
     def _map(self, domains: Domains) -> ManifoldFeatures:
         """The features the method works on."""
 
-    def _start(self, solver: Solver) -> NDArray[np.intp]:
+    def _start(self, solver: Solver) -> Labels:
         """The first pseudo-labels where no estimator gives them."""
-        return solver.source_only_codes()
+        return solver.source_only_labels()
 
     def _align(self, rounds: Rounds) -> None:
         """Solve and relabel, max_iter times or until nothing changes."""
@@ -120,8 +129,14 @@ class RiskClassifier(ScoreClassifier):
         shares = wanted_shares(self.class_shares, domains)
         solver = self._solver(objective, self._rows(domains, self._map(domains)))
         rounds = self._rounds(solver, shares)
-        solver = rounds.solver
+        self._keep(rounds, shares)
+        source = self._decisive(to_numpy(rounds.scores[domains.source]))
+        codes = np.concatenate([source.argmax(axis=1), rounds.target])
+        self.transduction_ = domains.restore(domains.classes[codes])
 
+    def _keep(self, rounds: Rounds, shares: NDArray[np.float64] | None) -> None:
+        """Set the fitted attributes but those of the fitted rows."""
+        solver, domains = rounds.solver, rounds.solver.domains
         stage("Calibrating probabilities")
         labels_only = domains.workspace.labels_only
         none = float("nan"), float("nan")
@@ -131,14 +146,12 @@ class RiskClassifier(ScoreClassifier):
         offsets = np.zeros(domains.n_classes) if found is None else found
         self._absent = np.flatnonzero(np.isneginf(offsets))
         self._offsets = np.where(np.isneginf(offsets), 0.0, offsets)
-        source = self._decisive(to_numpy(rounds.scores[: domains.n_source]))
-        codes = np.concatenate([source.argmax(axis=1), rounds.target])
-        self.transduction_ = domains.restore(domains.classes[codes])
         self.class_shares_ = solver.domains.target_shares if shares is None else shares
         self.n_iter_ = rounds.n_iter
         self.balance_ = rounds.labelled.balance
         graph = solver.fixed.get(Smoothness.name)
         self.manifold_ = 0.0 if graph is None else graph.weight
+        self.n_anchors_ = len(graph.anchors) if isinstance(graph, AnchorLaplacian) else None
         self.graph_recall_ = solver.rows.graph_recall
         self.n_landmarks_ = solver.n_landmarks
         if self.record_history:
@@ -152,15 +165,15 @@ class RiskClassifier(ScoreClassifier):
         """All rounds of the method, with the class shares that are given, found or the source's."""
         history = self.record_history
         if shares is not None and solver.domains.n_target > 0:
-            known = KnownShares(shares)
+            known = KnownShares(shares, SOFTNESS)
             solver = solver.with_shares(known.in_solve(solver.domains.source_shares))
-            first = known.codes(solver.source_only_scores())
+            first = solver.source_only_labels(known)
             rounds = Rounds(solver, first, known, record_history=history)
             self._align(rounds)
             self._refine(rounds)
             rounds.settle()
             return rounds
-        rounds = Rounds(solver, self._first_codes(solver), record_history=history)
+        rounds = Rounds(solver, self._first_labels(solver), record_history=history)
         self._align(rounds)
         follows = isinstance(self.class_shares, str) and self.class_shares == "auto"
         if follows and follow_target(rounds):
@@ -177,6 +190,10 @@ class RiskClassifier(ScoreClassifier):
     def _solver(self, objective: Objective, rows: Rows) -> Solver:
         """The objective over all rows or over landmarks, whichever was asked for or fits."""
         plan = self._plan(objective, rows)
+        term, by_landmarks = objective.find(Smoothness), plan.n_landmarks is not None
+        if term is not None:
+            asked = self.graph, self.n_anchors, sum(rows.domains.sizes)
+            objective = objective.replacing(with_graph(term, *asked, by_landmarks=by_landmarks))
         if plan.n_landmarks is None:
             return ExactSolver(objective, rows)
         stage("Comparing rows with landmarks")
@@ -204,15 +221,16 @@ class RiskClassifier(ScoreClassifier):
         )
         return Plan.make(sizes, self.n_landmarks, memory_budget(self.max_memory, rows.arrays))
 
-    def _first_codes(self, solver: Solver) -> NDArray[np.intp]:
+    def _first_labels(self, solver: Solver) -> Labels:
         """The first pseudo-labels, by the base classifier or by the method's own start."""
-        domains, Z = solver.domains, solver.rows.Z
+        domains = solver.domains
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
         if self.estimator is None:
             return self._start(solver)
-        estimator = clone(self.estimator).fit(Z[: domains.n_source], domains.y)
-        return np.asarray(estimator.predict(Z[domains.n_source :]), dtype=np.intp)
+        count = min(domains.n_source, LIMITS.pool_rows)
+        estimator = clone(self.estimator).fit(solver.rows.Z[:count], domains.y[:count])
+        return solver.labels_by(estimator.predict)
 
     def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:
         """Classes of the source rows, as the given classes of the target rows lead to them.
@@ -221,15 +239,14 @@ class RiskClassifier(ScoreClassifier):
         the fitted model, so that one factorisation serves all models that agree in them. Nothing is
         aligned: on real tasks, aligning too led to no better choices of settings.
         """
-        objective = self._objective().without(Means, Covariances)
-        terms = [
-            replace(term, weight=self.manifold_) if isinstance(term, Smoothness) else term
-            for term in objective.terms
-        ]
+        objective = replace(self._objective().without(Means, Covariances), confusion=None)
+        graph = objective.find(Smoothness)
+        if graph is not None:
+            objective = objective.replacing(replace(graph, weight=self.manifold_))
         rows = self._rows(domains.reversed(target), self._features)
-        solver = self._solver(Objective(self.ridge, terms), rows)
+        solver = self._solver(objective, rows)
         unlabelled = solver.at(np.zeros(domains.n_source, dtype=np.intp))
-        return solver.target_codes(solver.scores(solver.solve(unlabelled)))
+        return solver.codes(solver.relabel(solver.solve(unlabelled), Labelling()))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes: softmax of the scores over a fitted temperature.
@@ -252,11 +269,12 @@ class RiskClassifier(ScoreClassifier):
         return super().predict_proba(X)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version saved, or an earlier one, which knew no class shares."""
+        """Take what this version saved, or one that knew neither class shares nor anchors."""
         if "_beta" in state:
             offsets = np.zeros(state["_beta"].shape[1])
             state = {"_offsets": offsets, "_absent": np.empty(0, dtype=np.intp)} | state
-        super().__setstate__({"class_shares": "source"} | state)
+        graph = {"graph": "neighbors", "n_anchors": "auto"}
+        super().__setstate__({"class_shares": "source"} | graph | state)
 
     def _probabilities(self, scores: Matrix) -> Matrix:
         scores = scores / self.temperature_

@@ -11,12 +11,12 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.engines.nearest_row import NearestRow
+from transferable.routing import call_with_marks, takes_marks
 
 __all__ = ["AdaptedClassifier"]
 
@@ -46,8 +46,8 @@ class AdaptedClassifier(DomainClassifier):
     estimator : classifier or None, default=None
         Trained on the adapted source rows; None means one nearest neighbour, with probabilities
         that tell how much farther away the other classes are. A classifier whose ``fit`` takes
-        ``sample_domain``, as those of this library do, adapts once more: it gets the adapted
-        target rows as well, with marks.
+        ``sample_domain``, as those of this library do, or a pipeline with one, adapts once more:
+        it gets the adapted target rows as well, with marks.
 
     Attributes
     ----------
@@ -106,9 +106,10 @@ class AdaptedClassifier(DomainClassifier):
         self.estimator_ = clone(self._first_of("estimator"))
         self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
-        adapted = self.transformer_.fit_transform(domains.X, codes)
-        if domains.n_target and has_fit_parameter(self.estimator_, "sample_domain"):
-            self.estimator_.fit(adapted, codes, sample_domain=np.where(codes < 0, -1, 1))
+        marks = np.where(codes < 0, -1, 1) if domains.n_target else None
+        adapted = call_with_marks(self.transformer_.fit_transform, domains.X, codes, marks)
+        if marks is not None and takes_marks(self.estimator_):
+            call_with_marks(self.estimator_.fit, adapted, codes, marks)
         else:
             self.estimator_.fit(adapted[domains.source], domains.y)
         labels = self.classes_[self.estimator_.predict(adapted)]

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import Literal
 
-import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from transferable.classifiers._risk import RiskClassifier
 from transferable.domains import Domains
 from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
-from transferable.engines.risk.shares import ClassShares
-from transferable.engines.risk.solver import Solver
+from transferable.engines.risk.solver import Labels, Solver
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
 from transferable.terms.risk import SourceLoss
@@ -40,6 +39,11 @@ class ARTL(RiskClassifier):
         rho (gamma in the reference), the weight of the graph Laplacian.
     n_neighbors : int, default=8
         Neighbours of each row in the graph, which is also its own. The authors take 10.
+    graph : {"auto", "neighbors", "anchors"}, default="auto"
+        Whether rows are joined to their nearest neighbours or by the anchors they share, as in
+        :class:`TFDFV`. The authors take neighbours.
+    n_anchors : "auto" or int, default="auto"
+        Anchors, as in :class:`TFDFV`.
     kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
         Kernel between rows, which are brought to unit length.
     gamma : float, default=0.5
@@ -73,11 +77,11 @@ class ARTL(RiskClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`.
-    n_landmarks_, graph_recall_, class_shares_, class_shares_history_
+    n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they were given as strings.
 
     References
@@ -95,7 +99,7 @@ class ARTL(RiskClassifier):
     True
     """
 
-    _published = {"n_neighbors": 10}  # noqa: RUF012
+    _published = {"n_neighbors": 10, "graph": "neighbors"}  # noqa: RUF012
 
     def __init__(
         self,
@@ -104,6 +108,8 @@ class ARTL(RiskClassifier):
         alignment: float = 10.0,
         manifold: float = 1.0,
         n_neighbors: int = 8,
+        graph: GraphKind = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         kernel: Kernel = "rbf",
         gamma: float = 0.5,
         degree: int = 3,
@@ -122,6 +128,8 @@ class ARTL(RiskClassifier):
         self.alignment = alignment
         self.manifold = manifold
         self.n_neighbors = n_neighbors
+        self.graph = graph
+        self.n_anchors = n_anchors
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -149,5 +157,5 @@ class ARTL(RiskClassifier):
     def _map(self, domains: Domains) -> ManifoldFeatures:
         return ManifoldFeatures(None)
 
-    def _start(self, solver: Solver) -> NDArray[np.intp]:
-        return solver.rows.nearest_codes()
+    def _start(self, solver: Solver) -> Labels:
+        return solver.labels_by(solver.rows.nearest_source())

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import RegressorMixin, clone
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from transferable._sklearn import WEIGHT, HasMethods, Interval
 from transferable.classifiers._scores import ScoreClassifier
@@ -36,7 +38,7 @@ class JDOTClassifier(ScoreClassifier):
     ----------
     estimator : regressor or None, default=None
         f, fitted to one column for each class; None is kernel ridge regression with an RBF kernel
-        of coefficient 1 / (n_features * variance) and penalty 0.1.
+        of coefficient 1 / (n_features * variance) and penalty 0.1, of centred rows.
     distance_weight : float, default=1.0
         alpha: weight of rows against labels.
     max_iter : int, default=10
@@ -141,7 +143,10 @@ class JDOTClassifier(ScoreClassifier):
         if self.estimator is not None:
             return self.estimator
         variance = float(X.var()) or 1.0
-        return KernelRidge(alpha=0.1, kernel="rbf", gamma=1.0 / (X.shape[1] * variance))
+        ridge = KernelRidge(alpha=0.1, kernel="rbf", gamma=1.0 / (X.shape[1] * variance))
+        # Distances of rows far from the origin would lose their digits, and labels depend on which
+        # rows are predicted together.
+        return make_pipeline(StandardScaler(with_std=False), ridge)
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         return np.asarray(self.estimator_.predict(np.asarray(rows, dtype=np.float64)))

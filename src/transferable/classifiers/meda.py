@@ -5,16 +5,15 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Literal
 
-import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._risk import ManifoldClassifier
+from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
-from transferable.engines.risk.shares import ClassShares
-from transferable.engines.risk.solver import Solver
+from transferable.engines.risk.solver import Labels, Solver
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
 from transferable.terms.risk import SourceLoss
@@ -44,6 +43,11 @@ class MEDA(ManifoldClassifier):
         rows; the authors train and score on the same rows.
     n_neighbors : int, default=8
         Neighbours of each row in the graph. The authors take 10.
+    graph : {"auto", "neighbors", "anchors"}, default="auto"
+        Whether rows are joined to their nearest neighbours or by the anchors they share, as in
+        :class:`TFDFV`. The authors take neighbours.
+    n_anchors : "auto" or int, default="auto"
+        Anchors, as in :class:`TFDFV`.
     manifold_dim : "auto", int or None, default=20
         Dimension of the subspaces that the geodesic flow joins; None works on the rows as they are.
     kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
@@ -80,11 +84,11 @@ class MEDA(ManifoldClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`.
-    n_landmarks_, graph_recall_, class_shares_, class_shares_history_
+    n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they were given as strings.
 
     References
@@ -102,7 +106,7 @@ class MEDA(ManifoldClassifier):
     True
     """
 
-    _published = {"n_neighbors": 10}  # noqa: RUF012
+    _published = {"n_neighbors": 10, "graph": "neighbors"}  # noqa: RUF012
     _parameter_constraints = ManifoldClassifier._parameter_constraints | {
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
         "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
@@ -116,6 +120,8 @@ class MEDA(ManifoldClassifier):
         manifold: float = 1.0,
         balance: Literal["adaptive", "printed"] | float = "adaptive",
         n_neighbors: int = 8,
+        graph: GraphKind = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         manifold_dim: Literal["auto"] | int | None = 20,
         kernel: Kernel = "rbf",
         gamma: float = 0.5,
@@ -136,6 +142,8 @@ class MEDA(ManifoldClassifier):
         self.manifold = manifold
         self.balance = balance
         self.n_neighbors = n_neighbors
+        self.graph = graph
+        self.n_anchors = n_anchors
         self.manifold_dim = manifold_dim
         self.kernel = kernel
         self.gamma = gamma
@@ -161,5 +169,5 @@ class MEDA(ManifoldClassifier):
             ],
         )
 
-    def _start(self, solver: Solver) -> NDArray[np.intp]:
-        return solver.rows.nearest_codes()
+    def _start(self, solver: Solver) -> Labels:
+        return solver.labels_by(solver.rows.nearest_source())

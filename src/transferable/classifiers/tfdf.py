@@ -15,9 +15,10 @@ from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.classifiers.tfdfv import TFDFV
+from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, adam, lbfgs_round, separate, solve
-from transferable.engines.risk.shares import ClassShares
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.confusion import ClassConfusion, ConfusionForm
 
@@ -42,7 +43,9 @@ class TFDF(TFDFV):
     confusion_form : {"normalised", "printed"}, default="normalised"
         "normalised" takes B as cosines between the columns, "printed" as their inner products,
         which also shrinks the scores; the two want weights of different size.
-    balance, alignment_form, n_neighbors, manifold_dim, kernel, gamma, degree, coef0, estimator
+    balance, alignment_form, n_neighbors, graph, n_anchors, manifold_dim, kernel, gamma, degree
+        As in :class:`TFDFV`.
+    coef0, estimator
         What is left, as in :class:`TFDFV`.
     max_iter : int, default=10
         Most rounds of the TFDF-V start.
@@ -61,11 +64,11 @@ class TFDF(TFDFV):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`; rounds of both stages are counted and kept.
-    n_landmarks_, graph_recall_, class_shares_, class_shares_history_
+    n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they were given as strings.
 
     See Also
@@ -120,6 +123,8 @@ class TFDF(TFDFV):
         balance: Literal["adaptive", "printed"] | float = "adaptive",
         alignment_form: Literal["normalised", "printed"] = "normalised",
         n_neighbors: int = 5,
+        graph: GraphKind = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         manifold_dim: Literal["auto"] | int | None = "auto",
         kernel: Kernel = "rbf",
         gamma: float = 0.5,
@@ -147,6 +152,8 @@ class TFDF(TFDFV):
             balance=balance,
             alignment_form=alignment_form,
             n_neighbors=n_neighbors,
+            graph=graph,
+            n_anchors=n_anchors,
             manifold_dim=manifold_dim,
             kernel=kernel,
             gamma=gamma,

@@ -15,9 +15,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from transferable._sklearn import WEIGHT, Interval, StrOptions
 from transferable.classifiers._risk import ManifoldClassifier
+from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, lbfgs_round, solve
-from transferable.engines.risk.shares import ClassShares
+from transferable.engines.shares import ClassShares
 from transferable.linalg.kernels import Kernel
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
@@ -59,7 +60,15 @@ class TFDFV(ManifoldClassifier):
         and divides by the Frobenius norm (the means) or the trace (the covariances), so that one
         weight suits datasets of any size; "printed" does neither.
     n_neighbors : int, default=5
-        p, neighbours of each row in the graph. The paper takes 10; fewer were better on its data.
+        p, neighbours of each row in the graph, rows or anchors. The paper takes 10; fewer were
+        better on its data.
+    graph : {"auto", "neighbors", "anchors"}, default="auto"
+        "neighbors" joins rows that are nearest by cosine, which have to be searched for. "anchors"
+        joins rows that are near the same of a few anchors, in time linear in the rows and without
+        a search. "auto" takes anchors where landmarks are taken and there are 10,000 rows or more.
+    n_anchors : "auto" or int, default="auto"
+        Anchors, placed by k-means. "auto" takes one for ten rows, 1,000 at most; at least five rows
+        are left to each. A row is tied to its ``n_neighbors`` nearest.
     manifold_dim : "auto", int or None, default="auto"
         Dimension of the subspaces that the geodesic flow (GFK) joins; None works on the rows as
         they are. "auto" takes the smallest of 20, 40, 80 and None that keeps the accuracy on
@@ -124,6 +133,8 @@ class TFDFV(ManifoldClassifier):
         The dimension of the subspaces used, None without a flow.
     n_landmarks_ : int or None
         The number of landmarks used, None for the exact solve.
+    n_anchors_ : int or None
+        The number of anchors of the graph, None for one of neighbours or none.
     graph_recall_ : float
         Share of the graph's neighbours that the search found, measured on a sample; 1 up to some
         30,000 rows, where it is exact.
@@ -138,7 +149,7 @@ class TFDFV(ManifoldClassifier):
         that changed.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they were given as strings.
 
     See Also
@@ -176,6 +187,7 @@ class TFDFV(ManifoldClassifier):
         "balance": "printed",
         "manifold": 1.0,
         "n_neighbors": 10,
+        "graph": "neighbors",
         "estimator": KNeighborsClassifier(1),
         "class_shares": "source",
     }
@@ -200,6 +212,8 @@ class TFDFV(ManifoldClassifier):
         balance: Literal["adaptive", "printed"] | float = "adaptive",
         alignment_form: Literal["normalised", "printed"] = "normalised",
         n_neighbors: int = 5,
+        graph: GraphKind = "auto",
+        n_anchors: int | Literal["auto"] = "auto",
         manifold_dim: Literal["auto"] | int | None = "auto",
         kernel: Kernel = "rbf",
         gamma: float = 0.5,
@@ -224,6 +238,8 @@ class TFDFV(ManifoldClassifier):
         self.balance = balance
         self.alignment_form = alignment_form
         self.n_neighbors = n_neighbors
+        self.graph = graph
+        self.n_anchors = n_anchors
         self.manifold_dim = manifold_dim
         self.kernel = kernel
         self.gamma = gamma

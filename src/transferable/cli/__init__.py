@@ -3,9 +3,11 @@
 Commands import what they compute with only when they run, so that ``--help`` answers at once.
 """
 
-from typing import Annotated
+from functools import partial
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from transferable import __version__
 from transferable.cli import adapt, compare, demo, diagnose, inspect, methods, predict, reproduce
@@ -21,8 +23,21 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+class _Command(TyperCommand):
+    """A command whose --help is shown as the flag that it is."""
+
+    def get_help_option(self, ctx: Any) -> Any:
+        option = super().get_help_option(ctx)
+        if option is not None:
+            option.metavar = ""
+        return option
+
+
+_command = partial(app.command, cls=_Command)
 _PAIR = "source.csv target.csv --label kind"
-app.command(
+_command(
     "adapt",
     epilog=epilog(
         f"transferable adapt {_PAIR} --id who --out predictions.csv --report report.html",
@@ -30,21 +45,17 @@ app.command(
         "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
     ),
 )(adapt.run)
-app.command(
+_command(
     "predict", epilog=epilog("transferable predict model.skops new.csv --out predictions.csv")
 )(predict.run)
-app.command("inspect", epilog=epilog("transferable inspect model.skops"))(inspect.run)
-app.command("diagnose", epilog=epilog(f"transferable diagnose {_PAIR}"))(diagnose.run)
-app.command("compare", epilog=epilog(f"transferable compare {_PAIR} --methods tfdf,coral,jda"))(
+_command("inspect", epilog=epilog("transferable inspect model.skops"))(inspect.run)
+_command("diagnose", epilog=epilog(f"transferable diagnose {_PAIR}"))(diagnose.run)
+_command("compare", epilog=epilog(f"transferable compare {_PAIR} --methods tfdf,coral,jda"))(
     compare.run
 )
-app.command("methods", epilog=epilog("transferable methods", "transferable methods tfdf"))(
-    methods.run
-)
-app.command("demo", epilog=epilog("transferable demo", "transferable demo --export digits"))(
-    demo.run
-)
-app.command("reproduce")(reproduce.run)
+_command("methods", epilog=epilog("transferable methods", "transferable methods tfdf"))(methods.run)
+_command("demo", epilog=epilog("transferable demo", "transferable demo --export digits"))(demo.run)
+_command("reproduce")(reproduce.run)
 
 
 def _print_version(wanted: bool) -> None:

@@ -25,6 +25,7 @@ __all__ = [
     "Scale",
     "Seed",
     "Separator",
+    "Sheet",
     "Source",
     "Target",
     "TargetLabel",
@@ -60,13 +61,15 @@ def epilog(*examples: str) -> str:
     return f"**Examples**\n\n{shown}\n\nMore: {_DOCUMENTATION}."
 
 
-def dialect_of(sep: str | None, decimal: str, encoding: str, missing: list[str] | None) -> Any:
-    """How the text files are written, from the options that say so."""
+def dialect_of(
+    sep: str | None, decimal: str, encoding: str, missing: list[str] | None, sheet: str | None
+) -> Any:
+    """How the files are written, from the options that say so."""
     from transferable.tables.reading import Dialect
 
     words = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
     found = None if sep is None else words.get(sep.lower(), sep)
-    return Dialect(found, decimal, encoding, None if missing is None else tuple(missing))
+    return Dialect(found, decimal, encoding, None if missing is None else tuple(missing), sheet)
 
 
 def complete_methods(incomplete: str) -> list[str]:
@@ -174,10 +177,14 @@ Missing = Annotated[
     list[str] | None,
     typer.Option(
         metavar="TEXT",
-        help="What stands in cells of text files that have no value, besides nothing; may be "
-        "repeated. By default NA, null and the like in columns of features, and nothing else in "
-        "ids and labels.",
+        help="What stands in cells that have no value, besides nothing; may be repeated. "
+        "By default NA, null and the like in columns of features, and nothing else in ids and "
+        "labels.",
     ),
+]
+Sheet = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="Sheet of Excel files that hold several."),
 ]
 Landmarks = Annotated[
     str | None,

@@ -27,6 +27,7 @@ from transferable.cli._options import (
     Scale,
     Seed,
     Separator,
+    Sheet,
     Source,
     TargetLabel,
     dialect_of,
@@ -105,6 +106,7 @@ def run(
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    sheet: Sheet = None,
     seed: Seed = 0,
     as_json: Json = False,
     escape_formulas: EscapeFormulas = False,
@@ -129,7 +131,7 @@ def run(
         estimator = configured(
             method, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )
-        dialect = dialect_of(sep, decimal, encoding, missing)
+        dialect = dialect_of(sep, decimal, encoding, missing, sheet)
         roles = Roles(label, target_label, ids, drop, features)
         tuned_one = tuned(estimator, seed=seed) if tune else None
         inputs = read_inputs((source, target), roles, dialect, messages)

@@ -25,6 +25,7 @@ from transferable.cli._options import (
     Scale,
     Seed,
     Separator,
+    Sheet,
     Source,
     Target,
     TargetLabel,
@@ -75,6 +76,7 @@ def run(
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    sheet: Sheet = None,
     max_seconds: Annotated[
         float | None,
         typer.Option(min=0.0, help="Time for all methods; what is not done by then is left out."),
@@ -100,7 +102,7 @@ def run(
         from transferable.diagnostics import compare_methods, source_only_methods
 
         chosen = _chosen(methods, seed, n_landmarks, device)
-        dialect = dialect_of(sep, decimal, encoding, missing)
+        dialect = dialect_of(sep, decimal, encoding, missing, sheet)
         roles = Roles(label, target_label, ids, drop, features)
         inputs = read_inputs((source, target), roles, dialect, messages)
         ys = inputs.labels

@@ -22,6 +22,7 @@ from transferable.cli._options import (
     Quiet,
     Seed,
     Separator,
+    Sheet,
     Source,
     Target,
     TargetLabel,
@@ -60,6 +61,7 @@ def run(
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    sheet: Sheet = None,
     seed: Seed = 0,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -78,7 +80,7 @@ def run(
         from transferable.cli._methods import configured
         from transferable.diagnostics import column_shifts, diagnose
 
-        dialect = dialect_of(sep, decimal, encoding, missing)
+        dialect = dialect_of(sep, decimal, encoding, missing, sheet)
         roles = Roles(label, target_label, ids, drop, features)
         inputs = read_inputs((source, target), roles, dialect, messages)
         ys = inputs.labels

@@ -19,6 +19,7 @@ from transferable.cli._options import (
     Missing,
     Quiet,
     Separator,
+    Sheet,
     TargetLabel,
     dialect_of,
     flag,
@@ -68,6 +69,7 @@ def run(
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
     missing: Missing = None,
+    sheet: Sheet = None,
     as_json: Annotated[
         bool, flag("--json", help="Print one JSON object for each row, or with --out one.")
     ] = False,
@@ -92,7 +94,7 @@ def run(
             file,
             as_written=possible_names(ids, loaded.ids, [target_label] if target_label else None),
             text=list(loaded.encoder_.categories_),
-            dialect=dialect_of(sep, decimal, encoding, missing),
+            dialect=dialect_of(sep, decimal, encoding, missing, sheet),
         )
         tally = _Tally(loaded, ids, target_label, messages, every_class=probabilities)
         beside = out is None and sys.stdout.isatty()
@@ -156,10 +158,11 @@ class _Tally:
         from transferable.diagnostics.drift import MOST_ROWS
 
         draws = pd.Index(self._draws.random(len(piece)))
-        full = self._rows is not None and len(self._rows) == MOST_ROWS
-        low = draws < self._rows.index[-1] if full else draws < 1
+        before = self._rows
+        highest = 1 if before is None or len(before) < MOST_ROWS else before.index[-1]
+        low = draws < highest
         drawn = piece[low].set_axis(draws[low])
-        kept = drawn if self._rows is None else pd.concat([self._rows, drawn])
+        kept = drawn if before is None else pd.concat([before, drawn])
         self._rows = kept.sort_index().head(MOST_ROWS)
 
     def drift(self) -> Drift | None:

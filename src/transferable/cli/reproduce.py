@@ -29,7 +29,8 @@ def run(
         typer.Argument(
             metavar="WHAT",
             help="surf, decaf6, efficientnet, digits, coil, ablation, timing, fig-confusion, "
-            "fig-convergence, fig-tsne, fig-sensitivity, or all (the default).",
+            "fig-convergence, fig-tsne, fig-sensitivity, or all (the default). By name only: "
+            "digits-full, the deep methods, which need a GPU.",
         ),
     ] = None,
     methods: Annotated[

@@ -87,3 +87,5 @@ class SourceOnly(DeepClassifier):
     >>> model.predict_proba(task.Xt).shape == (len(task.Xt), 10)
     True
     """
+
+    _without_target = None

@@ -44,6 +44,11 @@ class NearestRow(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: NDArray[Any]) -> Self:
         """Keep the rows and fit the temperature."""
+        self.fit_left_out(X, y)
+        return self
+
+    def fit_left_out(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Fit, and tell the log-probabilities of the first rows, each left out in turn."""
         X = check_array(X, accept_sparse="csr")
         self._centre = None if sp.issparse(X) else X.mean(axis=0)
         X = self._centred(X)
@@ -59,8 +64,9 @@ class NearestRow(ClassifierMixin, BaseEstimator):
         distances[np.isinf(distances)] = farthest  # of classes with no other row
         usual = distances.min(axis=1).mean() or distances.mean() or 1.0
         self._floor = _SMALLEST * usual
-        self.temperature_ = _temperature(self._closeness(distances), codes[:judged])
-        return self
+        scores = self._closeness(distances)
+        self.temperature_ = _temperature(scores, codes[:judged])
+        return log_softmax(scores / self.temperature_, axis=1)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Label of the nearest row."""

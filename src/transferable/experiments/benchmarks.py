@@ -1,4 +1,4 @@
-"""The five datasets of the experiments by the names that commands and records use."""
+"""The datasets of the experiments by the names that commands and records use."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from transferable.datasets import (
     fetch_mnist_usps,
     fetch_office_caltech,
 )
+from transferable.experiments.full_digits import full_digits
 
 __all__ = ["BENCHMARKS", "Benchmark", "domain_sizes"]
 
@@ -49,6 +50,7 @@ BENCHMARKS: dict[str, Benchmark] = {
     ),
     "digits": Benchmark("MNIST-USPS", fetch_mnist_usps),
     "coil": Benchmark("COIL20", fetch_coil20),
+    "digits-full": Benchmark("MNIST-USPS, all rows", full_digits),
 }
 
 

@@ -17,6 +17,7 @@ __all__ = [
     "FULL_MODEL",
     "GRID",
     "METHOD",
+    "ON_REQUEST",
     "PROTOCOLS",
     "SENSITIVITY",
     "SOURCE_ONLY",
@@ -26,7 +27,10 @@ __all__ = [
 ]
 
 PROTOCOLS = ("fixed", "oracle", "label-free")
-TABLES = ("surf", "decaf6", "efficientnet", "digits", "coil")
+_SHALLOW = ("surf", "decaf6", "efficientnet", "digits", "coil")
+_DEEP = "digits-full"
+TABLES = (*_SHALLOW, _DEEP)
+ON_REQUEST = (_DEEP,)  # not among "all": it needs a GPU
 # Tables 4 and 5 of the paper are about these datasets, in this order.
 COMPARED = ("surf", "coil", "digits")
 
@@ -99,6 +103,28 @@ def _table(dataset: str, protocol: str) -> Iterator[Cell]:
                 yield _searched(dataset, pair, method)
             else:
                 yield _cell(dataset, pair, method)
+
+
+def _trained(protocol: str) -> Iterator[Cell]:
+    """The deep methods, which nobody wants to wait for without a GPU."""
+    require_gpu(_DEEP)
+    yield from _table(_DEEP, protocol)
+
+
+def require_gpu(experiment: str) -> None:
+    """Say in one line what an experiment lacks, if it does."""
+    try:
+        import torch
+    except ImportError:
+        raise OSError(
+            f"{experiment} trains networks with torch, which is not installed: pip install "
+            '"transferable[deep]"'
+        ) from None
+    if not torch.cuda.is_available():
+        raise OSError(
+            f"{experiment} trains networks on 67,000 pictures and needs a GPU, of which torch sees "
+            "none here."
+        )
 
 
 def _around(
@@ -179,7 +205,7 @@ def _sensitivity(protocol: str) -> Iterator[Cell]:
 # By name, each experiment's cells under a protocol, and the protocols it exists under. The
 # sensitivity study looks at target accuracies along the grid: its records are the oracle's.
 _TABLE_PLANS = {
-    name: ((lambda protocol, name=name: _table(name, protocol)), PROTOCOLS) for name in TABLES
+    name: ((lambda protocol, name=name: _table(name, protocol)), PROTOCOLS) for name in _SHALLOW
 }
 _PLANS: dict[str, tuple[Callable[[str], Iterator[Cell]], tuple[str, ...]]] = {
     **_TABLE_PLANS,
@@ -198,6 +224,7 @@ _PLANS: dict[str, tuple[Callable[[str], Iterator[Cell]], tuple[str, ...]]] = {
         ("fixed",),
     ),
     "fig-sensitivity": (_sensitivity, ("fixed", "oracle")),
+    _DEEP: (_trained, ("fixed",)),
 }
 EXPERIMENTS = tuple(_PLANS)
 

@@ -21,7 +21,15 @@ from transferable.classifiers import AdaptedClassifier
 
 __all__ = ["build", "datasets", "from_setting", "methods"]
 
-_KEYS = {"estimator", "published", "parameters", "unit_rows", "scale_domains", "classifier"}
+_KEYS = {
+    "estimator",
+    "published",
+    "parameters",
+    "augment",
+    "unit_rows",
+    "scale_domains",
+    "classifier",
+}
 
 
 @cache
@@ -119,8 +127,18 @@ def _estimator(name: str, setting: Mapping[str, Any]) -> Any:
     parameters = {key: None if value == "none" else value for key, value in given.items()}
     if name == "PCA":
         return PCA(**parameters)
+    if name not in {*transformers.__all__, *classifiers.__all__}:
+        return _deep(name, parameters, augment=setting.get("augment", False))
     cls = getattr(transformers if name in transformers.__all__ else classifiers, name)
     return cls.as_published(**parameters) if setting.get("published", False) else cls(**parameters)
+
+
+def _deep(name: str, parameters: Mapping[str, Any], *, augment: bool) -> Any:
+    """A deep method, which needs torch."""
+    from transferable import deep
+
+    more = {"augment": deep.RandomAffine()} if augment else {}
+    return _choose(vars(deep), name, "method")(**parameters, **more)
 
 
 def _classifier(setting: str | dict[str, Any]) -> BaseEstimator:

@@ -7,7 +7,13 @@ from dataclasses import dataclass, replace
 
 from transferable.experiments.benchmarks import domain_sizes
 from transferable.experiments.cells import Cell
-from transferable.experiments.plans import EXPERIMENTS, PROTOCOLS, TABLES, cells_of
+from transferable.experiments.plans import (
+    EXPERIMENTS,
+    ON_REQUEST,
+    PROTOCOLS,
+    TABLES,
+    cells_of,
+)
 from transferable.experiments.records import Record, RecordStore
 from transferable.experiments.runner import Run, run_cells
 
@@ -92,7 +98,9 @@ def plan_study(
     tasks: Sequence[str] = (),
     protocol: str = "fixed",
 ) -> Study:
-    """Plan experiments, all of them if none is named, perhaps with some methods and tasks only.
+    """Plan experiments, if none is named all that any machine can run, perhaps in part.
+
+    `methods` and `tasks` leave out all others.
 
     Raises
     ------
@@ -101,7 +109,8 @@ def plan_study(
     """
     _refuse_unknown("experiment", experiments, EXPERIMENTS)
     _refuse_unknown("protocol", [protocol], PROTOCOLS)
-    chosen = tuple(dict.fromkeys(experiments or EXPERIMENTS))
+    usual = [name for name in EXPERIMENTS if name not in ON_REQUEST]
+    chosen = tuple(dict.fromkeys(experiments or usual))
     everything = {name: cells_of(name, protocol) for name in chosen}
     cells = [cell for some in everything.values() for cell in some]
     _refuse_unknown("method", methods, list(dict.fromkeys(cell.method for cell in cells)))

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from transferable.linalg.arrays import Arrays, namespace
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom
@@ -54,6 +57,11 @@ class FeatureTable:
         if held:
             self._Phi = self._columns(slice(None))
 
+    @property
+    def held(self) -> Any:
+        """Phi of all rows where it is kept, else None."""
+        return self._Phi
+
     def blocks(self, within: slice | None = None) -> Iterator[tuple[slice, Any]]:
         """Slices of rows, all or those within a slice, with their features."""
         within = within or slice(0, self.n)
@@ -86,7 +94,7 @@ class FeatureTable:
         width = int(self.nystrom.whitening.shape[self._Phi is not None])
         total = xp.zeros((width, T.shape[1]), dtype=xp.float64, device=self.arrays.device)
         for block in self._slices:
-            rows = slice(max(block.start, start), block.stop)
+            rows = slice(max(block.start, start), min(block.stop, start + len(T)))
             if rows.start >= rows.stop:
                 continue
             part = T[rows.start - start : rows.stop - start]
@@ -97,6 +105,32 @@ class FeatureTable:
                 part = self.arrays.table(part, self.nystrom.dtype)
                 total += xp.astype(self._Phi[rows].T @ part, xp.float64)
         return total if self._Phi is not None else self.nystrom.whitening.T @ total
+
+    def labelled(
+        self, w: Any, label: Callable[[Any], NDArray[np.intp]], within: slice
+    ) -> tuple[NDArray[np.intp], Any]:
+        """Classes of rows by a function of their scores Phi w, and sums of features by class.
+
+        Features that are not held are computed once for both.
+        """
+        xp = namespace(w)
+        if self._Phi is None:
+            w = self.nystrom.whitening @ w
+        codes = [np.empty(0, dtype=np.intp)]
+        total = xp.zeros(w.shape, dtype=xp.float64, device=self.arrays.device)
+        for block in self._slices:
+            rows = slice(max(block.start, within.start), min(block.stop, within.stop))
+            if rows.start >= rows.stop:
+                continue
+            T = self._Phi[rows] if self._Phi is not None else self.nystrom.kernel(self.Z[rows])
+            T = xp.astype(T, xp.float64)
+            codes.append(label(T @ w))
+            member = np.zeros((T.shape[0], w.shape[1]))
+            member[np.arange(len(member)), codes[-1]] = 1.0
+            total += T.T @ self.arrays.table(member)
+        if self._Phi is None:
+            total = self.nystrom.whitening.T @ total
+        return np.concatenate(codes), total
 
     def between(self, apply: Callable[[Any], Any]) -> Any:
         """Phi' S Phi, where `apply` gives S times a table of n rows.

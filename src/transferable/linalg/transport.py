@@ -113,7 +113,8 @@ def load_pot(who: str) -> Any:
 
 def mean_scaled_cost(Xs: Matrix, Xt: Matrix) -> tuple[Matrix, float]:
     """Squared distances over their mean, and that mean; 1 where all rows are alike."""
-    M = euclidean_distances(Xs, Xt, squared=True)
+    middle = Xs.mean(axis=0)  # distances far from the origin would lose their digits
+    M = euclidean_distances(Xs - middle, Xt - middle, squared=True)
     scale = float(M.mean()) or 1.0
     M /= scale
     return M, scale

@@ -1,4 +1,4 @@
-"""Choosing settings and judging models without target labels."""
+"""Choosing settings and judging models without target labels, and splitting rows by domain."""
 
 from transferable.model_selection.accuracy import AccuracyEstimate, estimate_accuracy
 from transferable.model_selection.agreement import AgreementScore
@@ -19,6 +19,11 @@ from transferable.model_selection.neighborhood import (
 )
 from transferable.model_selection.ranking import SCORERS, RankSum
 from transferable.model_selection.search import LabelFreeSearch
+from transferable.model_selection.splitters import (
+    LeaveOneDomainOut,
+    StratifiedDomainKFold,
+    as_source_and_target,
+)
 
 __all__ = [
     "SCORERS",
@@ -32,8 +37,11 @@ __all__ = [
     "ImportanceWeightedScore",
     "InformationScore",
     "LabelFreeSearch",
+    "LeaveOneDomainOut",
     "NeighborsScore",
     "RankSum",
     "SilhouetteScore",
+    "StratifiedDomainKFold",
+    "as_source_and_target",
     "estimate_accuracy",
 ]

@@ -11,10 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.utils import check_array
+from sklearn.utils.metadata_routing import MetadataRequest
 
 from transferable._sklearn import safe_indexing
+from transferable.base import stack_domains
 from transferable.classifiers._scores import class_scores
 from transferable.domains import Domains
+from transferable.routing import call_with_marks, takes_marks
 from transferable.workspace import Same, workspace
 
 __all__ = ["Evidence", "LabelFreeScorer", "class_probabilities", "fit_domains", "held_out_rows"]
@@ -38,7 +41,11 @@ def read_domains(X: Any, y: ArrayLike, sample_domain: ArrayLike | None) -> Domai
 def fit_domains(estimator: Any, Xs: Any, ys: NDArray[Any], Xt: Any) -> Any:
     """A fitted copy: adapted to the target if the estimator can, else trained on the source."""
     model = clone(estimator)
-    return model.adapt(Xs, ys, Xt) if hasattr(model, "adapt") else model.fit(Xs, ys)
+    if hasattr(model, "adapt"):
+        return model.adapt(Xs, ys, Xt)
+    if takes_marks(model):
+        return call_with_marks(model.fit, *stack_domains(Xs, ys, Xt))
+    return model.fit(Xs, ys)
 
 
 class LabelFreeScorer(ABC):
@@ -46,7 +53,8 @@ class LabelFreeScorer(ABC):
 
     Rows and their marks are those of the library's ``fit``: unlabelled rows, or those with a
     negative ``sample_domain``, are the target, and their labels are never looked at. It can be
-    given to scikit-learn as ``scoring=``, provided that target rows are unlabelled in `y`.
+    given to scikit-learn as ``scoring=``, which hands it ``sample_domain`` if metadata is routed;
+    else target rows have to be unlabelled in `y`.
     """
 
     labels_only: ClassVar[bool] = False  # whether predicted labels are all it looks at
@@ -73,6 +81,18 @@ class LabelFreeScorer(ABC):
             Higher is better.
         """
         return self.score(Evidence(estimator, X, y, sample_domain))
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What scikit-learn is asked to hand over besides rows and labels.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            ``sample_domain``.
+        """
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_domain", alias=True)
+        return request
 
     @abstractmethod
     def score(self, evidence: Evidence) -> float:

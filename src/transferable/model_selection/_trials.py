@@ -16,13 +16,13 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
-from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import safe_indexing
 from transferable._store import parse_line
 from transferable.domains import Domains, Reordered
 from transferable.events import silence
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
+from transferable.routing import call_with_marks, takes_marks
 from transferable.workspace import sharing
 
 __all__ = [
@@ -54,9 +54,9 @@ _COSTLY = (
 )
 
 
-def settings_of(param_grid: Any) -> list[dict[str, Any]]:
+def settings_of(param_grid: Any, estimator: Any) -> list[dict[str, Any]]:
     """Every setting of a grid, of the default one if it is None; an error if there is none."""
-    param_grid = DEFAULT_GRID if param_grid is None else param_grid
+    param_grid = _default_grid(estimator) if param_grid is None else param_grid
     grids = _grids(param_grid)
     empty = [name for grid in grids for name, values in grid.items() if not len(values)]
     if empty or not grids:
@@ -65,6 +65,19 @@ def settings_of(param_grid: Any) -> list[dict[str, Any]]:
             f"param_grid={param_grid!r} holds {what}; give at least one value for each parameter."
         )
     return list(ParameterGrid(param_grid))
+
+
+def _default_grid(estimator: Any) -> dict[str, list[float]]:
+    """The default grid under the names of the estimator, or of the step of it that has them."""
+    names = estimator.get_params()
+    first = next(iter(DEFAULT_GRID))
+    for prefix in (name.removesuffix(first) for name in names if name.endswith(first)):
+        if all(prefix + name in names for name in DEFAULT_GRID):
+            return {prefix + name: values for name, values in DEFAULT_GRID.items()}
+    raise ValueError(
+        f"{type(estimator).__name__} has no default param_grid, which is for TFDF and TFDF-V, by "
+        "themselves or in a pipeline; give one."
+    )
 
 
 def _grids(param_grid: Any) -> list[Mapping[str, Any]]:
@@ -116,10 +129,8 @@ class StackedRows:
 
     def fit(self, model: Any) -> Any:
         """The model, fitted to the rows; target rows are unlabelled for one that takes no marks."""
-        if self.sample_domain is None:
-            return model.fit(self.X, self.y)
-        if has_fit_parameter(model, "sample_domain"):
-            return model.fit(self.X, self.y, sample_domain=self.sample_domain)
+        if self.sample_domain is None or takes_marks(model):
+            return call_with_marks(model.fit, self.X, self.y, self.sample_domain)
         y = self.y.astype(object)
         y[self.sample_domain < 0] = None
         return model.fit(self.X, y)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -64,10 +63,11 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     Parameters
     ----------
     estimator : classifier
-        One of this library, or any whose ``fit`` takes ``sample_domain``.
+        One of this library, any whose ``fit`` takes ``sample_domain``, or a pipeline with such.
     param_grid : dict, list of dict or None, default=None
         Values to try by parameter, as in :class:`sklearn.model_selection.GridSearchCV`. None is
-        for TFDF and TFDF-V: 54 settings of the weights and neighbours that matter most.
+        for TFDF and TFDF-V, in a pipeline too: 54 settings of the weights and neighbours that
+        matter most.
     scoring : str, callable, RankSum or dict of these, default="recommended"
         A name ("circular", "neighbors", "agreement", "information", "entropy", "confusion",
         "density", "silhouette", "importance_weighted", "dev"), "recommended" (the rank sum of
@@ -134,6 +134,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     ['alignment', 'manifold']
     """
 
+    _without_target = "compares settings by accuracy on source rows that are held out"
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"])],
         "param_grid": [dict, list, None],
@@ -176,7 +177,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         return bool(get_tags(self.estimator).input_tags.sparse)
 
     def _fit_domains(self, domains: Domains) -> None:
-        settings = settings_of(self.param_grid)
+        settings = settings_of(self.param_grid, self.estimator)
         scorers, columns = self._judges(domains)
         decisive = self._decisive(columns)
         rows = StackedRows.of(domains)
@@ -244,12 +245,6 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         scorers, columns = resolve(self.scoring)
         if domains.n_target:
             return scorers, columns
-        warnings.warn(
-            f"None of the {domains.n_source} rows is a target row, by which models are judged; "
-            "settings are compared by accuracy on source rows that are held out.",
-            UserWarning,
-            stacklevel=4,
-        )
         held_out = domains.order[held_out_rows(domains.y)]
         return {"held_out": partial(_accuracy, held_out)}, dict.fromkeys(columns, "held_out")
 

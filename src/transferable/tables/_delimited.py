@@ -29,7 +29,7 @@ _BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file writes its cells.
+    """How a file writes its cells: text files, but for the last two.
 
     Attributes
     ----------
@@ -42,6 +42,9 @@ class Dialect:
     missing : tuple of str or None
         What stands in cells without a value, besides nothing at all; None takes the usual words
         (NA, NaN, null, None, n/a and so on) in columns of features, and none in columns of names.
+        What is named here is missing in files of any format.
+    sheet : str or None
+        The sheet of an Excel file; None for the only one with cells in it.
 
     Examples
     --------
@@ -54,6 +57,7 @@ class Dialect:
     decimal: str = "."
     encoding: str = "utf-8"
     missing: tuple[str, ...] | None = None
+    sheet: str | None = None
 
 
 def text_pieces(

@@ -56,7 +56,8 @@ def who(table: Any, otherwise: str) -> str:
 
 def require_columns(columns: Sequence[str], names: Iterable[str], *where: str) -> None:
     """Refuse names that no column has, with those that were perhaps meant."""
-    lacking = [name for name in names if name not in columns]
+    known = set(columns)
+    lacking = [name for name in names if name not in known]
     if not lacking:
         return
     close = [match for name in lacking for match in get_close_matches(name, columns, n=1)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -89,6 +89,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     1.0
     """
 
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+
     def __init__(
         self,
         estimator: Any = None,
@@ -167,6 +169,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
                 f"ys has shape {np.shape(given)}, but Xs has {len(source)} rows; give one label "
                 "each."
             )
+        if np.ndim(given) > 1:
+            given = column_or_1d(np.asarray(given), warn=True)
         self.transduction_ = self._learn(
             (source, target), pd.Series(given), ys if isinstance(ys, str) else None
         )

@@ -14,9 +14,18 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_bool_dtype, is_complex_dtype, is_integer_dtype, is_numeric_dtype
 
-from transferable.tables._errors import TableError
+from transferable.tables._errors import Problems, TableError
 
-__all__ = ["MISSING", "Kind", "as_numbers", "as_text", "is_running_number", "kind_of", "names_rows"]
+__all__ = [
+    "MISSING",
+    "Kind",
+    "as_text",
+    "is_running_number",
+    "kinds_of",
+    "names_rows",
+    "numbers_of",
+    "plain_numbers",
+]
 
 Kind = Literal["numeric", "categorical", "empty"]
 MISSING = "(missing)"  # the category of cells without a value
@@ -38,6 +47,36 @@ _WRITTEN = {
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _MANY_DIGITS = 100_000  # whole numbers below are seldom names of rows
 _SEVERAL = 20
+
+
+def plain_numbers(table: pd.DataFrame) -> NDArray[np.bool_]:
+    """Which columns hold numbers of numpy's: of tables with many, all are then read at once."""
+    return np.array([getattr(dtype, "kind", "O") in "iuf" for dtype in table.dtypes.array], bool)
+
+
+def kinds_of(table: pd.DataFrame, where: str, problems: Problems) -> dict[str, Kind]:
+    """The kind of each column; what is none is told to `problems` and left out."""
+    plain = plain_numbers(table)
+    numbers = table.loc[:, plain]
+    found: dict[str, Kind] = {
+        str(name): "empty" if empty else "numeric"
+        for name, empty in zip(numbers.columns, numbers.isna().to_numpy().all(axis=0), strict=True)
+    }
+    for name in table.columns[~plain]:
+        with problems.catching():
+            found[name] = kind_of(table[name], where)
+    return found
+
+
+def numbers_of(table: pd.DataFrame, names: Sequence[str], where: str) -> NDArray[np.float64]:
+    """Columns of numbers and booleans side by side as floats, NaN where a value is missing."""
+    columns = table[list(names)]
+    if plain_numbers(columns).all():
+        numbers = columns.to_numpy(dtype=np.float64)
+        if not np.isinf(numbers).any():
+            return numbers
+    each = [as_numbers(columns[name], where) for name in names]
+    return np.stack(each, axis=1).astype(np.float64, copy=False)
 
 
 def kind_of(column: pd.Series, where: str = "") -> Kind:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler, normalize
-from sklearn.utils import Tags, check_array
+from sklearn.utils import Tags, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.domains import marked_source, source_mask
 from transferable.events import note, silence
 from transferable.frames import as_pandas, is_frame
 from transferable.tables._errors import Problems, TableError, listed, require_columns, who
-from transferable.tables.columns import as_numbers, as_text
+from transferable.tables.columns import as_text, numbers_of
 from transferable.tables.encoding import (
     SCALES,
     Scale,
@@ -29,6 +29,7 @@ from transferable.tables.encoding import (
 
 __all__ = ["TableEncoder", "as_table"]
 
+_BLOCK_CELLS = 2**22  # that are encoded at once
 _FEW_ROWS = 10  # of a domain, from which no scale is learnt with any certainty
 _MANY_ROWS = 10_000  # of both domains; fewer need no saving of memory
 _MOST_SPREADS = 160  # within which single precision rounds by less than 1e-5 of a spread
@@ -91,6 +92,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     >>> encoder.get_feature_names_out().tolist()
     ['size', 'colour=blue', 'colour=red']
     """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
+    __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
 
     def __init__(
         self,
@@ -180,10 +184,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         require_columns(list(table.columns), self.feature_names_in_, where)
         rows = np.empty((len(table), len(self.get_feature_names_out())), dtype=self.dtype_)
         side = np.where(source, 0, 1)
-        for j, name in enumerate(self.numeric_):
-            values = as_numbers(table[name], where)
-            values = np.where(np.isnan(values), self.medians_[side, j], values)
-            rows[:, j] = (values - self.means_[side, j]) / self.spreads_[side, j]
+        together = max(1, _BLOCK_CELLS // max(len(table), 1))
+        for part in gen_batches(len(self.numeric_), together):
+            values = numbers_of(table, self.numeric_[part], where)
+            values = np.where(np.isnan(values), self.medians_[side, part], values)
+            rows[:, part] = (values - self.means_[side, part]) / self.spreads_[side, part]
         at = len(self.numeric_)
         for name, categories in self.categories_.items():
             codes = pd.Index(categories).get_indexer(as_text(table[name]))
@@ -243,7 +248,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not numeric and not categories:
             problems.add("no column is left to learn from. " + " ".join(notes + more))
         with problems.catching():
-            numbers = tuple(_numbers(t, numeric, who(t, "the source")) for t in columns)
+            numbers = tuple(numbers_of(t, numeric, who(t, "the source")) for t in columns)
         problems.tell()
         scale = self.scale
         if scale == "auto":
@@ -339,14 +344,6 @@ def as_table(X: Any) -> pd.DataFrame:
             f"{who(table, 'the table')} has several columns called {listed(twice)}; rename them."
         )
     return table if list(table.columns) == names else table.set_axis(names, axis=1)
-
-
-def _numbers(table: pd.DataFrame, names: list[str], where: str) -> NDArray[np.float64]:
-    """Numeric columns side by side, NaN where a value is missing."""
-    columns = np.empty((len(table), len(names)))
-    for j, name in enumerate(names):
-        columns[:, j] = as_numbers(table[name], where)
-    return columns
 
 
 def _medians(table: NDArray[np.float64]) -> NDArray[np.float64]:

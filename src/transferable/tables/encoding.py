@@ -7,15 +7,10 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pandas.api.types import is_integer_dtype
 
 from transferable.tables._errors import Problems, TableError, listed, who
-from transferable.tables.columns import (
-    Kind,
-    as_text,
-    is_running_number,
-    kind_of,
-    names_rows,
-)
+from transferable.tables.columns import as_text, is_running_number, kinds_of, names_rows
 
 __all__ = ["SCALES", "Scale", "choose_columns", "choose_scale", "shared_categories"]
 
@@ -40,40 +35,48 @@ def choose_columns(
             f"{who(source, 'source')} and {who(target, 'target')} have no feature in common: "
             f"{listed(source.columns) or 'none'} and {listed(target.columns) or 'none'}."
         )
-    kinds: dict[str, tuple[Kind, Kind]] = {}
-    for column in shared:
-        with problems.catching():
-            ours = kind_of(source[column], who(source, "source"))
-            theirs = kind_of(target[column], who(target, "target"))
-            if {ours, theirs} == {"numeric", "categorical"}:
-                raise TableError(
-                    f"column {column!r} holds {_WORDS[ours]} in {who(source, 'the source')}, but "
-                    f"{_WORDS[theirs]} in {who(target, 'the target')}; leave cells empty where a "
-                    f"value is missing, or --drop {column}."
-                )
-            kinds[column] = ours, theirs
+    ours = kinds_of(source[shared], who(source, "source"), problems)
+    theirs = kinds_of(target[shared], who(target, "target"), problems)
+    kinds = {c: (ours[c], theirs[c]) for c in shared if c in ours and c in theirs}
+    for column, (one, other) in kinds.items():
+        if {one, other} == {"numeric", "categorical"}:
+            problems.add(
+                f"column {column!r} holds {_WORDS[one]} in {who(source, 'the source')}, but "
+                f"{_WORDS[other]} in {who(target, 'the target')}; leave cells empty where a "
+                f"value is missing, or --drop {column}."
+            )
     empty = [column for column, pair in kinds.items() if "empty" in pair]
     if empty:
         notes.append(f"{_columns(empty)} without any value in one of the domains; left out.")
-    both = [[source[c], target[c]] for c in kinds]
-    counters = [
-        c
-        for c, pair in zip(kinds, both, strict=True)
-        if not numbered and all(map(is_running_number, pair))
-    ]
+    whole = {} if numbered else _whole_numbers(source[list(kinds)], target[list(kinds)])
+    counters = [c for c, pair in whole.items() if all(map(is_running_number, pair))]
     if counters:
         notes.append(f"{_columns(counters)} only numbering the rows; left out.")
     notes += [
         f"column {c!r} holds another long whole number in every row, as identifiers do, and is "
         f"used as a feature; if it names rows: --id {c}."
-        for c, pair in zip(kinds, both, strict=True)
-        if not numbered and c not in counters and all(map(names_rows, pair))
+        for c, pair in whole.items()
+        if c not in counters and all(map(names_rows, pair))
     ]
     of = {
         kind: [c for c, pair in kinds.items() if pair == (kind, kind) and c not in counters]
         for kind in ("numeric", "categorical")
     }
     return of["numeric"], of["categorical"], notes
+
+
+def _whole_numbers(
+    source: pd.DataFrame, target: pd.DataFrame
+) -> dict[str, tuple[pd.Series, pd.Series]]:
+    """The columns that hold whole numbers in both tables."""
+    found = [
+        name
+        for name, *pair in zip(
+            source.columns, source.dtypes.array, target.dtypes.array, strict=True
+        )
+        if all(map(is_integer_dtype, pair))
+    ]
+    return {name: (source[name], target[name]) for name in found}
 
 
 def shared_categories(

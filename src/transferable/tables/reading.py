@@ -12,7 +12,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile
@@ -23,7 +23,8 @@ from pandas.api.types import is_float_dtype, is_numeric_dtype, union_categorical
 
 from transferable.tables._arrays import read_mat, read_npy, read_npz
 from transferable.tables._delimited import Dialect, missing_texts, text_pieces
-from transferable.tables._errors import TableError
+from transferable.tables._errors import TableError, listed
+from transferable.tables.columns import plain_numbers
 
 __all__ = ["FORMATS", "Dialect", "iter_table", "read_table"]
 
@@ -31,15 +32,17 @@ _PIECE_ROWS = 20_000
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 STDIN = "-"
 
-_Reader = Callable[[IO[bytes], Path, Collection[str]], pd.DataFrame]
+_Reader = Callable[[IO[bytes], Path, Collection[str], Dialect], pd.DataFrame]
 
 
 def _needing(package: str, extra: str, read: _Reader) -> _Reader:
     """A reader that needs an optional package, with a message where it is not installed."""
 
-    def reader(stream: IO[bytes], path: Path, as_written: Collection[str]) -> pd.DataFrame:
+    def reader(
+        stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
+    ) -> pd.DataFrame:
         try:
-            return read(stream, path, as_written)
+            return read(stream, path, as_written, dialect)
         except ImportError as error:
             raise TableError(
                 f"{path} needs {package} to be read: pip install 'transferable[{extra}]'."
@@ -48,13 +51,17 @@ def _needing(package: str, extra: str, read: _Reader) -> _Reader:
     return reader
 
 
-def _read_parquet(stream: IO[bytes], path: Path, as_written: Collection[str]) -> pd.DataFrame:
+def _read_parquet(
+    stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
+) -> pd.DataFrame:
     import pyarrow.parquet
 
     return _from_arrow(pyarrow.parquet.read_table(stream), as_written)
 
 
-def _read_feather(stream: IO[bytes], path: Path, as_written: Collection[str]) -> pd.DataFrame:
+def _read_feather(
+    stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
+) -> pd.DataFrame:
     import pyarrow.feather
 
     return _from_arrow(pyarrow.feather.read_table(stream), as_written)
@@ -72,20 +79,41 @@ def _from_arrow(table: Any, as_written: Collection[str]) -> pd.DataFrame:
     return table.to_pandas()
 
 
-def _read_excel(stream: IO[bytes], path: Path, as_written: Collection[str]) -> pd.DataFrame:
-    columns = pd.read_excel(stream, nrows=0).columns
-    missing = {name: missing_texts(name in as_written, Dialect()) for name in columns}
-    kinds = dict.fromkeys(as_written, object)
-    return pd.read_excel(stream, dtype=kinds, keep_default_na=False, na_values=missing)
+def _read_excel(
+    stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
+) -> pd.DataFrame:
+    with pd.ExcelFile(stream, engine="openpyxl") as book:
+        sheet = _sheet(book, path, dialect.sheet)
+        columns = pd.read_excel(book, sheet_name=sheet, nrows=0).columns
+        missing = {name: missing_texts(name in as_written, dialect) for name in columns}
+        kinds = dict.fromkeys(as_written, object)
+        return pd.read_excel(
+            book, sheet_name=sheet, dtype=kinds, keep_default_na=False, na_values=missing
+        )
+
+
+def _sheet(book: Any, path: Path, wanted: str | None) -> str:
+    """The sheet that is meant: the one that is named, or the only one with cells in it."""
+    if wanted is not None:
+        if wanted in book.sheet_names:
+            return wanted
+        raise TableError(
+            f"{path} has no sheet {wanted!r}; its sheets are {listed(book.sheet_names)}."
+        )
+    sheets = pd.read_excel(book, sheet_name=None, nrows=1)
+    filled = [name for name, rows in sheets.items() if len(rows.columns)]
+    if len(filled) > 1:
+        raise TableError(f"{path} holds several sheets, {listed(filled)}; name one with --sheet.")
+    return filled[0] if filled else book.sheet_names[0]
 
 
 _READERS: dict[str, _Reader] = {
     ".parquet": _needing("pyarrow", "tables", _read_parquet),
     ".feather": _needing("pyarrow", "tables", _read_feather),
     ".xlsx": _needing("openpyxl", "excel", _read_excel),
-    ".npz": lambda stream, path, _: read_npz(stream, path),
-    ".npy": lambda stream, path, _: read_npy(stream, path),
-    ".mat": lambda stream, path, _: read_mat(stream, path),
+    ".npz": lambda stream, path, *_: read_npz(stream, path),
+    ".npy": lambda stream, path, *_: read_npy(stream, path),
+    ".mat": lambda stream, path, *_: read_mat(stream, path),
 }
 FORMATS = (*_SEPARATORS, *_READERS)
 
@@ -111,7 +139,7 @@ def read_table(
     text : collection of str, default=()
         Columns to take for text, whatever they look like.
     dialect : Dialect or None, default=None
-        How a .csv or .tsv file is written.
+        How the file is written.
     progress : callable or None, default=None
         Told the share of the file that has been read, after each piece.
 
@@ -153,17 +181,21 @@ def _read(
     progress: Callable[[float], None] | None,
     name: str,
 ) -> pd.DataFrame:
-    pieces: dict[str, list[pd.Series]] = {}
+    pieces = []
     for piece, done in _pieces(path, as_written, text, dialect or Dialect(), name):
         if progress is not None:
             progress(done)
-        for column in piece.columns:
-            pieces.setdefault(column, []).append(_compact(piece[column]))
-    mixed = [column for column, parts in pieces.items() if _is_mixed(parts)]
+        others = piece.columns[~plain_numbers(piece)]
+        pieces.append(piece.assign(**{column: _compact(piece[column]) for column in others}))
+    plain = np.all([plain_numbers(piece) for piece in pieces], axis=0)
+    others = pieces[0].columns[~plain]
+    mixed = [column for column in others if _is_mixed([piece[column] for piece in pieces])]
     if mixed:
         return _read(path, as_written, {*text, *mixed}, dialect, progress, name)
-    columns = {column: _joined(pieces.pop(column)) for column in list(pieces)}
-    return pd.DataFrame(columns, copy=False)
+    joined = {column: _joined([piece[column] for piece in pieces]) for column in others}
+    numbers = pd.concat([piece.loc[:, plain] for piece in pieces], ignore_index=True)
+    table = pd.concat([numbers, pd.DataFrame(joined)], axis=1)[pieces[0].columns]
+    return table.copy()  # in one block for each type: a parser leaves one for each column
 
 
 def iter_table(
@@ -184,7 +216,7 @@ def iter_table(
     text : collection of str, default=()
         Columns to take for text, whatever they look like.
     dialect : Dialect or None, default=None
-        How a .csv or .tsv file is written.
+        How the file is written.
 
     Yields
     ------
@@ -229,7 +261,9 @@ def _pieces(
         stream: Any = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
         try:
             if suffix in _READERS:
-                found = _array_pieces(_READERS[suffix](stream, called, as_written), as_written)
+                found = _array_pieces(
+                    _READERS[suffix](stream, called, as_written, dialect), as_written, dialect
+                )
             else:
                 separator = _SEPARATORS.get(suffix, ",")
                 found = text_pieces(stream, called, separator, dialect, as_written, text)
@@ -255,15 +289,24 @@ def _pieces(
 
 
 def _array_pieces(
-    table: pd.DataFrame, as_written: Collection[str]
+    table: pd.DataFrame, as_written: Collection[str], dialect: Dialect
 ) -> Generator[pd.DataFrame, None, None]:
     """Rows of a format that is read at once."""
     table.columns = table.columns.map(str)
+    if dialect.missing:
+        table = table.mask(table.isin([*dialect.missing, *_numbers(dialect.missing)]))
     for name in as_written:
         if name in table.columns:
             table[name] = _written(table[name])
     for start in range(0, len(table), _PIECE_ROWS):
         yield table.iloc[start : start + _PIECE_ROWS]
+
+
+def _numbers(texts: Collection[str]) -> Iterator[float]:
+    """Those of the texts that are numbers, as numbers."""
+    for text in texts:
+        with suppress(ValueError):
+            yield float(text)
 
 
 def _written(column: pd.Series) -> pd.Series:

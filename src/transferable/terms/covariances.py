@@ -29,6 +29,7 @@ __all__ = [
     "SecondOrder",
     "class_groups",
     "squared_differences",
+    "weighted_covariance",
 ]
 
 
@@ -58,12 +59,17 @@ class GroupCentring:
         return out
 
 
-def squared_differences(groups: Sequence[GroupCentring], Phi: Matrix) -> Matrix:
-    """Squared differences of two covariances, (Phi' Z Phi)^2, summed over disjoint groups."""
+def squared_differences(
+    groups: Sequence[GroupCentring], Phi: Matrix, trust: NDArray[np.float64] | None = None
+) -> Matrix:
+    """Squared differences of two covariances, (Phi' Z Phi)^2, summed over disjoint groups.
+
+    Each difference counts as much as its group is trusted.
+    """
     centred, product = np.zeros_like(Phi), np.zeros_like(Phi)
-    for group in groups:
+    for group, weight in zip(groups, np.ones(len(groups)) if trust is None else trust, strict=True):
         rows = Phi[group.rows]
-        centred[group.rows] = part = group.apply(rows)
+        centred[group.rows] = part = weight * group.apply(rows)
         few = len(rows) < Phi.shape[1]
         product[group.rows] = (rows @ rows.T) @ part if few else rows @ (rows.T @ part)
     return centred.T @ product
@@ -78,9 +84,12 @@ def class_groups(groups: Groups) -> list[GroupCentring]:
 class SecondOrder:
     """What no pseudo-label changes: K, K K and the part that compares the domains as wholes."""
 
-    def __init__(self, K: Matrix, n_source: int, weights: Matrix | None = None) -> None:
+    def __init__(
+        self, K: Matrix, n_source: int, weights: Matrix | None = None, K2: Matrix | None = None
+    ) -> None:
         self.K = K
-        self.K2 = K.T @ K  # of a matrix and its transpose BLAS computes one half only
+        # Of a matrix and its transpose BLAS computes one half only.
+        self.K2 = K.T @ K if K2 is None else K2
         self.marginal = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)), weights)
 
     def block(self, group: GroupCentring) -> Matrix:
@@ -179,6 +188,14 @@ def _centred(
         gram - mean[:, None] * mean,
         squared_gram - crossed - crossed.T + length * mean[:, None] * mean,
     )
+
+
+def weighted_covariance(
+    moments: Sequence[Moments], ratios: NDArray[np.float64] | float = 1.0
+) -> Matrix:
+    """Covariance of all rows of some groups, which count in these ratios."""
+    covariance, _ = _centred(moments, ratios)
+    return covariance
 
 
 class ProjectedCovariances(Quadratic):

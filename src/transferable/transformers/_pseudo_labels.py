@@ -3,37 +3,72 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 from numpy.random import RandomState
+from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
 from transferable.domains import Domains
+from transferable.engines.shares import Labelling
 from transferable.engines.spectral.features import Features
 from transferable.events import iterate, rounds
+from transferable.limits import LIMITS
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
 from transferable.transformers._spectral import (
     COUNT,
     Codes,
+    Labeller,
     Solution,
     Solver,
     SpectralTransformer,
     WeighingSolver,
 )
 
-__all__ = ["PseudoLabelTransformer"]
+__all__ = ["PseudoLabelTransformer", "Round", "labeller"]
 
-# Labels have settled if a smaller share of them changes: none of up to 10,000.
-_UNSETTLED = 1e-4
+
+@dataclass(frozen=True)
+class Round:
+    """The last of the rounds: its solution, the embedded rows, their labels and weights.
+
+    `shares` has for each of the rounds the class shares that the target was taken to have.
+    """
+
+    values: Matrix
+    W: Matrix
+    Z: Matrix
+    codes: Codes
+    weights: Matrix | None
+    shares: list[NDArray[np.float64]]
+
+    def labelled(self, codes: Codes) -> Round:
+        """The same with other labels."""
+        return replace(self, codes=codes)
+
+    def after(self, other: Round) -> Round:
+        """The same, with the history of rounds before it."""
+        return replace(self, shares=other.shares + self.shares)
 
 
 class PseudoLabelTransformer(SpectralTransformer):
-    """Base of the methods that relabel the target with a classifier and solve again."""
+    """Base of the methods that relabel the target with a classifier and solve again.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        Labels the target in the embedded space, trained on the embedded source; None is one nearest
+        neighbour.
+    max_iter : int, default=10
+        Most rounds of solving and relabelling; fewer if labels settle.
+    """
 
     # Whether the first pseudo-labels come from the rows as they are; otherwise there are none yet.
     _starts_from_rows: ClassVar[bool] = False
@@ -80,24 +115,60 @@ class PseudoLabelTransformer(SpectralTransformer):
         self.max_iter = max_iter
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
+        self.n_iter_ = 0
+        return self._kept(domains, self._rounds(domains, features))
+
+    def _rounds(
+        self,
+        domains: Domains,
+        features: Features,
+        codes: Codes | None = None,
+        labelling: Labelling | None = None,
+    ) -> Round:
+        """Solve and relabel, max_iter times or until nothing changes.
+
+        Parameters
+        ----------
+        domains, features : Domains, Features
+            The problem, with the class shares that it begins with.
+        codes : ndarray of shape (n_target,) or None
+            The first pseudo-labels; None for those that the method begins with.
+        labelling : Labelling or None
+            How target rows get labels from probabilities; None leaves that to the estimator.
+        """
         solve = self._solver(domains, features)
         source = np.arange(len(domains.order)) < domains.n_source
-        codes = self._first_codes(domains, _weights(solve))
-        self.n_iter_ = 0
+        if codes is None:
+            codes = self._first_codes(domains, _weights(solve))
+        taken = []
         for _ in rounds(self.max_iter):
             self.n_iter_ += 1
             values, W = self._scaled(*solve(codes, self._wanted(features.rank)))
             Z = self._embed(features.times, W, source)
-            renewed = self._relabel(domains, Z, _weights(solve))
+            renewed = self._relabel(domains, Z, _weights(solve), labelling)
             iterate(domains.with_target(renewed), Z)
-            if self._settles and codes is not None and _changed(codes, renewed) < _UNSETTLED:
+            taken.append(domains.target_shares)
+            shares = None
+            if labelling is not None:
+                shares = labelling.renewed(domains.groups(renewed).counts[1])
+            if shares is not None:
+                domains = domains.with_shares(shares)
+                solve = self._solver(domains, features)
+            elif self._settled(codes, _changed(codes, renewed)):
                 break
             codes = renewed
-        self.transduction_ = domains.restore(domains.classes[domains.with_target(renewed)])
-        weights = _weights(solve)
-        if weights is not None:
-            self.sample_weight_ = domains.restore(weights)
-        return values, W
+        return Round(values, W, Z, renewed, _weights(solve), taken)
+
+    def _kept(self, domains: Domains, last: Round) -> Solution:
+        """The solution of the last round, whose labels and weights become attributes."""
+        self.transduction_ = domains.restore(domains.classes[domains.with_target(last.codes)])
+        if last.weights is not None:
+            self.sample_weight_ = domains.restore(last.weights)
+        return last.values, last.W
+
+    def _settled(self, codes: Codes | None, changed: float) -> bool:
+        """Whether rounds end, after one in which this share of the labels changed."""
+        return self._settles and codes is not None and changed < LIMITS.unsettled_share
 
     @abstractmethod
     def _solver(self, domains: Domains, features: Features) -> Solver:
@@ -106,22 +177,42 @@ class PseudoLabelTransformer(SpectralTransformer):
     def _first_codes(self, domains: Domains, weights: Matrix | None) -> Codes | None:
         """Pseudo-labels before the first solve; without any it compares whole domains."""
         if self._starts_from_rows or domains.n_target == 0:
-            return self._relabel(domains, domains.X, weights)
+            return self._relabel(domains, domains.X, weights, None)
         return None
 
-    def _relabel(self, domains: Domains, Z: Matrix, weights: Matrix | None) -> Codes:
+    def _relabel(
+        self, domains: Domains, Z: Matrix, weights: Matrix | None, labelling: Labelling | None
+    ) -> Codes:
         """Labels of the target rows by a classifier trained on the embedded source rows."""
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
-        source, target = Z[domains.source], Z[domains.target]
-        if self.estimator is None:
-            return nearest_labels(source, domains.y, target)
-        fitted = clone(self.estimator)
-        if weights is not None and has_fit_parameter(fitted, "sample_weight"):
-            fitted.fit(source, domains.y, sample_weight=weights[domains.source])
-        else:
-            fitted.fit(source, domains.y)
-        return np.asarray(fitted.predict(target), dtype=np.intp)
+        first = slice(0, min(domains.n_source, LIMITS.pool_rows))
+        weights = None if weights is None else weights[first]
+        label = labeller(self.estimator, Z[first], domains.y[first], weights)
+        return label(Z[domains.target])
+
+
+def labeller(
+    estimator: ClassifierMixin | None, Z: Matrix, y: Codes, weights: Matrix | None = None
+) -> Labeller:
+    """What labels embedded rows: the nearest of these, or a classifier that is fitted to them."""
+    if estimator is None:
+        return partial(_nearest, Z, y)
+    fitted = clone(estimator)
+    weighs = weights is not None and has_fit_parameter(fitted, "sample_weight")
+    fitted.fit(Z, y, **({"sample_weight": weights} if weighs else {}))
+    return partial(_predicted, fitted)
+
+
+def _nearest(base: Matrix, y: Codes, Z: Matrix) -> Codes:
+    """Classes of the nearest rows, of so many at a time that the search is exact."""
+    step = max(1, LIMITS.labelled_pairs // len(base))
+    starts = range(0, len(Z), step)
+    return np.concatenate([nearest_labels(base, y, Z[start : start + step]) for start in starts])
+
+
+def _predicted(fitted: ClassifierMixin, Z: Matrix) -> Codes:
+    return np.asarray(fitted.predict(Z), dtype=np.intp)
 
 
 def _weights(solve: Solver) -> Matrix | None:
@@ -129,6 +220,6 @@ def _weights(solve: Solver) -> Matrix | None:
     return solve.weights if isinstance(solve, WeighingSolver) else None
 
 
-def _changed(codes: Codes, renewed: Codes) -> float:
+def _changed(codes: Codes | None, renewed: Codes) -> float:
     """Share of the labels that are not what they were."""
-    return float(np.mean(codes != renewed)) if len(codes) else 0.0
+    return float(np.mean(codes != renewed)) if len(renewed) else 0.0

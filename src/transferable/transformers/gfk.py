@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from transferable.domains import Domains
 from transferable.linalg.grassmann import geodesic_flow_factor
+from transferable.takes import Takes
 from transferable.transformers._subspaces import SubspaceTransformer
 
 __all__ = ["GFK"]
@@ -57,6 +58,7 @@ class GFK(SubspaceTransformer):
     (30, 4)
     """
 
+    takes = Takes(no_labels=True)
     _accept_sparse = True
 
     def _fit_domains(self, domains: Domains) -> None:

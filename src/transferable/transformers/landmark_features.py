@@ -17,6 +17,7 @@ from transferable.engines.spectral.spread import Spread
 from transferable.linalg.eigen import gram_basis
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
 from transferable.linalg.nystrom import draw_landmarks
+from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["LandmarkFeatures"]
@@ -81,6 +82,7 @@ class LandmarkFeatures(BlockwiseTransformer):
     (30,)
     """
 
+    takes = Takes(no_labels=True)
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_landmarks": [Interval(Integral, 2, None, closed="left")],
         "kernel": [StrOptions(set(KERNELS)), callable],

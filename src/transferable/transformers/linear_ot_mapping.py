@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from transferable._sklearn import POSITIVE
 from transferable.domains import Domains
 from transferable.linalg.transport import load_pot
+from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["LinearOTMapping"]
@@ -66,6 +67,7 @@ class LinearOTMapping(BlockwiseTransformer):
     True
     """
 
+    takes = Takes(no_labels=True)
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "regularization": [POSITIVE],
     }

@@ -9,12 +9,18 @@ from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 
 from transferable.domains import Domains
+from transferable.engines.shares import ClassShares
 from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.moments import Moments
-from transferable.terms.covariances import GroupCentring, class_groups, squared_differences
-from transferable.transformers._pseudo_labels import PseudoLabelTransformer
+from transferable.terms.covariances import (
+    GroupCentring,
+    class_groups,
+    squared_differences,
+    weighted_covariance,
+)
+from transferable.transformers._class_shares import ClassSharesTransformer
 from transferable.transformers._spectral import (
     WEIGHT,
     Codes,
@@ -26,7 +32,7 @@ from transferable.transformers._spectral import (
 __all__ = ["McDA"]
 
 
-class McDA(PseudoLabelTransformer):
+class McDA(ClassSharesTransformer):
     """McDA: JDA that compares covariances beside means.
 
     The maximum mean and covariance discrepancy (MMCD) adds to the distance of two groups' means
@@ -39,44 +45,8 @@ class McDA(PseudoLabelTransformer):
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
     second_order : float, default=1.0
         beta: weight of the covariances, relative to the mean squared length of the rows.
-    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
-        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
-        in it; a callable receives two tables and returns their kernel matrix.
-    gamma : float or "scale", default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=1.0
-        Constant of "poly".
-    regularization : float, default=0.1
-        lambda: penalty on ||W||^2, relative to the mean squared length of the rows (of their kernel
-        features), so that it means the same in any unit.
-    scaling : {"unit", "constraint"}, default="unit"
-        "unit" gives each column of W the length 1, as published results need; "constraint" scales
-        it so that W'K H K W = I, as the objective is printed.
-    normalize : bool, default=False
-        Bring embedded rows to unit length. Helps nearest neighbours on histograms and deep
-        features.
-    estimator : classifier or None, default=None
-        Labels the target in the embedded space, trained on the embedded source; None is one nearest
-        neighbour.
-    max_iter : int, default=10
-        Most rounds of solving and relabelling; fewer if labels settle.
-    n_landmarks : int, "auto" or None, default="auto"
-        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
-        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
-        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. None and "linear" need none.
-    max_memory : int, str or None, default=None
-        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
-        half of the free memory.
-    random_state : int, RandomState instance or None, default=0
-        Draws the landmarks.
 
     Attributes
     ----------
@@ -88,6 +58,10 @@ class McDA(PseudoLabelTransformer):
         Rounds that were run.
     n_landmarks_ : int or None
         Landmarks that were taken; None if the solution is exact.
+    class_shares_ : ndarray of shape (n_classes,)
+        The shares that the target's classes were taken to have.
+    class_shares_history_ : ndarray of shape (n_iter, n_classes)
+        Those of each round.
 
     Notes
     -----
@@ -118,7 +92,7 @@ class McDA(PseudoLabelTransformer):
     _needs_factor = True
     _published = {"n_components": 20, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
-        **PseudoLabelTransformer._parameter_constraints,
+        **ClassSharesTransformer._parameter_constraints,
         "second_order": [WEIGHT],
     }
 
@@ -139,6 +113,7 @@ class McDA(PseudoLabelTransformer):
         n_landmarks: int | str | None = "auto",
         max_memory: int | str | None = None,
         random_state: int | RandomState | None = 0,
+        class_shares: ClassShares = "source",
     ) -> None:
         super().__init__(
             n_components,
@@ -154,6 +129,7 @@ class McDA(PseudoLabelTransformer):
             n_landmarks=n_landmarks,
             max_memory=max_memory,
             random_state=random_state,
+            class_shares=class_shares,
         )
         self.second_order = second_order
 
@@ -190,27 +166,27 @@ class _Covariances:
         self.Phi = None if self.many else features.times(np.eye(features.rank))
 
     def of_domains(self) -> Matrix:
-        """(Cov_s - Cov_t)^2."""
-        n_source, n_target = self.domains.n_source, self.domains.n_target
+        """(Cov_s - Cov_t)^2, with source rows that count as the target's class shares ask."""
+        domains = self.domains
         if self.Phi is not None:
-            whole = GroupCentring(*np.split(np.arange(self.features.n), [n_source]))
-            return squared_differences([whole], self.Phi)
-        scatters = [self.features.scatter(domain) for domain in (0, 1)]
-        D = scatters[0] / n_source - scatters[1] / n_target
+            source, target = np.split(np.arange(self.features.n), [domains.n_source])
+            weights = (domains.ratios * np.ones(domains.n_classes) / domains.n_source)[domains.y]
+            return squared_differences([GroupCentring(source, target, weights)], self.Phi)
+        D = weighted_covariance(self._source, domains.ratios)
+        D = D - self.features.scatter(1) / domains.n_target
         return D @ D
 
     def of_classes(self, codes: Codes) -> Matrix:
-        """The sum of the same over classes with rows in both domains."""
-        every = self.domains.with_target(codes)
+        """The sum of the same over classes with rows in both domains, as they are trusted."""
+        every, groups = self.domains.with_target(codes), self.domains.groups(codes)
+        both = groups.counts.all(axis=0)
         if self.Phi is not None:
-            return squared_differences(class_groups(self.domains.groups(codes)), self.Phi)
-        source = self._source
+            return squared_differences(class_groups(groups), self.Phi, groups.class_trust[both])
         target = self.features.moments(every, self.domains.n_classes, self.domains.target)
         total = np.zeros((self.features.rank, self.features.rank))
-        for s, t in zip(source, target, strict=True):
-            if s.count and t.count:
-                D = s.covariance - t.covariance
-                total += D @ D
+        for c in np.flatnonzero(both):
+            D = groups.class_trust[c] * (self._source[c].covariance - target[c].covariance)
+            total += D @ D
         return total
 
     @cached_property

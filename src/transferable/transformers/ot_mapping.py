@@ -114,6 +114,10 @@ class OTMapping(BlockwiseTransformer):
         self.n_rounds = n_rounds
         self.max_memory = max_memory
 
+    @property
+    def _takes_no_labels(self) -> bool:
+        return self.method != "class"
+
     def _fit_domains(self, domains: Domains) -> None:
         self._source = np.asarray(domains.Xs, dtype=np.float64)
         self._n_features_out = self._source.shape[1]

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.domains import Domains
+from transferable.takes import Takes
 from transferable.transformers._blocks import domain_tables
 from transferable.transformers._subspaces import SubspaceTransformer
 
@@ -56,6 +57,8 @@ class SubspaceAlignment(SubspaceTransformer):
     >>> model.transform(Xt).shape
     (30, 2)
     """
+
+    takes = Takes(no_labels=True)
 
     def _fit_domains(self, domains: Domains) -> None:
         Ps, Pt = self._bases(domains)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from transferable.domains import Domains
 from transferable.engines.spectral.features import Features
+from transferable.takes import Takes
 from transferable.transformers._spectral import (
     Solution,
     SpectralTransformer,
@@ -94,6 +95,7 @@ class TCA(SpectralTransformer):
     (30, 2)
     """
 
+    takes = Takes(no_labels=True)
     _published = {"kernel": "linear", "regularization": 1.0}  # noqa: RUF012
 
     def _learn(self, domains: Domains, features: Features) -> Solution:

@@ -152,6 +152,7 @@ def test_a_target_that_holds_one_class_only(estimator):
     assert_sound(estimator.adapt(P.Xs, P.ys, few), len(P.ys) + len(few))
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_no_target_at_all(estimator):
     model = estimator.fit(P.Xs, P.ys)
     assert_sound(model, len(P.ys))

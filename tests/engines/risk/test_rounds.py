@@ -3,9 +3,13 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.dummy import DummyClassifier
 
 from problems import small_problem
-from transferable import TFDF, TFDFV
+from transferable import MEDA, TFDF, TFDFV
+from transferable.domains import Domains
+from transferable.engines.risk.features import ManifoldFeatures
+from transferable.limits import LIMITS
 
 P = small_problem(seed=1)
 NAMES = {
@@ -94,3 +98,23 @@ def test_nothing_is_shown_otherwise(method, monkeypatch, capfd, caplog):
     adapt(method)
     assert capfd.readouterr() == ("", "")
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 20])
+def test_rounds_do_not_wait_for_a_few_labels_that_go_to_and_fro(n_landmarks, monkeypatch):
+    settings = {"max_iter": 50, "class_shares": "source", "estimator": DummyClassifier()}
+    whole = adapt(TFDFV(n_landmarks=n_landmarks, **settings))
+    assert whole.history_[0]["changed"] > 0 == whole.history_[-1]["changed"]
+    monkeypatch.setattr(LIMITS, "unsettled_share", 1.0)
+    short = adapt(TFDFV(n_landmarks=n_landmarks, **settings))
+    assert short.n_iter_ == 1 < whole.n_iter_
+
+
+def test_nearest_source_rows_are_sought_among_the_first(monkeypatch):
+    """Beyond the pool, first labels come from the rows that any partitioning would have."""
+    domains = Domains.from_stacked(P.X, np.r_[P.ys, np.full(len(P.yt), -1)])
+    rows = MEDA(manifold_dim=None)._rows(domains, ManifoldFeatures(None))
+    monkeypatch.setattr(LIMITS, "pool_rows", 7)
+    found = rows.nearest_source()(rows.Z[domains.target])
+    cosines = rows.Z[domains.target] @ rows.Z[:7].T
+    np.testing.assert_array_equal(found, domains.y[cosines.argmax(axis=1)])

@@ -8,7 +8,7 @@ from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable.datasets import fetch_office_caltech, load_printed_to_handwritten
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import left_out_scores
-from transferable.engines.risk.shares import wanted_shares
+from transferable.engines.shares import wanted_shares
 from transferable.limits import LIMITS
 from transferable.persistence import load, save
 
@@ -34,7 +34,7 @@ def test_ratios_that_are_one_change_nothing(problem):
     for n_landmarks in (None, 30):
         solver = solver_of(rows[0].set_params(n_landmarks=n_landmarks), *rows[1])
         same = solver.with_shares(solver.domains.source_shares)
-        target = solver.source_only_codes()
+        target = solver.source_only_labels()
         found, expected = (s.solve(s.at(target)) for s in (same, solver))
         np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
 
@@ -50,7 +50,7 @@ def test_the_system_is_the_weighted_one(problem):
     solver = solver_of(model, problem.Xs, problem.ys, problem.Xt)
     shares = np.array([0.2, 0.7, 0.1])
     solver, domains = solver.with_shares(shares), solver.domains
-    target = solver.source_only_codes()
+    target = solver.source_only_labels()
     ratios, C = shares / domains.source_shares, 3
     n, m = domains.n_source, domains.n_target
     member = [domains.y == c for c in range(C)], [target == c for c in range(C)]
@@ -72,7 +72,7 @@ def test_left_out_scores_are_those_of_a_fit_without_the_row(problem, n_landmarks
     model = TFDFV(alignment=0, n_landmarks=n_landmarks, n_neighbors=3)
     solver = solver_of(model, problem.Xs, problem.ys, problem.Xt)
     solver = solver.with_shares(np.array([0.2, 0.7, 0.1]))
-    labelled = solver.at(solver.source_only_codes())
+    labelled = solver.at(solver.source_only_labels())
     left_out = left_out_scores(solver, labelled, solver.scores(solver.solve(labelled)), 5)
     rows = slice(None) if n_landmarks is None else solver.features[slice(0, solver.features.n)]
     for i in range(5):

@@ -36,6 +36,7 @@ def test_grid_search_passes_marks_on():
     np.testing.assert_array_equal(search.predict(P.X), direct.transduction_)
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_cross_validation_on_a_source_alone(method):
     scores = cross_val_score(method, P.Xs, P.ys, cv=3)
     assert scores.mean() > 0.7

@@ -17,13 +17,13 @@ from scipy.special import log_softmax
 
 from transferable.engines.risk.rounds import Rounds
 from transferable.engines.risk.solver import Labelled, Solver
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import to_numpy
 from transferable.terms.base import Matrix
 
 __all__ = ["left_out_scores", "temperature", "temperatures"]
 
 _ROWS = 256  # source rows that are left out in turn
-_TARGET_ROWS = 20_000  # target rows, in random order too, that the second temperature looks at
 _BOUNDS = (-7.0, 3.0)  # of the temperature's natural logarithm
 
 
@@ -34,10 +34,11 @@ def temperatures(rounds: Rounds) -> tuple[float, float]:
     source = temperature(left_out, domains.y[: len(left_out)])
     if domains.n_target == 0:
         return source, source
-    scores = to_numpy(rounds.scores[domains.n_source :][:_TARGET_ROWS])
+    scores = to_numpy(rounds.scores[domains.target][: LIMITS.pool_rows])
     if rounds.labelling.offsets is not None:
         scores = scores + rounds.labelling.offsets
-    return source, max(source, temperature(scores, rounds.first[: len(scores)]))
+    first = rounds.solver.codes(rounds.first)[: len(scores)]
+    return source, max(source, temperature(scores, first))
 
 
 def left_out_scores(

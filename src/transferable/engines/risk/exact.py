@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import Groups
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
 from transferable.engines.risk.solver import Labelled, Solver
+from transferable.engines.shares import Labelling
 from transferable.events import stage
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.systems import (
@@ -38,10 +38,13 @@ __all__ = ["ExactSolver"]
 class ExactSolver(Solver):
     """The objective in coefficients beta of all rows."""
 
-    def __init__(self, objective: Objective, rows: Rows) -> None:
+    def __init__(self, objective: Objective, rows: Rows, known: ExactSolver | None = None) -> None:
+        """`known` solved the same with other class shares, which change nothing but the loss."""
         super().__init__(objective, rows)
-        stage("Comparing all rows")
-        self.K = rows.kernel_matrix()
+        self._known = known
+        if known is None:
+            stage("Comparing all rows")
+        self.K: Matrix = rows.kernel_matrix() if known is None else known.K
         self.ridge = effective_ridge(objective.ridge, self.K)
         self._kernel = rows.place, rows.kernel
         weights = tuple((form.key, form.weight) for form in self.fixed.values())
@@ -50,26 +53,29 @@ class ExactSolver(Solver):
 
     def with_shares(self, shares: NDArray[np.float64] | None) -> ExactSolver:
         """The same objective, where the target's classes are taken to have these shares."""
-        return ExactSolver(self.objective, self.rows.with_shares(shares))
+        return ExactSolver(self.objective, self.rows.with_shares(shares), self._known or self)
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
         return namespace(self.Y).zeros_like(self.Y)
 
-    def scores(self, coefficients: Matrix) -> Matrix:
+    def _compute_scores(self, coefficients: Matrix) -> Matrix:
         """F = K beta."""
         return symmetric_times(self.K, coefficients)
 
-    def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
+    def solve(self, labelled: Labelled, around: Matrix | None = None) -> Matrix:
         """Beta of (S K + eta I) beta = A Y, with class confusion's columns and pull if asked."""
         system = self._system(labelled)
         if around is None or self.confusion is None:
+            columns = list(self._columns(labelled).values())
+            if labelled.covariances is not None and columns:
+                return system.solve(self.AY, namespace(self.AY).concat(columns, axis=1))
             if labelled.covariances is not None:
-                return self._updated(labelled, system.P.solve(self.AY))
+                return system.P.solve(self.AY)
             key = self._key, self.domains.labels_key
             solved = self.domains.share("solution", key, system.P.solve, self.AY)
             return self._updated(labelled, solved)
-        F = around[1]
+        F = self.scores(around)
         separating, pull = self.confusion.around(*self._images(F))
         E = namespace(F).concat([*self._columns(labelled).values(), separating], axis=1)
         return Update(system, E).apply(system.P.solve(self.AY + pull))
@@ -106,10 +112,11 @@ class ExactSolver(Solver):
             image[:n_source] = self.fixed[SourceLoss.name].apply(F)[:n_source]
         return image, F.T @ image
 
-    def source_only_scores(self) -> Matrix:
-        """Scores of the target rows by the source's regularised risk alone."""
+    def source_only_labels(self, labelling: Labelling | None = None) -> NDArray[np.intp]:
+        """Labels of the target rows by the source's regularised risk alone."""
         key = self._kernel, self.ridge, self.domains.labels_key
-        return self.domains.share("source-only scores", key, self._source_only_scores)
+        scores = self.domains.share("source-only scores", key, self._source_only_scores)
+        return (labelling or Labelling()).codes(scores)
 
     def _source_only_scores(self) -> Matrix:
         n_source = self.domains.n_source
@@ -133,9 +140,9 @@ class ExactSolver(Solver):
         units = self.rows.arrays.table(np.eye(len(self.K), count))
         return self._system(labelled).P.solve(units)
 
-    def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
+    def values(self, coefficients: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
-        F = scores
+        F = self.scores(coefficients)
         values = {"ridge": self.ridge * float((coefficients * F).sum())}
         for name, form in (self.fixed | labelled.low_rank).items():
             values[name] = float((F * form.apply(F)).sum())
@@ -167,8 +174,8 @@ class ExactSolver(Solver):
         """All rows and their coefficients."""
         return self.rows.Z, to_numpy(coefficients)
 
-    def _covariances(self, term: Covariances, groups: Groups) -> CovarianceDiscrepancy:
-        return term.over_kernel(self.rows, groups, self._second_order)
+    def _covariances(self, term: Covariances, labelled: Labelled) -> CovarianceDiscrepancy:
+        return term.over_kernel(self.rows, labelled.groups, self._second_order)
 
     def _system(self, labelled: Labelled) -> UpdatedSystem:
         """The system without its low-rank part, factored."""
@@ -182,11 +189,20 @@ class ExactSolver(Solver):
 
     def _fixed(self) -> Matrix:
         """S K + eta I of the terms that no pseudo-label changes."""
-        first, *others = self.fixed.values()
-        P = first.apply(self.K)
-        for form in others:
-            P += form.weight * self._product(form)
+        P = next(iter(self.fixed.values())).apply(self.K)
+        P += self._beside_loss
         return add_to_diagonal(P, self.ridge)
+
+    @cached_property
+    def _beside_loss(self) -> Matrix:
+        """S K of the fixed terms but the first, the loss."""
+        if self._known is not None:
+            return self._known._beside_loss
+        _, *others = self.fixed.values()
+        total: Any = 0.0
+        for form in others:
+            total = form.weight * self._product(form) + total
+        return total
 
     def _product(self, form: FixedForm) -> Matrix:
         """U K of a form without its weight, in which settings of a search differ most."""
@@ -211,4 +227,5 @@ class ExactSolver(Solver):
         if domains.shares is not None:
             shares = np.asarray(domains.ratios) / domains.n_source
             weights = self.rows.arrays.table(shares[domains.y])
-        return SecondOrder(self.K, domains.n_source, weights)
+        K2 = None if self._known is None else self._known._second_order.K2
+        return SecondOrder(self.K, domains.n_source, weights, K2)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from transferable.domains import Domains, Reordered
@@ -16,9 +17,9 @@ from transferable.linalg.grassmann import (
     geodesic_flow_factor,
     principal_bases,
 )
-from transferable.linalg.moments import Moments
 from transferable.linalg.row_order import digest
 from transferable.linalg.rows import unit_rows
+from transferable.threads import in_threads, thread_blocks
 
 __all__ = ["CANDIDATES", "ManifoldFeatures"]
 
@@ -75,7 +76,18 @@ class ManifoldFeatures:
 
     def transform(self, X: Any) -> Any:
         """Features of rows, of either domain or new, in the precision of the rows."""
-        return unit_rows(X if self.factor is None else X @ self.factor.astype(X.dtype))
+        if self.factor is None:
+            return unit_rows(X)
+        factor = self.factor.astype(X.dtype)
+        if sp.issparse(X):
+            return unit_rows(X @ factor)
+        Z = np.empty((X.shape[0], factor.shape[1]), dtype=X.dtype)
+
+        def fill(rows: slice) -> None:
+            Z[rows] = unit_rows(X[rows] @ factor)
+
+        in_threads(fill, thread_blocks(X))
+        return Z
 
     def of_domains(self, domains: Domains) -> Any:
         """Features of all rows; rows that are not copied are read block by block."""
@@ -94,15 +106,11 @@ def _bases(domains: Domains, most: int) -> Bases:
 
 def _leading_directions(domains: Domains, most: int) -> Bases:
     """Leading directions of both domains, as many of each as both have."""
-    X = domains.X
-    if not isinstance(X, Reordered):
+    moments = domains.moments
+    if moments is None:
         return principal_bases(domains.Xs, domains.Xt, most)
-    source = target = Moments.none(X.shape[1])
-    for positions, rows in X.blocks(_block_rows(X.shape[1])):
-        inside = positions < domains.n_source
-        source += Moments.of(rows[inside].astype(np.float64))
-        target += Moments.of(rows[~inside].astype(np.float64))
-    return common_rank(basis_of_moments(source, most), basis_of_moments(target, most))
+    source, target = (basis_of_moments(domain, most) for domain in moments)
+    return common_rank(source, target)
 
 
 def _flow(domains: Domains, bases: Bases, k: int) -> ManifoldFeatures:

@@ -4,8 +4,9 @@ The minimiser is w = (eta I + Phi' S Phi)^-1 Phi' A Y, a system as large as ther
 it asks of the rows are sums over them (:class:`Sums`), which add up over blocks of rows, whoever
 holds these: once, products of features in each domain and sums over the source's classes; in each
 round, sums over the target's classes. MMCD's second order asks for covariances by class too,
-Phi' Z_c K K Z_c Phi = D_c (Phi'Phi) D_c with D_c = Cov_s - Cov_t of the class. Only the graph of
-neighbours reaches across rows, and is applied to columns of features instead.
+Phi' Z_c K K Z_c Phi = D_c (Phi'Phi) D_c with D_c = Cov_s - Cov_t of the class; a graph of anchors
+for sums over the rows tied to each. Only the graph of neighbours reaches across rows, and is
+applied to columns of features instead.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import Groups
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.engines.risk.solver import Labelled, Solver
+from transferable.engines.risk.solver import Labelled, Labels, Solver
+from transferable.engines.shares import Labelling
 from transferable.events import stage
 from transferable.limits import LIMITS
+from transferable.linalg.anchors import Anchors, AnchorSums
 from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
@@ -35,11 +37,12 @@ from transferable.linalg.systems import (
     add_to_diagonal,
     effective_ridge,
 )
-from transferable.terms.base import LowRank, Matrix
+from transferable.terms.base import FixedForm, LowRank, Matrix
 from transferable.terms.covariances import Covariances, ProjectedCovariances
 from transferable.terms.risk import SourceLoss
+from transferable.terms.smoothness import Smoothness
 
-__all__ = ["LandmarkSolver", "Sums"]
+__all__ = ["LandmarkSolver", "Sums", "class_sums"]
 
 
 @dataclass(frozen=True)
@@ -47,25 +50,33 @@ class Sums:
     """Moments of the features in each domain, which no label of the target changes.
 
     Those of the source's classes are known where rows of different classes count differently and
-    there is room for them.
+    there is room for them; sums over the rows that are tied to each anchor, where there are any.
     """
 
     source: Moments
     target: Moments
     classes: tuple[Moments, ...] | None = None
+    anchors: AnchorSums | None = None
 
     @classmethod
-    def of(cls, table: FeatureTable, n_source: int) -> Sums:
+    def of(cls, table: FeatureTable, n_source: int, anchors: Anchors | None = None) -> Sums:
         """Those of a table whose first rows are the source's."""
         within = slice(0, n_source), slice(n_source, table.n)
         source, target = (moments_of_blocks(table, rows, table.arrays) for rows in within)
-        return cls(source, target)
+        tied = None
+        if anchors is not None:
+            blocks = ((table.Z[rows], features) for rows, features in table.blocks())
+            tied = anchors.sums(blocks, table.rank)
+        return cls(source, target, anchors=tied)
 
     def __add__(self, other: Sums) -> Sums:
         classes = None
         if self.classes is not None and other.classes is not None:
             classes = tuple(map(add, self.classes, other.classes))
-        return Sums(self.source + other.source, self.target + other.target, classes)
+        anchors = None
+        if self.anchors is not None and other.anchors is not None:
+            anchors = self.anchors + other.anchors
+        return Sums(self.source + other.source, self.target + other.target, classes, anchors)
 
     @cached_property
     def whole(self) -> Moments:
@@ -97,8 +108,7 @@ class LandmarkSolver(Solver):
         self.ridge = effective_ridge(objective.ridge, features.nystrom.gram)
         if known is None:
             stage("Summing over rows")
-            self.sums = Sums.of(features, self.domains.n_source)
-            self._class_sums = features.transposed_times(self.Y)
+            self.sums, self._class_sums = self._sum_up()
             self._products: dict[Hashable, Matrix] = {}
         else:
             self.sums, self._class_sums = known.sums, known._class_sums
@@ -110,10 +120,50 @@ class LandmarkSolver(Solver):
 
     def with_shares(self, shares: NDArray[np.float64] | None) -> LandmarkSolver:
         """The same objective, where the target's classes are taken to have these shares."""
-        size = self.domains.n_classes * self.features.rank**2 * 8
-        if self.sums.classes is None and size <= LIMITS.class_bytes:
+        if self.sums.classes is None and self._keeps_class_moments:
             self.sums = replace(self.sums, classes=tuple(self._source_moments))
-        return LandmarkSolver(self.objective, self.rows.with_shares(shares), self.features, self)
+        return self._over(self.rows.with_shares(shares))
+
+    def _over(self, rows: Rows) -> LandmarkSolver:
+        """The same objective over the same rows with other class shares."""
+        return LandmarkSolver(self.objective, rows, self.features, self)
+
+    # What follows, up to `_between`, is all that is asked of the rows themselves.
+
+    def _sum_up(self) -> tuple[Sums, Matrix]:
+        """Sums over all rows, and Phi'Y: those of the source's features by class."""
+        domains = self.domains
+        by_class = class_sums(self.features, domains.y, domains.n_classes, domains.source)
+        anchors = getattr(self.fixed.get(Smoothness.name), "anchors", None)
+        return Sums.of(self.features, domains.n_source, anchors), by_class
+
+    def _target_sums(self, target: Labels) -> Matrix:
+        """Sums of the target's features by class."""
+        domains = self.domains
+        return class_sums(self.features, target, domains.n_classes, domains.target)
+
+    @cached_property
+    def _source_moments(self) -> list[Moments]:
+        """Moments of the source rows of each class, which no pseudo-label changes."""
+        return self._moments(self.domains.y, self.domains.source)
+
+    def _target_moments(self, target: Labels) -> list[Moments]:
+        """Moments of the target rows of each class."""
+        return self._moments(self.domains.with_target(target), self.domains.target)
+
+    def _moments(self, codes: NDArray[np.intp], within: slice) -> list[Moments]:
+        """Moments by class of the rows of a slice."""
+        arrays, n_classes = self.rows.arrays, self.domains.n_classes
+        return moments_of_groups(self.features, codes, n_classes, within, arrays)
+
+    @property
+    def _keeps_class_moments(self) -> bool:
+        """Whether there is room for moments of the source's classes."""
+        return self.domains.n_classes * self.features.rank**2 * 8 <= LIMITS.class_bytes
+
+    def _between(self, form: FixedForm) -> Matrix:
+        """Phi' S Phi of a form that reaches across rows, or weighs them."""
+        return self.features.between(form.apply)
 
     @cached_property
     def _forms(self) -> dict[str, Matrix]:
@@ -121,10 +171,10 @@ class LandmarkSolver(Solver):
         forms = {}
         for name, form in self.fixed.items():
             product = form.projected(self.sums)
-            if product is None:  # the term reaches across rows, or weighs them
+            if product is None:
                 key = form.key, form.weight
                 if key not in self._products:
-                    self._products[key] = self.features.between(form.apply)
+                    self._products[key] = self._between(form)
                 product = self._products[key]
             forms[name] = product
         return forms
@@ -149,7 +199,8 @@ class LandmarkSolver(Solver):
     def _columns(self, labelled: Labelled) -> dict[str, Matrix]:
         """Phi'E of each term of few columns, which sums of features by group tell."""
         if not labelled.projected:
-            sums = self._group_sums(labelled.groups)
+            target = self._target_sums(labelled.target)
+            sums = namespace(target).concat([self._class_sums, target], axis=1)
             for name, form in labelled.low_rank.items():
                 labelled.projected[name] = self._project(form, sums)
         return labelled.projected
@@ -160,27 +211,26 @@ class LandmarkSolver(Solver):
             return self.features.transposed_times(form.columns)
         return sums @ (form.weight**0.5 * self.rows.arrays.table(coefficients))
 
-    def _group_sums(self, groups: Groups) -> Matrix:
-        """Sums of the features by group: the source's, known, beside the target's."""
-        xp, start = namespace(self.Y), groups.n_source
-        member = np.zeros((len(groups.codes) - start, groups.n_classes))
-        member[np.arange(len(member)), groups.codes[start:]] = 1.0
-        table = self.rows.arrays.table(member)
-        return xp.concat([self._class_sums, self.features.transposed_times(table, start)], axis=1)
+    @property
+    def _source_weight(self) -> float:
+        """What all source rows count in the loss together: tr(Y'AY)."""
+        shares = self.domains.source_shares
+        weights = 1.0 if self.class_weights is None else self.class_weights
+        return float(self.sums.source.count * (weights * shares).sum())
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
         return namespace(self._target).zeros_like(self._target)
 
-    def scores(self, coefficients: Matrix) -> Matrix:
+    def _compute_scores(self, coefficients: Matrix) -> Matrix:
         """F = Phi w."""
         return self.features.times(coefficients)
 
-    def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
+    def solve(self, labelled: Labelled, around: Matrix | None = None) -> Matrix:
         """W of (eta I + Phi' S Phi) w = Phi'AY, with class confusion around the last if asked."""
         columns, rhs = list(self._columns(labelled).values()), self._target
         if around is not None and self.confusion is not None:
-            image, B = self._images(around[0])
+            image, B = self._images(around)
             separating, pull = self.confusion.around(image, B)
             columns, rhs = [*columns, separating], rhs + pull
         return self._solved(labelled, rhs, columns)
@@ -199,11 +249,11 @@ class LandmarkSolver(Solver):
         image = gram @ w
         return image, w.T @ image
 
-    def source_only_scores(self) -> Matrix:
-        """Scores of the target rows by the source's regularised risk alone."""
+    def source_only_labels(self, labelling: Labelling | None = None) -> Labels:
+        """Labels of the target rows by the source's regularised risk alone."""
         gram = namespace(self.Y).asarray(self.sums.source.gram, copy=True)
         factor = Cholesky(add_to_diagonal(gram, self.ridge))
-        return self.scores(factor.solve(self._class_sums))[self.domains.n_source :]
+        return self.relabel(factor.solve(self._class_sums), labelling or Labelling())
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
@@ -213,7 +263,7 @@ class LandmarkSolver(Solver):
         own = xp.sum(Phi.T * self._solved(labelled, Phi.T, columns), axis=0)
         return xp.sum(self.AY[:count], axis=1) * own
 
-    def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
+    def values(self, coefficients: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
         w = coefficients
         values = {"ridge": self.ridge * float((w * w).sum())}
@@ -221,7 +271,7 @@ class LandmarkSolver(Solver):
             values[name] = float((w * (form @ w)).sum())
         if "source" in values:
             # tr((F - Y)' A (F - Y)) = tr(F' A F) - 2 tr(F' A Y) + tr(Y' A Y)
-            values["source"] += float(self.AY.sum()) - 2.0 * float((w * self._target).sum())
+            values["source"] += self._source_weight - 2.0 * float((w * self._target).sum())
         for name, columns in self._columns(labelled).items():
             values[name] = float(((columns.T @ w) ** 2).sum())
         if labelled.covariances is not None:
@@ -252,16 +302,14 @@ class LandmarkSolver(Solver):
         rows = landmarks if hasattr(landmarks, "indptr") else to_numpy(landmarks)
         return rows, to_numpy(nystrom.whitening @ coefficients)
 
-    def _covariances(self, term: Covariances, groups: Groups) -> ProjectedCovariances:
-        target = self._moments(groups.codes, slice(groups.n_source, len(groups.codes)))
-        return term.over_features(self.rows, groups, self._source_moments, target)
+    def _covariances(self, term: Covariances, labelled: Labelled) -> ProjectedCovariances:
+        target = self._target_moments(labelled.target)
+        return term.over_features(self.rows, labelled.groups, self._source_moments, target)
 
-    @cached_property
-    def _source_moments(self) -> list[Moments]:
-        """Moments of the source rows of each class, which no pseudo-label changes."""
-        return self._moments(self.domains.y, slice(0, self.domains.n_source))
 
-    def _moments(self, codes: NDArray[np.intp], within: slice) -> list[Moments]:
-        """Moments by class of the rows of a slice."""
-        arrays, n_classes = self.rows.arrays, self.domains.n_classes
-        return moments_of_groups(self.features, codes, n_classes, within, arrays)
+def class_sums(
+    table: FeatureTable, codes: NDArray[np.intp], n_classes: int, within: slice
+) -> Matrix:
+    """Sums of features by class, a column each, of the rows of a slice with these codes."""
+    members = table.arrays.one_hot(codes, n_classes, table.nystrom.dtype)
+    return table.transposed_times(members, within.start)

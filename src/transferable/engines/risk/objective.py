@@ -65,3 +65,8 @@ class Objective:
         """The objective with the terms of these kinds removed."""
         kept = [term for term in self.terms if not isinstance(term, kinds)]
         return Objective(self.ridge, kept, self.confusion)
+
+    def replacing(self, term: Term) -> Objective:
+        """The objective with this term in place of the one of its kind."""
+        terms = [term if type(other) is type(term) else other for other in self.terms]
+        return Objective(self.ridge, terms, self.confusion)

@@ -8,42 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable import events
-from transferable.engines.risk.solver import Labelled, Solver
-from transferable.linalg.arrays import device, namespace, to_numpy
+from transferable.engines.risk.solver import Labelled, Labels, Solver
+from transferable.engines.shares import Labelling
+from transferable.limits import LIMITS
 from transferable.linalg.optimizers import Adam, lbfgs
 from transferable.terms.base import Matrix
 
-__all__ = ["Labelling", "Rounds", "Step", "adam", "lbfgs_round", "separate", "solve"]
+__all__ = ["Rounds", "Step", "adam", "lbfgs_round", "separate", "solve"]
 
 _LBFGS_ITERATIONS = 20  # for one set of pseudo-labels
-
-
-class Labelling:
-    """How target rows get their labels from scores: by the highest one, offsets added.
-
-    Attributes
-    ----------
-    offsets : ndarray of shape (n_classes,) or None
-        What is added to the scores of each class; None for nothing.
-    """
-
-    def __init__(self, offsets: NDArray[np.float64] | None = None) -> None:
-        self.offsets = offsets
-
-    def codes(self, scores: Matrix) -> NDArray[np.intp]:
-        """Classes of target rows in a round."""
-        xp = namespace(scores)
-        if self.offsets is not None:
-            scores = scores + xp.asarray(self.offsets, device=device(scores))
-        return to_numpy(xp.argmax(scores, axis=1))
-
-    def settle(self, scores: Matrix) -> NDArray[np.intp]:
-        """Classes of target rows at the end."""
-        return self.codes(scores)
-
-    def renewed(self, codes: NDArray[np.intp]) -> NDArray[np.float64] | None:
-        """The class shares that a round with these labels leads to; None if they stay."""
-        return None
 
 
 class Rounds:
@@ -53,10 +26,8 @@ class Rounds:
     ----------
     coefficients : array
         The classifier, in whatever the solver expands it; zero until a round has been made.
-    scores : array of shape (n, n_classes)
-        F of all rows.
-    first, target : ndarray of shape (n_target,)
-        The pseudo-labels the rounds began with, and the present ones.
+    first, target : object
+        The pseudo-labels the rounds began with, and the present ones, as the solver has them.
     labelled : Labelled
         The terms that depend on labels, as the last round used them.
     labelling : Labelling
@@ -71,7 +42,7 @@ class Rounds:
     def __init__(
         self,
         solver: Solver,
-        target: NDArray[np.intp],
+        target: Labels,
         labelling: Labelling | None = None,
         *,
         record_history: bool = True,
@@ -79,7 +50,6 @@ class Rounds:
         self.solver = solver
         self.labelling = labelling or Labelling()
         self.coefficients = solver.zero()
-        self.scores = namespace(solver.Y).zeros_like(solver.Y)
         self.first = self.target = target
         self.labelled: Labelled = solver.at(target)
         self.history: list[dict[str, float]] = []
@@ -88,24 +58,28 @@ class Rounds:
         self._record_history = record_history
         self._changed = 0.0
 
+    @property
+    def scores(self) -> Matrix:
+        """F of all rows at hand."""
+        return self.solver.scores(self.coefficients)
+
     def run(self, step: Step, most: int, *, until_settled: bool = True) -> None:
         """Make at most so many rounds; `until_settled` ends them once pseudo-labels stay the same.
 
-        Where a round depends on the pseudo-labels alone, all rounds after that would be equal.
+        Where a round depends on the pseudo-labels alone, all rounds after that would be equal. Of
+        very many rows a few may change to and fro for ever, and rounds do not wait for these.
         """
         for _ in events.rounds(most):
             if self._changed > 0:
                 self.labelled = self.solver.at(self.target)
             self._advance(step(self))
-            shares = self.labelling.renewed(self.target)
+            shares = self.labelling.renewed(self.solver.groups(self.target).counts[1])
             if shares is not None:
                 self._take(shares)
-            elif until_settled and self._changed == 0:
+            elif until_settled and self._changed < LIMITS.unsettled_share:
                 break
 
-    def restart(
-        self, shares: NDArray[np.float64], target: NDArray[np.intp], labelling: Labelling
-    ) -> None:
+    def restart(self, shares: NDArray[np.float64], target: Labels, labelling: Labelling) -> None:
         """Go on from other labels, with classes that are taken to have these shares."""
         self.target, self.labelling = target, labelling
         self._take(shares)
@@ -118,7 +92,7 @@ class Rounds:
     def settle(self) -> None:
         """Label the target rows for good."""
         if self.solver.domains.n_target > 0:
-            self.target = self.labelling.settle(self.scores[self.solver.domains.n_source :])
+            self.target = self.solver.relabel(self.coefficients, self.labelling, settled=True)
 
     def _take(self, shares: NDArray[np.float64]) -> None:
         """Let the target's classes have these shares in the next rounds."""
@@ -128,15 +102,15 @@ class Rounds:
     def _advance(self, coefficients: Matrix) -> None:
         """Take the coefficients of a round, relabel the target rows and note what happened."""
         solver = self.solver
-        self.coefficients, self.scores = coefficients, solver.scores(coefficients)
-        target = self.labelling.codes(self.scores[solver.domains.n_source :])
-        self._changed = float(np.mean(target != self.target)) if len(target) else 0.0
-        self.target = target
+        self.coefficients = coefficients
+        target = solver.relabel(coefficients, self.labelling)
+        self._changed, self.target = solver.changed(target, self.target), target
         self.n_iter += 1
         self.shares.append(solver.domains.target_shares)
-        events.iterate(np.concatenate([solver.domains.y, target]), self.scores)
+        codes = solver.domains.with_target(solver.codes(target))
+        events.iterate(codes, lambda: self.scores)
         if self._record_history:
-            values = solver.values(coefficients, self.scores, self.labelled)
+            values = solver.values(coefficients, self.labelled)
             self.history.append(
                 {"objective": sum(values.values()), **values}
                 | {"balance": self.labelled.balance, "changed": self._changed}
@@ -153,8 +127,8 @@ def solve(rounds: Rounds) -> Matrix:
 
 def separate(rounds: Rounds) -> Matrix:
     """Solve it with the quadratic that stands for class confusion around the last scores."""
-    solver, around = rounds.solver, (rounds.coefficients, rounds.scores)
-    solution = solver.solve(rounds.labelled, around)
+    solver = rounds.solver
+    solution = solver.solve(rounds.labelled, rounds.coefficients)
     # The printed form pulls every column to length one, and overshoots unless it goes half way.
     if solver.confusion is not None and solver.confusion.form == "printed":
         solution = (solution + rounds.coefficients) / 2
@@ -177,7 +151,7 @@ def lbfgs_round(rounds: Rounds) -> Matrix:
     solver, labelled = rounds.solver, rounds.labelled
 
     def objective(w: Matrix) -> tuple[float, Matrix]:
-        values = solver.values(w, solver.scores(w), labelled)
+        values = solver.values(w, labelled)
         return sum(values.values()), solver.gradient(w, labelled)
 
     return lbfgs(objective, rounds.coefficients, _LBFGS_ITERATIONS)

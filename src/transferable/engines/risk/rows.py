@@ -13,27 +13,33 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.decomposition import TruncatedSVD
+from sklearn.utils import check_random_state
 
 from transferable.domains import Domains, Groups
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.events import stage
+from transferable.limits import LIMITS
+from transferable.linalg.anchors import Anchors, spherical_means
 from transferable.linalg.arrays import Arrays, to_numpy
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.neighbors import neighbor_graph
+from transferable.linalg.nystrom import draw_landmarks
 from transferable.linalg.rows import dense
 from transferable.linalg.search import nearest
 from transferable.linalg.systems import Inverse, add_to_diagonal, effective_ridge
 from transferable.metrics.a_distance import distance_of_halves
 from transferable.terms.base import Matrix
-from transferable.terms.smoothness import Laplacian
+from transferable.terms.smoothness import AnchorLaplacian, Laplacian
 
-__all__ = ["Balance", "Rows", "choose_features", "leading"]
+__all__ = ["Balance", "NearestSource", "Rows", "choose_features", "leading"]
 
 _JUDGES = 1000  # source rows that judge; their order is random already
 _MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
+_ROWS_TO_PLACE = 32  # rows for each anchor that k-means looks at
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
@@ -121,6 +127,28 @@ class Rows:
         self.graph_recall = graph.recall
         return Laplacian(self.arrays.sparse(graph.weights), key=key)
 
+    def anchor_laplacian(self, n_anchors: int, n_nearest: int) -> AnchorLaplacian:
+        """L of the graph through so many anchors, of which each row is tied to the nearest."""
+        stage("Placing anchors")
+        key = "anchors", self.place, n_anchors, str(self.random_state)
+        centers = self.domains.share("anchors", key, self._anchor_centers, n_anchors)
+        anchors = Anchors(centers, n_nearest, self.arrays)
+
+        def ties() -> Matrix:
+            return self.domains.share("ties", (key, n_nearest), anchors.ties, self.table)
+
+        return AnchorLaplacian(anchors, ties, key=(key, n_nearest))
+
+    def _anchor_centers(self, count: int) -> Any:
+        """Centres by k-means of the first rows of both domains, whose order is random already."""
+        n_source, rng = self.domains.n_source, check_random_state(self.random_state)
+        drawn = draw_landmarks(self.Z, n_source, count, rng)
+        if sp.issparse(self.Z):
+            return self.Z[drawn]
+        most = min(_ROWS_TO_PLACE * count // 2, LIMITS.pool_rows)
+        first = np.r_[: min(n_source, most), n_source : min(self.Z.shape[0], n_source + most)]
+        return spherical_means(self.table[first], self.table[drawn])
+
     def trust_in_neighbors(self) -> float:
         """rho: 1, less a tenth for each point that the nearest neighbour is worse than the kernel.
 
@@ -133,7 +161,8 @@ class Rows:
         excess = self._neighbor_error() - left_out_error(
             domains, self.features, self.kernel, self.ridge
         )
-        crowd = domains.n_target / (_MOST_TIMES * domains.n_source)
+        n_source, n_target = domains.sizes
+        crowd = n_target / (_MOST_TIMES * n_source)
         return float(np.clip(1.0 - 10.0 * excess, 0.1, 1.0)) / max(1.0, crowd)
 
     def _neighbor_error(self) -> float:
@@ -143,10 +172,10 @@ class Rows:
         found = domains.share("nearest of judges", key, nearest, self.Z[: len(y)])
         return float(np.mean(y[found.indices[:, 0]] != y))
 
-    def nearest_codes(self) -> NDArray[np.intp]:
-        """Classes of the target rows by the nearest source row."""
-        source, target = self.table[: self.domains.n_source], self.table[self.domains.n_source :]
-        return self.domains.y[to_numpy(nearest(target, source).indices).ravel()]
+    def nearest_source(self) -> NearestSource:
+        """Gives rows the class of the nearest of the first source rows."""
+        count = min(self.domains.n_source, LIMITS.pool_rows)
+        return NearestSource(self.Z[:count], self.domains.y[:count], self.arrays)
 
     def balance(self, rule: str | float, groups: Groups) -> float:
         """mu for these groups, by the rule or as given."""
@@ -158,6 +187,22 @@ class Rows:
     def _balance(self) -> Balance:
         domains, seed = self.domains, self.random_state
         return domains.share("balance", (self.key, str(seed)), Balance, self.Z, domains, seed)
+
+
+class NearestSource:
+    """The class of the nearest row by cosine, of rows of unit length; exact however many ask."""
+
+    def __init__(self, rows: Any, codes: NDArray[np.intp], arrays: Arrays) -> None:
+        self.rows, self.codes, self.arrays = rows, codes, arrays
+
+    def __call__(self, Z: Any) -> NDArray[np.intp]:
+        """Classes of rows."""
+        step = max(1, LIMITS.exact_pairs // len(self.codes))
+        base, found = self.arrays.table(self.rows), [np.empty(0, dtype=np.intp)]
+        for start in range(0, Z.shape[0], step):
+            indices = nearest(self.arrays.table(Z[start : start + step]), base).indices
+            found.append(self.codes[to_numpy(indices).ravel()])
+        return np.concatenate(found)
 
 
 def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> ManifoldFeatures:
@@ -196,12 +241,14 @@ class Balance:
 
     With d_M the A-distance between the domains and d_c that between their rows of class c,
     "adaptive" is MEDA's mean(d_c) / (mean(d_c) + d_M), and "printed" is the paper's
-    d_M / (d_M + sum(d_c)). A class with fewer than two rows on either side is left out.
+    d_M / (d_M + sum(d_c)). A class with fewer than two rows on either side is left out. Only the
+    first rows of each domain are looked at.
     """
 
     def __init__(self, Z: Any, domains: Domains, random_state: int | RandomState | None) -> None:
         self.Z = leading(Z, domains.n_source, random_state)
         self._known: dict[bytes, float | None] = {}
+        self._pool = LIMITS.pool_rows, domains.n_source + LIMITS.pool_rows
         rows = np.arange(len(domains.order))
         self.marginal = self._distance(rows[: domains.n_source], rows[domains.n_source :]) or 0.0
 
@@ -209,7 +256,7 @@ class Balance:
         """Balance of these groups."""
         if groups.n_source == len(groups.codes):
             return 0.5
-        pairs = map(groups.members, range(groups.n_classes))
+        pairs = (groups.members(code, _COMPARED) for code in range(groups.n_classes))
         distances = [d for pair in pairs if (d := self._distance(*pair)) is not None]
         if rule == "printed":
             numerator, other = self.marginal, float(np.sum(distances))
@@ -219,7 +266,10 @@ class Balance:
 
     def _distance(self, source: NDArray[np.intp], target: NDArray[np.intp]) -> float | None:
         """Distance between these source and target rows, remembered; None if they are too few."""
-        source, target = source[:_COMPARED], target[:_COMPARED]
+        source, target = (
+            rows[: np.searchsorted(rows, end)][:_COMPARED]
+            for rows, end in zip((source, target), self._pool, strict=True)
+        )
         key = source.tobytes() + target.tobytes()
         if key not in self._known:
             enough = min(len(source), len(target)) >= 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,12 +13,15 @@ from numpy.typing import NDArray
 from transferable.domains import Groups
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
-from transferable.linalg.arrays import namespace, to_numpy
+from transferable.engines.shares import Labelling
 from transferable.terms.base import FixedForm, FixedTerm, LabelledTerm, LowRank, Matrix, Quadratic
 from transferable.terms.covariances import Covariances
 from transferable.terms.risk import SourceError, SourceLoss
 
-__all__ = ["Labelled", "Solver"]
+__all__ = ["Labelled", "Labels", "Solver"]
+
+# Labels of the target: an array of codes, or whatever stands for one where others hold the rows.
+Labels = Any
 
 
 @dataclass
@@ -28,6 +32,8 @@ class Labelled:
     ----------
     groups : Groups
         The labelling.
+    target : object
+        The labels of the target that it came from.
     balance : float
         mu of it; 0.5 if no term has one.
     low_rank : dict of LowRank
@@ -41,6 +47,7 @@ class Labelled:
     """
 
     groups: Groups
+    target: Any
     balance: float = 0.5
     low_rank: dict[str, LowRank] = field(default_factory=dict)
     covariances: Any = None
@@ -71,7 +78,10 @@ class Solver(ABC):
     def __init__(self, objective: Objective, rows: Rows) -> None:
         self.objective, self.rows, self.domains = objective, rows, rows.domains
         self.confusion = objective.confusion
-        self.Y: Matrix = rows.arrays.table(rows.domains.one_hot())
+        self._scored: tuple[Matrix, Matrix] | None = None
+        unlabelled = np.full(rows.domains.n_target, -1, dtype=np.intp)
+        codes = rows.domains.with_target(unlabelled)
+        self.Y: Matrix = rows.arrays.one_hot(codes, rows.domains.n_classes)
         self.fixed: dict[str, FixedForm] = {}
         for term in objective.terms:
             if isinstance(term, FixedTerm):
@@ -87,10 +97,10 @@ class Solver(ABC):
         if self.class_weights is not None:
             self.AY = self.Y * rows.arrays.table(self.class_weights)
 
-    def at(self, target: NDArray[np.intp]) -> Labelled:
+    def at(self, target: Labels) -> Labelled:
         """The terms that depend on labels, for these of the target."""
-        groups, rows = self.domains.groups(target), self.rows
-        labelled = Labelled(groups)
+        groups, rows = self.groups(target), self.rows
+        labelled = Labelled(groups, target)
         for term in self.objective.terms:
             if isinstance(term, FixedTerm):
                 continue
@@ -98,12 +108,12 @@ class Solver(ABC):
             if isinstance(term, LabelledTerm):
                 labelled.low_rank[term.name] = term.at(rows, groups)
             elif isinstance(term, Covariances) and self.domains.n_target > 0:
-                labelled.covariances = self._covariances(term, groups)
+                labelled.covariances = self._covariances(term, labelled)
         return labelled
 
     def unaligned(self, labelled: Labelled) -> Labelled:
         """The same labelling for the objective without the terms that depend on labels."""
-        return Labelled(labelled.groups, labelled.balance, {})
+        return Labelled(labelled.groups, labelled.target, labelled.balance)
 
     @abstractmethod
     def with_shares(self, shares: NDArray[np.float64] | None) -> Solver:
@@ -113,28 +123,29 @@ class Solver(ABC):
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
 
-    @abstractmethod
     def scores(self, coefficients: Matrix) -> Matrix:
-        """F, the scores of all rows."""
+        """F, the scores of all rows at hand; the last are remembered."""
+        if self._scored is None or self._scored[0] is not coefficients:
+            self._scored = coefficients, self._compute_scores(coefficients)
+        return self._scored[1]
 
     @abstractmethod
-    def solve(self, labelled: Labelled, around: tuple[Matrix, Matrix] | None = None) -> Matrix:
+    def _compute_scores(self, coefficients: Matrix) -> Matrix:
+        """F, the scores of all rows at hand."""
+
+    @abstractmethod
+    def solve(self, labelled: Labelled, around: Matrix | None = None) -> Matrix:
         """The coefficients of least objective.
 
-        Class confusion is left out, or stands as a quadratic around given coefficients and their
-        scores.
+        Class confusion is left out, or stands as a quadratic around given coefficients.
         """
-
-    @abstractmethod
-    def source_only_scores(self) -> Matrix:
-        """Scores of the target rows by the source's regularised risk alone."""
 
     @abstractmethod
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
 
     @abstractmethod
-    def values(self, coefficients: Matrix, scores: Matrix, labelled: Labelled) -> dict[str, float]:
+    def values(self, coefficients: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
 
     @abstractmethod
@@ -148,14 +159,31 @@ class Solver(ABC):
         """Rows and coefficients with which new rows are scored: K(new, rows) times these."""
 
     @abstractmethod
-    def _covariances(self, term: Covariances, groups: Groups) -> Quadratic:
+    def _covariances(self, term: Covariances, labelled: Labelled) -> Quadratic:
         """The second-order term in the solver's own coordinates."""
 
-    def source_only_codes(self) -> NDArray[np.intp]:
-        """Classes of the target rows by the source's regularised risk alone."""
-        scores = self.source_only_scores()
-        return to_numpy(namespace(scores).argmax(scores, axis=1))
+    @abstractmethod
+    def source_only_labels(self, labelling: Labelling | None = None) -> Labels:
+        """Labels of the target rows by the source's regularised risk alone."""
 
-    def target_codes(self, F: Matrix) -> NDArray[np.intp]:
-        """Pseudo-labels of the target rows by their highest score."""
-        return to_numpy(namespace(F).argmax(F[self.domains.n_source :], axis=1))
+    def relabel(
+        self, coefficients: Matrix, labelling: Labelling, *, settled: bool = False
+    ) -> Labels:
+        """Labels of the target rows by their scores, in a round or, once `settled`, for good."""
+        return labelling.codes(self.scores(coefficients)[self.domains.target], settled=settled)
+
+    def labels_by(self, label: Callable[[Any], NDArray[np.intp]]) -> Labels:
+        """Labels of the target rows by a function of their features."""
+        return np.asarray(label(self.rows.Z[self.domains.target]), dtype=np.intp)
+
+    def codes(self, target: Labels) -> NDArray[np.intp]:
+        """The labels of those target rows that are at hand."""
+        return np.asarray(target)
+
+    def groups(self, target: Labels) -> Groups:
+        """All rows by domain and class, for these labels of the target."""
+        return self.domains.groups(target)
+
+    def changed(self, target: Labels, before: Labels) -> float:
+        """Share of the labels that are not what they were."""
+        return float(np.mean(target != before)) if len(target) else 0.0

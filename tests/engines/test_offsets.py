@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from transferable.engines.risk.offsets import (
+from transferable.engines.offsets import (
     exact_offsets,
     soft_offsets,
     weighted_offsets,

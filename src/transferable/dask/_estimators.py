@@ -1,0 +1,307 @@
+"""What the estimators of :mod:`transferable.dask` share: input, client, lazy results."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from dask.delayed import Delayed
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from transferable._sklearn import validate_parameter_constraints
+from transferable.base import DomainAdapter
+from transferable.classifiers._risk import RiskClassifier
+from transferable.dask._features import FeatureBlocks
+from transferable.dask._lazy import Gives, is_collection, lazily
+from transferable.dask._reading import Blocks, Schema, domains_apart, stacked_domains
+from transferable.dask._solver import BlockSolver
+from transferable.dask._survey import Survey, pooled, surveyed
+from transferable.dask._workers import Workers
+from transferable.engines.risk.graphs import with_graph
+from transferable.engines.shares import wanted_shares
+from transferable.events import stage
+from transferable.limits import LIMITS
+from transferable.linalg.arrays import CPU
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.memory import memory_budget
+from transferable.linalg.nystrom import draw_landmarks
+from transferable.terms.smoothness import Smoothness
+
+__all__ = ["MOST_LANDMARKS", "DaskAdapter", "DaskRiskClassifier"]
+
+_ROWS_SHARE = 0.25  # of the workers' memory: rows that take more are read again for each pass
+_FEATURES_SHARE = 0.45
+MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
+
+
+class DaskAdapter(DomainAdapter):
+    """Mixin that comes before an estimator of the library and has it work on Dask collections.
+
+    Attributes
+    ----------
+    client_ : distributed.Client or None
+        The client that is used now; None for threads.
+    """
+
+    client: Any
+    _local: ClassVar[type[Any]]
+    # Defaults that differ from those of the estimator in memory.
+    _defaults: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, of: type[Any] | None = None, **options: Any) -> None:
+        """`of` is the class in memory, whose parameters this one has, and a client."""
+        super().__init_subclass__(**options)
+        if of is None:
+            return
+        cls._local = of
+
+        def initialise(self: Any, *values: Any, client: Any = None, **named: Any) -> None:
+            of.__init__(self, *values, **{**cls._defaults, **named})
+            self.client = client
+
+        own = [
+            parameter.replace(default=cls._defaults.get(name, parameter.default))
+            for name, parameter in inspect.signature(of.__init__).parameters.items()
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ]
+        client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
+        vars(initialise)["__signature__"] = inspect.Signature([*own, client])
+        cls.__init__ = initialise  # type: ignore[method-assign]
+
+    @property
+    def client_(self) -> Any:
+        """The client that is used now; None for threads."""
+        return Workers(self.client).client
+
+    def fit(self, X: Any, y: Any = None, sample_domain: Any = None) -> Self:
+        """Learn from labelled source rows and unlabelled target rows, stacked in any order.
+
+        Parameters
+        ----------
+        X : dask array or dask dataframe
+            The rows of both domains.
+        y : dask array, dask series or str
+            Labels, in the partitions of `X`, or the column of `X` that has them. Those of target
+            rows are never looked at.
+        sample_domain : dask array or dask series, default=None
+            Positive for source rows, negative for target rows. Without it, rows labelled ``-1`` (of
+            integers), ``NaN`` or ``None`` are the target.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if y is None:
+            self._refuse_missing_labels(sample_domain)
+        return self._fit_blocks(X, stacked_domains(X, y, sample_domain))
+
+    def adapt(self, Xs: Any, ys: Any, Xt: Any) -> Self:
+        """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
+
+        Parameters
+        ----------
+        Xs : dask array or dask dataframe
+            Source rows.
+        ys : dask array, dask series or str
+            Their labels, in the partitions of `Xs`, or the column of `Xs` that has them.
+        Xt : dask array or dask dataframe
+            Target rows, of the same columns. A column of the labels' name is left out.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        return self._fit_blocks(Xt, domains_apart(Xs, ys, Xt))
+
+    def _fit_blocks(self, fitted: Any, rows: Blocks) -> Self:
+        """Fit, all or nothing."""
+        before = dict(vars(self))
+        blocks, schema = rows
+        try:
+            parameters = self.get_params(deep=False)
+            del parameters["client"]
+            validate_parameter_constraints(
+                self._parameter_constraints, parameters, type(self).__name__
+            )
+            self._refuse_parameters()
+            stage("Checking rows")
+            workers = Workers(self.client)
+            survey = surveyed(blocks, workers)
+            n_bytes = sum(survey.sizes) * schema.n_features * np.dtype(schema.dtype).itemsize
+            if n_bytes <= _ROWS_SHARE * workers.memory():
+                blocks = workers.persist(blocks)
+            self.n_features_in_ = schema.n_features
+            if schema.names is not None:
+                self.feature_names_in_ = np.array(schema.names, dtype=object)
+            self._learn_blocks(blocks, survey, schema, workers)
+        except BaseException:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+        self._fitted = fitted
+        return self
+
+    def _refuse_parameters(self) -> None:
+        """Refuse what cannot be done where nobody holds all rows."""
+
+    def _learn_blocks(
+        self, blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
+    ) -> None:
+        raise NotImplementedError
+
+    def to_local(self) -> Any:
+        """The ordinary fitted estimator, for tables in memory and for ``transferable.save``.
+
+        It knows nothing of the rows that were fitted: it has no ``transduction_``.
+
+        Returns
+        -------
+        estimator : object
+            Of the same name in :mod:`transferable.classifiers` or
+            :mod:`transferable.transformers`.
+        """
+        parameters = self.get_params(deep=False)
+        learnt = {k: v for k, v in vars(self).items() if k not in parameters and k != "_fitted"}
+        del parameters["client"]
+        model = self._local(**clone(parameters, safe=False))
+        vars(model).update(learnt)
+        return model
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the client and the collection that was fitted."""
+        state: dict[str, Any] = super().__getstate__()
+        return {k: v for k, v in state.items() if k != "_fitted"} | {"client": None}
+
+    def __sklearn_clone__(self) -> Self:
+        parameters = self.get_params(deep=False)
+        client = parameters.pop("client")
+        return type(self)(**clone(parameters, safe=False), client=client)
+
+    def _lazily(self, X: Any, method: str, gives: Gives, domain: int | None = None) -> Any:
+        """What a method gives for rows: at once of a table in memory, else when computed."""
+        check_is_fitted(self)
+        if not is_collection(X):
+            return getattr(self._local, method)(self, X)
+        return lazily(self.to_local(), X, method, gives, domain)
+
+
+class DaskRiskClassifier(DaskAdapter, RiskClassifier):
+    """Mixin of TFDF, TFDF-V, MEDA and ARTL."""
+
+    _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
+
+    def _refuse_parameters(self) -> None:
+        if self.n_landmarks is None or (
+            self.n_landmarks != "auto" and int(self.n_landmarks) > MOST_LANDMARKS
+        ):
+            raise ValueError(
+                f"n_landmarks={self.n_landmarks!r} is not for rows that nobody holds together; "
+                f'take "auto" or at most {MOST_LANDMARKS} landmarks.'
+            )
+        if self.device != "cpu":
+            raise ValueError(f'device="{self.device}": workers compute with numpy, device="cpu".')
+        if self.graph == "neighbors":
+            raise ValueError(
+                'graph="neighbors" reaches across partitions; take graph="anchors", or manifold=0 '
+                "to do without a graph."
+            )
+
+    def _learn_blocks(
+        self, blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
+    ) -> None:
+        stage("Finding the domains' directions")
+        pool_there, pool = pooled(blocks, survey, schema, workers)
+        shares = wanted_shares(self.class_shares, pool)
+        rows = self._rows(pool, self._map(pool))
+        stage("Comparing rows with landmarks")
+        wanted = LIMITS.landmarks if self.n_landmarks == "auto" else int(self.n_landmarks or 0)
+        count = min(wanted, sum(survey.sizes))
+        rng = check_random_state(self.random_state)
+        drawn = draw_landmarks(rows.Z, pool.n_source, count, rng)
+        features = FeatureBlocks(
+            blocks,
+            pool=pool_there,
+            transform=rows.features.transform,
+            kernel=rows.kernel,
+            landmarks=drawn,
+            classes=pool.classes,
+            held_share=self._held_share(sum(survey.sizes) * count * pool.X.itemsize, workers),
+            workers=workers,
+        )
+        table = FeatureTable(rows.table, features.nystrom, CPU)
+        objective = self._objective()
+        term = objective.find(Smoothness)
+        if term is not None:
+            n_rows = sum(survey.sizes)
+            term = with_graph(term, "anchors", self.n_anchors, n_rows, by_landmarks=True)
+            objective = objective.replacing(term)
+        solver = BlockSolver(objective, rows, table, features)
+        self._keep(self._rounds(solver, shares), shares)
+
+    def _held_share(self, n_bytes: int, workers: Workers) -> float:
+        """The share of all features that there is room for."""
+        if self.max_memory is None:
+            budget = int(_FEATURES_SHARE * workers.memory())
+        else:
+            budget = memory_budget(self.max_memory, CPU)
+        return min(1.0, budget / max(n_bytes, 1))
+
+    def predict(self, X: Any) -> Any:
+        """Label rows, lazily where they are a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or table in memory
+            Rows to label.
+
+        Returns
+        -------
+        labels : dask array, dask series or ndarray of shape (n_samples,)
+            The label of each row, in the partitions of `X`.
+        """
+        return self._lazily(X, "predict", Gives(None, self.classes_.dtype))
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, lazily where rows are a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or table in memory
+            Rows.
+
+        Returns
+        -------
+        probabilities : dask array, dask dataframe or ndarray of shape (n_samples, n_classes)
+            A distribution over ``classes_`` for each row, in the partitions of `X`.
+        """
+        return self._lazily(X, "predict_proba", Gives(self.classes_.tolist(), np.float64))
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of rows, lazily where they are a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or table in memory
+            Rows.
+
+        Returns
+        -------
+        scores : dask array, dask dataframe or series, or ndarray
+            One score for each class; with two classes, the second's minus the first's.
+        """
+        columns = None if len(self.classes_) == 2 else self.classes_.tolist()
+        return self._lazily(X, "decision_function", Gives(columns, np.float64))
+
+    @property
+    def transduction_(self) -> Any:  # type: ignore[override]
+        """The labels of the fitted rows, lazily: of ``X``, or of ``Xt`` after ``adapt``."""
+        check_is_fitted(self)
+        if not hasattr(self, "_fitted"):
+            raise AttributeError("A model that was unpickled has no fitted rows to label.")
+        return self.predict(self._fitted)

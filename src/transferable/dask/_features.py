@@ -1,0 +1,325 @@
+"""Features of the rows, held by the workers, and the sums a landmark fit asks of them.
+
+Every task is a function of one block and of small things that the client sends: the positions of
+the landmarks in the pool, the coefficients of a round. Nothing depends on the round before, so a
+block that is lost is read, mapped and labelled once, whatever the round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed, delayed
+from numpy.typing import NDArray
+
+from transferable.dask._reading import Block
+from transferable.dask._workers import Workers, summed
+from transferable.engines.risk.landmarks import Sums, class_sums
+from transferable.linalg.anchors import Anchors
+from transferable.linalg.arrays import CPU
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.kernels import KernelFunction
+from transferable.linalg.moments import Moments, moments_of_groups
+from transferable.linalg.nystrom import Nystrom
+from transferable.linalg.row_order import digest
+from transferable.terms.base import Matrix
+
+__all__ = ["BlockLabels", "FeatureBlocks", "Labelled", "RowTransform", "tallied"]
+
+# From rows to what their kernel is of: the rows, unit rows, their flow.
+RowTransform = Callable[[NDArray[Any]], NDArray[Any]]
+Labeller = Callable[[NDArray[Any]], NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class FeatureBlock:
+    """Features of the rows of one block, and the classes of those of the source."""
+
+    table: FeatureTable
+    y: NDArray[np.intp]
+
+    @property
+    def source(self) -> slice:
+        """Where the source rows are."""
+        return slice(0, len(self.y))
+
+    @property
+    def target(self) -> slice:
+        """Where the target rows are."""
+        return slice(len(self.y), self.table.n)
+
+    def __sizeof__(self) -> int:
+        held = self.table.held
+        return int(self.table.Z.nbytes + (0 if held is None else held.nbytes))
+
+
+@dataclass(frozen=True)
+class Totals:
+    """Sums over rows, the source's features by class, and which whitening they were made with."""
+
+    sums: Sums
+    by_class: Matrix
+    whitenings: frozenset[bytes]
+
+    def __add__(self, other: Totals) -> Totals:
+        whitenings = self.whitenings | other.whitenings
+        return Totals(self.sums + other.sums, self.by_class + other.by_class, whitenings)
+
+
+@dataclass(frozen=True)
+class BlockLabels:
+    """Labels of the target rows of a block, with sums of their features by class."""
+
+    codes: NDArray[np.integer]
+    sums: Matrix
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Rows of each label, their sums, and how many labels are not what they were."""
+
+    counts: NDArray[np.float64]
+    sums: Matrix
+    changed: int
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.counts + other.counts, self.sums + other.sums, self.changed + other.changed
+        )
+
+
+@dataclass(eq=False)
+class Labelled:
+    """Labels of all target rows: with the workers, in sums, and of the pool's rows.
+
+    Attributes
+    ----------
+    blocks : list of Delayed
+        Those of each block.
+    tally : Tally
+        Counts and sums of all; `changed` is against the labels made before.
+    codes : ndarray or None
+        Those of the pool, if anybody asks.
+    before : object
+        The labels made before.
+    """
+
+    blocks: list[Delayed]
+    tally: Tally
+    codes: Any = None
+    before: Labelled | None = None
+
+
+def tallied(
+    tasks: list[Delayed],
+    before: Labelled | None,
+    n_classes: int,
+    workers: Workers,
+    codes: NDArray[np.intp] | None = None,
+) -> Labelled:
+    """What tasks label, which stays there, counted, summed and compared with labels before."""
+    *blocks, total = workers.persist([*tasks, _tally_of(tasks, before, n_classes)])
+    if before is not None:  # of labels before those nobody asks any more
+        before.before = None
+    return Labelled(blocks, workers.compute(total), codes, before)
+
+
+def _tally_of(blocks: list[Delayed], before: Labelled | None, n_classes: int) -> Delayed:
+    old = [None] * len(blocks) if before is None else before.blocks
+    pairs = zip(blocks, old, strict=True)
+    return summed([_tally(labels, others, n_classes) for labels, others in pairs])
+
+
+class FeatureBlocks:
+    """The features of all rows.
+
+    Parameters
+    ----------
+    blocks : list of Delayed
+        The rows.
+    pool : Delayed
+        The pool's rows, where the blocks are.
+    transform : callable
+        From rows to what the kernel compares.
+    kernel : KernelFunction
+        The kernel.
+    landmarks : ndarray of int
+        Positions of the landmarks in the pool.
+    classes : ndarray
+        The source's labels, sorted.
+    held_share : float
+        The share of the blocks whose features are kept; those of others are computed each time.
+    workers : Workers
+        Who computes.
+
+    Attributes
+    ----------
+    nystrom : Nystrom
+        The map from transformed rows to features, as the workers have it.
+    """
+
+    def __init__(
+        self,
+        blocks: list[Delayed],
+        *,
+        pool: Delayed,
+        transform: RowTransform,
+        kernel: KernelFunction,
+        landmarks: NDArray[np.intp],
+        classes: NDArray[Any],
+        held_share: float,
+        workers: Workers,
+    ) -> None:
+        self._workers, self._n_classes = workers, len(classes)
+        transform, classes = delayed(transform), delayed(classes)
+        (nystrom,) = workers.persist([_nystrom(pool, transform, kernel, landmarks)])
+        self.nystrom: Nystrom = workers.compute(nystrom)
+        held = np.diff(np.floor(np.arange(len(blocks) + 1) * held_share + 1e-9)) > 0
+        self._blocks = workers.persist(
+            [
+                _features(block, transform, nystrom, classes, bool(keep))
+                for block, keep in zip(blocks, held, strict=True)
+            ]
+        )
+        self._last: Labelled | None = None
+
+    def sum_up(self, anchors: Anchors | None = None) -> tuple[Sums, Matrix]:
+        """Sums over all rows, by anchors too, and those of the source's features by class."""
+        tied, n_classes = delayed(anchors), self._n_classes
+        tasks = [_totals(block, n_classes, tied) for block in self._blocks]
+        totals: Totals = self._workers.compute(summed(tasks))
+        if len(totals.whitenings) > 1:
+            raise RuntimeError(
+                "Workers computed different features of the same landmarks; let machines of one "
+                "kind take part, with the same versions of numpy and scipy."
+            )
+        return totals.sums, totals.by_class
+
+    def source_moments(self) -> list[Moments]:
+        """Moments of the source's features by class."""
+        tasks = [_source_moments(block, self._n_classes) for block in self._blocks]
+        return self._workers.compute(summed(tasks)).parts
+
+    def target_moments(self, target: Labelled) -> list[Moments]:
+        """Moments of the target's features by class."""
+        pairs = zip(self._blocks, target.blocks, strict=True)
+        tasks = [_target_moments(block, labels, self._n_classes) for block, labels in pairs]
+        return self._workers.compute(summed(tasks)).parts
+
+    def weighted_gram(self, class_weights: NDArray[np.float64]) -> Matrix:
+        """Products of the source's features, weighted by class."""
+        weights = delayed(class_weights)
+        tasks = [_weighted_gram(block, weights) for block in self._blocks]
+        return self._workers.compute(summed(tasks))
+
+    def labels(
+        self, w: Matrix, offsets: NDArray[np.float64] | None, codes: NDArray[np.intp]
+    ) -> Labelled:
+        """Labels of the target rows by the highest score Phi w; `codes` are those of the pool."""
+        w, offsets = delayed(w), delayed(offsets)
+        return self._tallied([_label(block, w, offsets) for block in self._blocks], codes)
+
+    def labels_by(self, label: Labeller, codes: NDArray[np.intp]) -> Labelled:
+        """The same by a function of the transformed rows."""
+        shared, n_classes = self._workers.share(label), self._n_classes
+        return self._tallied([_label_by(b, shared, n_classes) for b in self._blocks], codes)
+
+    def changed(self, target: Labelled, before: Labelled) -> float:
+        """Share of the labels that are not what they were."""
+        tally = target.tally
+        if target.before is not before:
+            task = _tally_of(target.blocks, before, self._n_classes)
+            tally = self._workers.compute(task)
+        return tally.changed / max(float(tally.counts.sum()), 1.0)
+
+    def _tallied(self, tasks: list[Delayed], codes: NDArray[np.intp]) -> Labelled:
+        self._last = tallied(tasks, self._last, self._n_classes, self._workers, codes)
+        return self._last
+
+
+@dataclass(frozen=True)
+class MomentsByClass:
+    """Moments of each class, which add up."""
+
+    parts: list[Moments]
+
+    def __add__(self, other: MomentsByClass) -> MomentsByClass:
+        return MomentsByClass([a + b for a, b in zip(self.parts, other.parts, strict=True)])
+
+
+@delayed
+def _nystrom(
+    pool: Block, transform: RowTransform, kernel: KernelFunction, landmarks: NDArray[np.intp]
+) -> Nystrom:
+    return Nystrom(transform(pool.X[landmarks]), kernel, CPU)
+
+
+@delayed
+def _features(
+    block: Block, transform: RowTransform, nystrom: Nystrom, classes: NDArray[Any], held: bool
+) -> FeatureBlock:
+    width = int(nystrom.landmarks.shape[1])
+    Z = transform(block.X) if len(block.X) else np.empty((0, width), dtype=block.X.dtype)
+    y = np.searchsorted(classes, block.labels).astype(np.intp)
+    return FeatureBlock(FeatureTable(Z, nystrom, CPU, held=held), y)
+
+
+@delayed
+def _totals(block: FeatureBlock, n_classes: int, anchors: Anchors | None) -> Totals:
+    table = block.table
+    by_class = class_sums(table, block.y, n_classes, block.source)
+    whitening = frozenset([digest(table.nystrom.whitening)])
+    return Totals(Sums.of(table, len(block.y), anchors), by_class, whitening)
+
+
+@delayed
+def _source_moments(block: FeatureBlock, n_classes: int) -> MomentsByClass:
+    return MomentsByClass(moments_of_groups(block.table, block.y, n_classes, block.source))
+
+
+@delayed
+def _target_moments(block: FeatureBlock, labels: BlockLabels, n_classes: int) -> MomentsByClass:
+    codes = np.concatenate([block.y, labels.codes])
+    return MomentsByClass(moments_of_groups(block.table, codes, n_classes, block.target))
+
+
+@delayed
+def _weighted_gram(block: FeatureBlock, class_weights: NDArray[np.float64]) -> Matrix:
+    total = np.zeros((block.table.rank, block.table.rank))
+    for rows, Phi in block.table.blocks(block.source):
+        weighted = class_weights[block.y[rows]][:, None] * Phi.astype(np.float64)
+        total += Phi.T @ weighted
+    return total
+
+
+@delayed
+def _label(block: FeatureBlock, w: Matrix, offsets: NDArray[np.float64] | None) -> BlockLabels:
+    codes, sums = block.table.labelled(w, partial(_highest, offsets=offsets), block.target)
+    return BlockLabels(_small(codes, w.shape[1]), sums)
+
+
+def _highest(F: Matrix, offsets: NDArray[np.float64] | None) -> NDArray[np.intp]:
+    return np.argmax(F if offsets is None else F + offsets, axis=1)
+
+
+@delayed
+def _label_by(block: FeatureBlock, label: Labeller, n_classes: int) -> BlockLabels:
+    Z = block.table.Z[block.target]
+    codes = np.asarray(label(Z) if len(Z) else [], dtype=np.intp)
+    sums = class_sums(block.table, codes, n_classes, block.target)
+    return BlockLabels(_small(codes, n_classes), sums)
+
+
+def _small(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.integer]:
+    return codes.astype(np.int16 if n_classes < 2**15 else np.int32)
+
+
+@delayed
+def _tally(labels: BlockLabels, before: BlockLabels | None, n_classes: int) -> Tally:
+    counts = np.bincount(labels.codes, minlength=n_classes).astype(np.float64)
+    changed = len(labels.codes) if before is None else int((labels.codes != before.codes).sum())
+    return Tally(counts, labels.sums, changed)

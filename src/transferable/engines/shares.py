@@ -1,0 +1,277 @@
+"""Which shares of its rows the target's classes are taken to have, and the labels that follow.
+
+A target whose classes are as frequent as the source's needs none of this. Where they are not, every
+term that compares the domains as wholes pulls rows into classes they do not belong to. Shares that
+are known are met by the labels of every round. Shares that are not are estimated from two views of
+the target, the aligned solution and the one without alignment, as far as both speak for a shift.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import log_softmax, softmax
+
+from transferable.domains import Domains
+from transferable.engines.offsets import exact_offsets, soft_offsets
+from transferable.linalg.arrays import device, namespace, to_numpy
+
+__all__ = [
+    "ClassShares",
+    "EstimatedShares",
+    "KnownShares",
+    "Labelling",
+    "Shift",
+    "View",
+    "find_shift",
+    "wanted_shares",
+]
+
+ClassShares = Literal["auto", "source"] | Mapping[Any, float] | ArrayLike
+Shares = NDArray[np.float64]
+
+_LEAST_KNOWN = 0.001  # share that a class keeps in the solve, relative to the source's
+_LEAST_ESTIMATED = 0.01
+_FEW, _ENOUGH = 30, 100  # target rows that no bet is made on, and that all are made on
+_RAMP = 0.05, 0.15  # shift of the labels' shares at which following it begins and is complete
+_INFORMED = 0.35, 0.42  # of the majority class's errors avoided: a view that tells nothing, enough
+_RENEWALS = 3  # rounds whose labels correct the estimate
+
+
+def wanted_shares(value: Any, domains: Domains) -> Shares | None:
+    """The shares a user gave, in the order of the classes; None for "auto" and "source"."""
+    if isinstance(value, str):
+        return None
+    classes = domains.classes.tolist()
+    if isinstance(value, Mapping):
+        unknown = [label for label in value if label not in classes]
+        if unknown:
+            raise ValueError(
+                f"class_shares names {unknown!r}, of which the source has no row; its classes are "
+                f"{classes!r}."
+            )
+        lacking = [label for label in classes if label not in value]
+        if lacking:
+            raise ValueError(
+                f"class_shares names no share for {lacking!r}; give every class one, 0 if it is "
+                "absent."
+            )
+        value = [value[label] for label in classes]
+    shares = np.asarray(value, dtype=np.float64)
+    if shares.shape != (len(classes),):
+        raise ValueError(
+            f"class_shares has the shape {shares.shape}, but the source has {len(classes)} "
+            f"classes; give one share for each of {classes!r}."
+        )
+    if not np.isfinite(shares).all() or (shares < 0).any():
+        raise ValueError(f"class_shares must be numbers from 0 to 1, got {shares.tolist()}.")
+    if abs(shares.sum() - 1.0) > 1e-3:
+        raise ValueError(
+            f"class_shares must sum to 1, got {shares.tolist()}, which sum to {shares.sum():.4g}."
+        )
+    if np.count_nonzero(shares) == 1:
+        label = classes[int(shares.argmax())]
+        warnings.warn(
+            f"class_shares leaves the target one class, {label!r}: every row gets it.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return shares / shares.sum()
+
+
+class Labelling:
+    """How target rows get their labels from scores: by the highest one, offsets added.
+
+    Attributes
+    ----------
+    offsets : ndarray of shape (n_classes,) or None
+        What is added to the scores of each class; None for nothing.
+    """
+
+    def __init__(self, offsets: NDArray[np.float64] | None = None) -> None:
+        self.offsets = offsets
+
+    def choose_offsets(self, scores: Any, *, settled: bool) -> None:
+        """Set the offsets for these scores of target rows, for a round or for good."""
+
+    def codes(self, scores: Any, *, settled: bool = False) -> NDArray[np.intp]:
+        """Classes of target rows."""
+        self.choose_offsets(scores, settled=settled)
+        xp = namespace(scores)
+        if self.offsets is not None:
+            scores = scores + xp.asarray(self.offsets, device=device(scores))
+        return to_numpy(xp.argmax(scores, axis=1))
+
+    def renewed(self, counts: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """The class shares that a round with so many rows of each label leads to; None if kept."""
+        return None
+
+
+class KnownShares(Labelling):
+    """Labels of every round with the shares that were given.
+
+    Parameters
+    ----------
+    shares : ndarray of shape (n_classes,)
+        The shares.
+    softness : float
+        Of the labels of a round, in units of the scores.
+    """
+
+    def __init__(self, shares: Shares, softness: float) -> None:
+        super().__init__()
+        self.shares, self._softness = shares, softness
+
+    def in_solve(self, source: Shares) -> Shares:
+        """The shares as the solve takes them: no class of the source counts for nothing."""
+        return _floored(self.shares, _LEAST_KNOWN, source)
+
+    def choose_offsets(self, scores: Any, *, settled: bool) -> None:
+        """Let probabilities have the shares on average or, at the end, labels to within a row."""
+        F = to_numpy(scores)
+        if settled:
+            self.offsets = exact_offsets(F, self.shares)
+        else:
+            self.offsets = soft_offsets(F, self.shares, self._softness)
+
+
+class EstimatedShares(Labelling):
+    """Shares that the labels of the first rounds correct, as far as a shift is believed in."""
+
+    def __init__(self, shift: Shift, source: Shares) -> None:
+        super().__init__()
+        self.shares, self.source, self.belief = shift.shares, source, shift.belief
+        self._renewals = 0
+
+    def renewed(self, counts: NDArray[np.float64]) -> Shares | None:
+        """The shares after one more round with so many rows of each label; None if they stay."""
+        if self._renewals == _RENEWALS:
+            return None
+        self._renewals += 1
+        found = np.maximum(counts / max(counts.sum(), 1.0), 0.001 * self.source)
+        seen = _between(self.source, found, self.belief)
+        self.shares = _floored((self.shares + seen) / 2, _LEAST_ESTIMATED, self.source)
+        return self.shares
+
+
+@dataclass(frozen=True)
+class View:
+    """One classifier's view of the target, and what left-out source rows tell of it.
+
+    Attributes
+    ----------
+    log_probabilities : ndarray of shape (n_rows, n_classes)
+        Of target rows, as many as shares are estimated from, calibrated on the source.
+    accuracy : float
+        On left-out source rows.
+    informed : float
+        From 0, right no more often than the majority class, to 1.
+    usual_shares : ndarray of shape (n_classes,)
+        Shares of the labels that all source rows would get, left out.
+    """
+
+    log_probabilities: NDArray[np.float64]
+    accuracy: float
+    informed: float
+    usual_shares: Shares
+
+    @classmethod
+    def of(cls, target: NDArray[Any], left_out: NDArray[Any], domains: Domains) -> View:
+        """From scores of target rows and of the first source rows, in units of log-odds."""
+        y, labels = domains.y[: len(left_out)], left_out.argmax(axis=1)
+        accuracy, majority = float(np.mean(labels == y)), domains.source_shares.max()
+        none, enough = _INFORMED
+        avoided = (accuracy - majority) / (1.0 - majority)
+        gained = _frequencies(labels, domains.n_classes) - _frequencies(y, domains.n_classes)
+        return cls(
+            log_probabilities=log_softmax(target, axis=1),
+            accuracy=accuracy,
+            informed=float(np.clip((avoided - none) / (enough - none), 0.0, 1.0)),
+            usual_shares=domains.source_shares + gained,
+        )
+
+    def label_shares(self) -> Shares:
+        """Shares of the labels of the target rows."""
+        labels = self.log_probabilities.argmax(axis=1)
+        return _frequencies(labels, self.log_probabilities.shape[1])
+
+
+@dataclass(frozen=True)
+class Shift:
+    """Shares that the target speaks for, how far they are believed, and how far the unaligned view.
+
+    The belief is in the shift, from 0, none, to 1; the trust is in the view without alignment.
+    """
+
+    shares: Shares
+    belief: float
+    trust: float
+
+
+def find_shift(alone: View, aligned: Shares, domains: Domains) -> Shift | None:
+    """What the view without alignment and the shares of aligned labels tell; None for no shift.
+
+    A shift shows in the view without alignment: its labels of target rows have other shares than
+    its labels of left-out source rows, by more than chance. It is trusted as far as it is as sure
+    on the target as it is right on the source. The shares themselves are those of most likelihood
+    under it and those of the aligned labels, weighted by that trust.
+    """
+    source, probabilities = domains.source_shares, np.exp(alone.log_probabilities)
+    trust = min(1.0, probabilities.max(axis=1).mean() / max(alone.accuracy, 1e-12)) ** 2
+    moved = trust * _distance(alone.label_shares(), alone.usual_shares)
+    belief = alone.informed * _belief(moved, source, len(probabilities))
+    if belief == 0.0:
+        return None
+    estimate = (1.0 - trust) * aligned + trust * _em_shares(probabilities, source)
+    shares = _between(source, np.maximum(estimate, 0.001), belief)
+    return Shift(_floored(shares, _LEAST_ESTIMATED, source), belief, trust)
+
+
+def _belief(moved: float, source: Shares, rows: int) -> float:
+    """How far a shift of the labels' shares is followed: from 0, not at all, to 1, all the way."""
+    if rows < _FEW:
+        return 0.0
+    # What rows drawn without any shift would differ by on average.
+    chance = float(np.sqrt(source * (1.0 - source) / (2.0 * np.pi * rows)).sum())
+    begin, end = _RAMP
+    shift = (moved - chance) / (1.0 - 1.0 / len(source))
+    sure = min(1.0, (rows - _FEW) / (_ENOUGH - _FEW))
+    return sure * float(np.clip((shift - begin) / (end - begin), 0.0, 1.0))
+
+
+def _em_shares(probabilities: NDArray[np.float64], source: Shares) -> Shares:
+    """Shares of most likelihood, given probabilities under the source's (Saerens et al., 2002)."""
+    shares = source
+    for _ in range(200):
+        joint = probabilities * (shares / source)
+        renewed = np.mean(joint / joint.sum(axis=1, keepdims=True), axis=0)
+        if np.abs(renewed - shares).sum() < 1e-5:
+            break
+        shares = renewed
+    return shares
+
+
+def _frequencies(codes: NDArray[np.intp], n_classes: int) -> Shares:
+    """Share of each class among labels."""
+    return np.bincount(codes, minlength=n_classes) / max(len(codes), 1)
+
+
+def _distance(a: Shares, b: Shares) -> float:
+    """Total variation: what share of the rows would have to change their class."""
+    return float(np.abs(a - b).sum() / 2)
+
+
+def _between(a: Shares, b: Shares, weight: float) -> Shares:
+    """Shares on the geometric way from a to b."""
+    return softmax((1.0 - weight) * np.log(a) + weight * np.log(b))
+
+
+def _floored(shares: Shares, least: float, source: Shares) -> Shares:
+    """No share below this part of the source's."""
+    kept = np.maximum(shares / shares.sum(), least * source)
+    return kept / kept.sum()

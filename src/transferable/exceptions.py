@@ -1,0 +1,55 @@
+"""Warnings of the library's own, to be told from others and filtered by class."""
+
+from __future__ import annotations
+
+import warnings
+
+__all__ = ["MarkedLabelsWarning", "NoTargetWarning", "warn_of_marks", "warn_of_no_target"]
+
+
+class NoTargetWarning(UserWarning):
+    """No row is a target row, so that there is nothing to adapt to.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from transferable import TFDFV
+    >>> from transferable.exceptions import NoTargetWarning
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", NoTargetWarning)
+    ...     model = TFDFV(n_neighbors=2).fit(X, y)
+    """
+
+
+class MarkedLabelsWarning(UserWarning):
+    """Labels of -1 mark target rows, and what comes next may take -1 for a class.
+
+    Examples
+    --------
+    >>> from transferable.exceptions import MarkedLabelsWarning
+    >>> issubclass(MarkedLabelsWarning, UserWarning)
+    True
+    """
+
+
+def warn_of_no_target(who: str, n_rows: int, instead: str) -> None:
+    """Say that an estimator has so many source rows and no target row, and what it does instead."""
+    warnings.warn(
+        f"None of the {n_rows} rows is a target row: {who} {instead}. Mark target rows by a "
+        "negative sample_domain or, in y, by -1, NaN or None; tools of scikit-learn that encode "
+        "labels make a class of such marks.",
+        NoTargetWarning,
+        stacklevel=3,
+    )
+
+
+def warn_of_marks(who: str, n_target: int) -> None:
+    """Say that labels that marked target rows for a transformer are not understood by others."""
+    warnings.warn(
+        f"{who} took the {n_target} rows labelled -1 for target rows; if a classifier of "
+        "scikit-learn's follows it in a Pipeline, that learns -1 as a class. Put the two into an "
+        "AdaptedClassifier; if none follows, give sample_domain, and this is not said.",
+        MarkedLabelsWarning,
+        stacklevel=3,
+    )

@@ -1,0 +1,44 @@
+"""Marks for whoever takes them: an estimator itself, or the steps of a pipeline that ask for them.
+
+The estimators of the library ask scikit-learn for ``sample_domain`` by default. So a pipeline, a
+search or any other tool that routes metadata passes it on, once routing is switched on, which is
+done here for the length of a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+from sklearn import config_context
+from sklearn.utils.metadata_routing import get_routing_for_object
+from sklearn.utils.validation import has_fit_parameter
+
+__all__ = ["call_with_marks", "takes_marks"]
+
+
+def takes_marks(estimator: Any) -> bool:
+    """Whether ``fit`` takes ``sample_domain``, or hands it to a step that asks for it."""
+    return has_fit_parameter(estimator, "sample_domain") or _routes(estimator)
+
+
+def call_with_marks(
+    method: Callable[..., Any], X: Any, y: Any, sample_domain: ArrayLike | None
+) -> Any:
+    """Call ``fit`` or ``fit_transform``, with the marks if the estimator takes any."""
+    estimator = method.__self__  # type: ignore[attr-defined]
+    if sample_domain is None or not takes_marks(estimator):
+        return method(X, y)
+    if has_fit_parameter(estimator, "sample_domain"):
+        return method(X, y, sample_domain=sample_domain)
+    with config_context(enable_metadata_routing=True):
+        return method(X, y, sample_domain=sample_domain)
+
+
+def _routes(estimator: Any) -> bool:
+    try:
+        routing = get_routing_for_object(estimator)
+    except NotImplementedError:  # tools of scikit-learn that route nothing say so like this
+        return False
+    return bool(routing.consumes("fit", ["sample_domain"]))

@@ -139,6 +139,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
                 self._refuse_missing_labels(sample_domain)
             rows = self._check_rows(X, reset=True)
             domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
+            del X, rows
             if domains.n_target == 0 and self._without_target and shared() is None:
                 warn_of_no_target(type(self).__name__, domains.n_source, self._without_target)
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
@@ -173,8 +174,9 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
-        X, y, sample_domain = stack_domains(Xs, ys, Xt)
-        return self.fit(X, y, sample_domain=sample_domain)
+        stacked = list(stack_domains(Xs, ys, Xt))
+        # Nobody but `fit` holds the stacked rows, which lets go of them once they are in order.
+        return self.fit(stacked.pop(0), stacked.pop(0), sample_domain=stacked.pop(0))
 
     @property
     def _takes_no_labels(self) -> bool:

@@ -27,6 +27,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from transferable._docstrings import complete_parameters
 from transferable._sklearn import validate_parameter_constraints
 from transferable.domains import Domains, known_labels, marked_source, source_mask
 from transferable.events import restoring, stage
@@ -79,6 +80,10 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     _target_sample: Any = None
     # Parameters of the method's paper where they are not our defaults.
     _published: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        complete_parameters(cls)
 
     @classmethod
     def as_published(cls, **parameters: Any) -> Self:
@@ -390,9 +395,7 @@ def _target_sample(domains: Domains) -> Any:
     return domains.X[domains.n_source + np.sort(drawn)]
 
 
-def stack_domains(
-    Xs: Any, ys: ArrayLike | None, Xt: Any
-) -> tuple[Any, NDArray[Any] | None, NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: ArrayLike | None, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     Xs, Xt = as_pandas(Xs), as_pandas(Xt)
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")

@@ -157,7 +157,7 @@ class Domains:
         return self.n_source, self.n_target
 
     @property
-    def moments(self) -> tuple[Moments, Moments] | None:
+    def moments(self) -> tuple[Moments, ...] | None:
         """Moments of source and target, where they are known or rows are read block by block."""
         if not isinstance(self.X, Reordered):
             return None
@@ -202,8 +202,12 @@ class Domains:
         """What fits of these rows have in common under a key, made now if none had it before."""
         return self.workspace.get(slot, (self.key, key), make, *arguments)
 
-    def groups(self, target: NDArray[np.intp]) -> Groups:
-        """The rows by domain and class, for the given (pseudo-)labels of the target."""
+    def groups(self, target: NDArray[np.intp] | None) -> Groups:
+        """The rows by domain and class, for the given (pseudo-)labels of the target.
+
+        None takes all target rows for one class, where whole domains are compared.
+        """
+        target = np.zeros(self.n_target, dtype=np.intp) if target is None else target
         codes = self.with_target(target)
         return Groups(codes, self.n_source, self.n_classes, self.ratios)
 
@@ -421,6 +425,8 @@ def source_mask(
     """True on source rows, by the marks if there are any, else by the labels."""
     if sample_domain is not None:
         return _refuse_empty(marked_source(sample_domain, n_rows))
+    if y is None:
+        raise ValueError("Neither labels nor sample_domain tell which rows are the target.")
     y = _as_labels(y)
     unlabelled = _missing(y)
     if y.dtype.kind in "iu" and len(np.unique(y[y != -1])) >= 2:

@@ -137,7 +137,8 @@ class TFDFV(ManifoldClassifier):
         The number of anchors of the graph, None for one of neighbours or none.
     graph_recall_ : float
         Share of the graph's neighbours that the search found, measured on a sample; 1 up to some
-        30,000 rows, where it is exact.
+        30,000 rows, where it is exact, and for anchors, which are not searched for. Beyond, each
+        row is compared with about 8,192 others at most.
     temperature_ : float
         The divisor of the scores in ``predict_proba``.
     class_shares_ : ndarray of shape (n_classes,)

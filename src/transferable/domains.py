@@ -267,8 +267,9 @@ class Groups:
     @cached_property
     def counts(self) -> NDArray[np.float64]:
         """Rows of each class, in the source and in the target: an array of shape (2, n_classes)."""
-        counts = np.bincount(self.index, minlength=2 * self.n_classes)
-        return counts.reshape(2, self.n_classes).astype(np.float64)
+        sides = self.codes[: self.n_source], self.codes[self.n_source :]
+        counts = [np.bincount(codes, minlength=self.n_classes) for codes in sides]
+        return np.array(counts, dtype=np.float64)
 
     @cached_property
     def key(self) -> bytes:

@@ -13,7 +13,11 @@ SHOWN = {
     "development/contributing": "CONTRIBUTING.md",
     "development/security": "SECURITY.md",
 }
-INSTEAD = {"README.md": "start.md", "examples": "examples/index.rst"}
+INSTEAD = {
+    "README.md": "start.md",
+    "docs/gallery": "examples/index.rst",
+    "examples": "examples/index.rst",
+}
 PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | INSTEAD
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
 
@@ -22,6 +26,8 @@ def _on_site(link, folder, page):
     """A link of a file in `folder` of the repository, as it is on a page of the site."""
     path = posixpath.normpath(posixpath.join(folder, link))
     inside = PAGES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
+    if inside and inside.startswith("gallery/"):
+        inside = f"examples/{Path(inside).stem}.rst"
     start = posixpath.dirname(page) or "."
     return posixpath.relpath(inside if inside else f"../{path}", start)
 

@@ -36,6 +36,7 @@ from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
 from transferable.progress import shown
 from transferable.takes import Takes
+from transferable.threads import stacked_rows
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, shared, workspace
 
@@ -392,9 +393,7 @@ def _target_sample(domains: Domains) -> Any:
     return domains.X[domains.n_source + np.sort(drawn)]
 
 
-def stack_domains(
-    Xs: Any, ys: ArrayLike | None, Xt: Any
-) -> tuple[Any, NDArray[Any] | None, NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: ArrayLike | None, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     Xs, Xt = as_pandas(Xs), as_pandas(Xt)
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
@@ -419,7 +418,7 @@ def stack_domains(
                 "they are taken to be in the same order.",
                 stacklevel=3,
             )
-        X = np.concatenate([np.asarray(Xs), np.asarray(Xt)])
+        X = stacked_rows(np.asarray(Xs), np.asarray(Xt))
     return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])
 
 

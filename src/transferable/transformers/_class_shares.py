@@ -121,17 +121,15 @@ class ClassSharesTransformer(PseudoLabelTransformer):
         """The same rounds, or those that follow the shift of shares that rows and maps show."""
         if domains.n_target == 0:
             return last
-        shift = find_shift(
-            self._view(domains, domains.X), lambda: self._view(domains, last.Z), domains
-        )
+        alone, aligned = self._view(domains, domains.X), self._view(domains, last.Z)
+        shift = find_shift(alone, aligned.label_shares(), domains)
         if shift is None:
             return last
-        source = domains.source_shares
-        ours, theirs = shift.weights
-        log_odds = ours * shift.alone.log_probabilities + theirs * shift.aligned.log_probabilities
-        first = (log_odds + np.log(shift.shares / source)).argmax(axis=1)
-        estimated = EstimatedShares(shift, source)
-        other = self._rounds(domains.with_shares(shift.shares), features, first, estimated)
+        log_odds = (1.0 - shift.trust) * aligned.log_probabilities
+        log_odds = log_odds + shift.trust * alone.log_probabilities
+        codes = (log_odds + np.log(shift.shares / domains.source_shares)).argmax(axis=1)
+        estimated = EstimatedShares(shift, domains.source_shares)
+        other = self._rounds(domains.with_shares(shift.shares), features, codes, estimated)
         return other.after(last)
 
     def _relabel(

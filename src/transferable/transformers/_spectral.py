@@ -44,6 +44,7 @@ __all__ = [
     "POSITIVE",
     "WEIGHT",
     "Codes",
+    "Labeller",
     "Solution",
     "Solver",
     "SpectralTransformer",
@@ -61,6 +62,8 @@ Codes = NDArray[np.intp]
 Solution = tuple[Matrix, Matrix]
 # From pseudo-labels of the target (None if there are none yet) and the number of vectors.
 Solver = Callable[[Codes | None, int], Solution]
+# From embedded rows to their classes.
+Labeller = Callable[[Matrix], Codes]
 
 
 @runtime_checkable
@@ -168,7 +171,10 @@ class SpectralTransformer(BlockwiseTransformer):
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None
         features = self._features_of(domains, Spread.of(domains.X))
-        values, W = self._learn(domains, features)
+        self._take(features, *self._learn(domains, features))
+
+    def _take(self, features: Features, values: Matrix, W: Matrix) -> None:
+        """Set the fitted attributes."""
         warn_if_reduced(self.n_components, len(values))
         self.eigenvalues_ = values
         self._map, self._coefficients = features.map, features.expand(W)
@@ -176,11 +182,7 @@ class SpectralTransformer(BlockwiseTransformer):
 
     def _features_of(self, domains: Domains, spread: Spread) -> Features:
         """Features of the rows, of their kernel with all rows or with landmarks."""
-        if spread.range <= 1e-10 * spread.largest:
-            raise ValueError(
-                f"All {len(domains.order)} rows are the same, of {domains.X.shape[1]} feature(s); "
-                f"{type(self).__name__} needs rows that differ."
-            )
+        self._refuse_equal_rows(spread, *domains.X.shape)
         power = self._power or (1 if self.kernel is None else 2)
         if self.kernel is None or self.kernel == "linear":
             return row_features(domains, power)
@@ -196,6 +198,13 @@ class SpectralTransformer(BlockwiseTransformer):
         table = FeatureTable(domains.X, nystrom, CPU, held=plan.held)
         row_map = RowMap(kernel, nystrom.landmarks)
         return table_features(table, domains, power, row_map, nystrom.whitening)
+
+    def _refuse_equal_rows(self, spread: Spread, n_rows: int, n_features: int) -> None:
+        if spread.range <= 1e-10 * spread.largest:
+            raise ValueError(
+                f"All {n_rows} rows are the same, of {n_features} feature(s); "
+                f"{type(self).__name__} needs rows that differ."
+            )
 
     def _plan(self, domains: Domains) -> Plan:
         sizes = SpectralSizes(
@@ -257,7 +266,7 @@ def mean_discrepancy(
 ) -> MeanDiscrepancy:
     """M of JDA and its kin for the target's pseudo-labels; without any, of whole domains only."""
     if codes is None:
-        codes, balance = np.zeros(domains.n_target, dtype=np.intp), 0.0
+        balance = 0.0
     return MeanDiscrepancy(
         domains.groups(codes),
         weight=1.0,
@@ -274,7 +283,7 @@ def aligning_solver(
     root = Root.diagonal(1.0 / np.sqrt(ridge))
 
     def solve(codes: Codes | None, k: int) -> Solution:
-        columns = features.transposed_times(means(codes).columns)
+        columns = features.projected(means(codes))
         return leading_updated(features.total_scatter, root, columns, k)
 
     return solve

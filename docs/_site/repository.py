@@ -19,6 +19,9 @@ INSTEAD = {
     "examples": "examples/index.rst",
 }
 PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | INSTEAD
+PARTS = {"index", "reproduction-notes"}  # the root, and what `make paper` puts into another page
+OTHERS = "how-to"  # takes the pages that no section lists
+_TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```", re.M | re.S)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
 
 
@@ -32,6 +35,13 @@ def _on_site(link, folder, page):
     return posixpath.relpath(inside if inside else f"../{path}", start)
 
 
+def unlisted(folder):
+    """Pages of a folder that no table of contents names."""
+    trees = [_TOCTREE.findall(path.read_text(encoding="utf-8")) for path in folder.glob("*.md")]
+    listed = {line for blocks in trees for block in blocks for line in block.split()}
+    return sorted({path.stem for path in folder.glob("*.md")} - listed - PARTS)
+
+
 def read(app, page, source):
     """Give a page the text of its file, with links that lead somewhere."""
     root = Path(app.srcdir).parent
@@ -40,6 +50,8 @@ def read(app, page, source):
         shown = root / SHOWN[page]
         app.env.note_dependency(str(shown))
         source[0], folder = shown.read_text(encoding="utf-8"), "."
+    if page == OTHERS and (others := unlisted(Path(app.srcdir))):
+        source[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(others) + "\n```\n"
     if Path(app.env.doc2path(page)).suffix == ".md":
         source[0] = _LINK.sub(
             lambda link: _replaced(link, folder, page),

@@ -27,8 +27,6 @@ LESS = {  # work, where defaults take more than these rows need
     "epoch_steps": 2,
     "batch_size": 8,
 }
-# Methods do not tell sources apart, nor refuse several: nobody takes weights or known labels yet.
-LATER = ("several sources", "`sample_weight`", "some target labels")
 pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
 
 
@@ -143,7 +141,7 @@ TRIALS = dict(
 
 
 @pytest.mark.parametrize("name", TRIED)
-@pytest.mark.parametrize("ability", [ability for ability in ABILITIES if ability not in LATER])
+@pytest.mark.parametrize("ability", ABILITIES)
 def test_what_is_stated_is_what_is_done(ability, name):
     assert TRIALS[ability](quick(name)) == ABILITIES[ability](MODELS[name])
 
@@ -155,8 +153,6 @@ def test_networks_state_the_same():
 
 def test_every_column_tells_something():
     for ability, has in ABILITIES.items():
-        if ability in LATER:
-            continue
         told = {bool(has(model)) for model in MODELS.values()}
         assert told == ({True} if ability == "new rows" else {True, False}), ability
 

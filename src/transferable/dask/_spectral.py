@@ -83,7 +83,8 @@ class BlockFeatures(Features):
     ) -> None:
         self._blocks, self._workers = blocks, workers
         self._pool_there, self._pool = pool
-        table: Any = Table(sum(m.count for m in moments), len(moments[0].total), nystrom)
+        n_rows = sum(int(m.count) for m in moments)
+        table: Any = Table(n_rows, len(moments[0].total), nystrom)
         whitening = None if nystrom is None else nystrom.whitening
         found = spectrum(table, moments, power, whitening)
         super().__init__(table, domains=self._pool, row_map=row_map, **found)

@@ -126,11 +126,11 @@ class ClassSharesTransformer(PseudoLabelTransformer):
         if domains.n_target == 0:
             return last
         alone, aligned = self._view(domains, domains.X), self._view(domains, last.Z)
-        shift = find_shift(alone, aligned.label_shares(), domains)
+        shift = find_shift(alone, aligned.label_shares, domains)
         if shift is None:
             return last
-        log_odds = (1.0 - shift.trust) * aligned.log_probabilities
-        log_odds = log_odds + shift.trust * alone.log_probabilities
+        log_odds = (1.0 - shift.weight) * aligned.log_probabilities
+        log_odds = log_odds + shift.weight * alone.log_probabilities
         codes = (log_odds + np.log(shift.shares / domains.source_shares)).argmax(axis=1)
         estimated, codes = EstimatedShares(shift, domains.source_shares), domains.fixed(codes)
         other = self._rounds(domains.with_shares(shift.shares), features, codes, estimated)

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import check_random_state
 
@@ -41,6 +42,7 @@ _JUDGES = 1000  # source rows that judge; their order is random already
 _MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
 _ROWS_TO_PLACE = 32  # rows for each anchor that k-means looks at
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
+_NEAR_TIE = 0.02  # of scores, which are from 0 to 1: margin within which a row is nearly a tie
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
 _COMPARED = 2000  # rows of each side that distances compare; their order is random already
@@ -218,7 +220,11 @@ def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> M
 def left_out_error(
     domains: Domains, features: ManifoldFeatures, kernel: KernelFunction, ridge: float
 ) -> float:
-    """Error of regularised least squares on source rows left out in turn, shared by fits."""
+    """Error of regularised least squares on source rows left out in turn, shared by fits.
+
+    A row near a tie counts in part, as a wrong one and as a right one, so that the error, and what
+    is chosen by it, does not hang on the last digits of a row.
+    """
     key = features.key, kernel, ridge, domains.labels_key
     return domains.share("left-out error", key, _left_out_error, domains, features, kernel, ridge)
 
@@ -233,7 +239,9 @@ def _left_out_error(
     inverse = Inverse(add_to_diagonal(K, effective_ridge(ridge, K))).matrix
     Y = np.eye(y.max() + 1)[y]
     left_out = Y - (inverse @ Y) / np.diag(inverse)[:, None]
-    return float(np.mean(left_out.argmax(axis=1) != y))
+    own = np.take_along_axis(left_out, y[:, None], axis=1)[:, 0]
+    margins = own - np.where(Y > 0, -np.inf, left_out).max(axis=1)
+    return float(np.mean(expit(-margins / _NEAR_TIE)))
 
 
 class Balance:

@@ -52,7 +52,7 @@ test: $(VENV)/installed-test ## run the test suite and the documentation's examp
 .PHONY: docs
 docs: $(VENV)/installed-docs ## build the documentation site into build/docs and check it
 	rm -rf build/docs
-	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/docs
+	$(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -q -d build/doctrees -b html docs build/docs
 	$(BIN)/python -m pytest -q docs/checks
 
 .PHONY: dist test-dist check-release

@@ -260,7 +260,7 @@ def measured(n: int) -> Iterator[tuple[str, ...]]:
         own = 0.0
         for who, label in contest.labellings.items():
             try:
-                seconds, predicted = labelled(label, contest.problem, 2)
+                seconds, predicted = labelled(label, contest.problem, 3)
             except ImportError:
                 continue
             except (ValueError, IndexError) as error:  # a peer that cannot do it

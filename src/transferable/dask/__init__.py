@@ -14,5 +14,6 @@ except ImportError as error:
     ) from error
 
 from transferable.dask.classifiers import ARTL, MEDA, TFDF, TFDFV
+from transferable.dask.transformers import CORAL, JDA, TCA, PerDomainScaler
 
-__all__ = ["ARTL", "MEDA", "TFDF", "TFDFV"]
+__all__ = ["ARTL", "CORAL", "JDA", "MEDA", "TCA", "TFDF", "TFDFV", "PerDomainScaler"]

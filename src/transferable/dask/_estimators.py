@@ -6,12 +6,8 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-import dask.array as da
-import dask.dataframe as dd
 import numpy as np
-import pandas as pd
-from dask.delayed import Delayed, delayed
-from numpy.typing import NDArray
+from dask.delayed import Delayed
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -20,10 +16,12 @@ from transferable._sklearn import validate_parameter_constraints
 from transferable.base import DomainAdapter
 from transferable.classifiers._risk import RiskClassifier
 from transferable.dask._features import FeatureBlocks
+from transferable.dask._lazy import Gives, is_collection, lazily
 from transferable.dask._reading import Blocks, Schema, domains_apart, stacked_domains
 from transferable.dask._solver import BlockSolver
 from transferable.dask._survey import Survey, pooled, surveyed
 from transferable.dask._workers import Workers
+from transferable.engines.risk.graphs import with_graph
 from transferable.engines.shares import wanted_shares
 from transferable.events import stage
 from transferable.limits import LIMITS
@@ -33,11 +31,11 @@ from transferable.linalg.memory import memory_budget
 from transferable.linalg.nystrom import draw_landmarks
 from transferable.terms.smoothness import Smoothness
 
-__all__ = ["DaskAdapter", "DaskRiskClassifier"]
+__all__ = ["MOST_LANDMARKS", "DaskAdapter", "DaskRiskClassifier"]
 
 _ROWS_SHARE = 0.25  # of the workers' memory: rows that take more are read again for each pass
 _FEATURES_SHARE = 0.45
-_MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
+MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
 
 
 class DaskAdapter(DomainAdapter):
@@ -65,18 +63,21 @@ class DaskAdapter(DomainAdapter):
             of.__init__(self, *values, **{**cls._defaults, **named})
             self.client = client
 
-        parameters = inspect.signature(of.__init__).parameters
-        own = [p.replace(default=cls._defaults.get(n, p.default)) for n, p in parameters.items()]
+        own = [
+            parameter.replace(default=cls._defaults.get(name, parameter.default))
+            for name, parameter in inspect.signature(of.__init__).parameters.items()
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
+        ]
         client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
         vars(initialise)["__signature__"] = inspect.Signature([*own, client])
-        cls.__init__ = initialise  # type: ignore[method-assign, assignment]
+        cls.__init__ = initialise  # type: ignore[method-assign]
 
     @property
     def client_(self) -> Any:
         """The client that is used now; None for threads."""
         return Workers(self.client).client
 
-    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_domain: Any = None) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
 
         Parameters
@@ -95,6 +96,8 @@ class DaskAdapter(DomainAdapter):
         self : object
             The fitted estimator.
         """
+        if y is None:
+            self._refuse_missing_labels(sample_domain)
         return self._fit_blocks(X, stacked_domains(X, y, sample_domain))
 
     def adapt(self, Xs: Any, ys: Any, Xt: Any) -> Self:
@@ -180,82 +183,33 @@ class DaskAdapter(DomainAdapter):
         client = parameters.pop("client")
         return type(self)(**clone(parameters, safe=False), client=client)
 
-    def _lazily(self, X: Any, method: str, columns: list[Any] | None, dtype: Any) -> Any:
-        """What a method of the local model gives for each block of rows, when it is computed.
-
-        `columns` names what it gives for each row; None is a single value.
-        """
+    def _lazily(self, X: Any, method: str, gives: Gives, domain: int | None = None) -> Any:
+        """What a method gives for rows: at once of a table in memory, else when computed."""
         check_is_fitted(self)
-        if isinstance(X, dd.DataFrame):
-            meta = (
-                pd.Series(np.empty(0, dtype=dtype), name=method)
-                if columns is None
-                else pd.DataFrame(np.empty((0, len(columns)), dtype=dtype), columns=columns)
-            )
-            return X.map_partitions(_of_frame, self._delayed, method, columns, dtype, meta=meta)
-        if not isinstance(X, da.Array):
+        if not is_collection(X):
             return getattr(self._local, method)(self, X)
-        X = X.rechunk({1: -1})
-        width = None if columns is None else len(columns)
-        return X.map_blocks(
-            _of_array,
-            self._delayed,
-            method,
-            width,
-            dtype,
-            dtype=dtype,
-            meta=np.empty((0,) if width is None else (0, 0), dtype=dtype),
-            **({"drop_axis": 1} if width is None else {"chunks": (X.chunks[0], (width,))}),
-        )
-
-    @property
-    def _delayed(self) -> Delayed:
-        """The local model, once in the graph of whatever is computed with it."""
-        return delayed(self.to_local())
-
-
-def _of_array(
-    rows: NDArray[Any], model: Any, method: str, width: int | None, dtype: Any
-) -> NDArray[Any]:
-    if len(rows) == 0:
-        return np.empty((0,) if width is None else (0, width), dtype=dtype)
-    return np.asarray(getattr(model, method)(rows), dtype=dtype)
-
-
-def _of_frame(
-    rows: pd.DataFrame, model: Any, method: str, columns: list[Any] | None, dtype: Any
-) -> pd.DataFrame | pd.Series:
-    names = getattr(model, "feature_names_in_", rows.columns)
-    table = rows[list(names)] if set(names) <= set(rows.columns) else rows
-    if len(rows) == 0:
-        values = np.empty((0,) if columns is None else (0, len(columns)), dtype=dtype)
-    else:
-        values = np.asarray(getattr(model, method)(table), dtype=dtype)
-    if columns is None:
-        return pd.Series(values, index=rows.index, name=method)
-    return pd.DataFrame(values, index=rows.index, columns=columns)
+        return lazily(self.to_local(), X, method, gives, domain)
 
 
 class DaskRiskClassifier(DaskAdapter, RiskClassifier):
     """Mixin of TFDF, TFDF-V, MEDA and ARTL."""
 
-    _defaults: ClassVar[Mapping[str, Any]] = {"manifold": 0.0}
+    _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
 
     def _refuse_parameters(self) -> None:
         if self.n_landmarks is None or (
-            self.n_landmarks != "auto" and int(self.n_landmarks) > _MOST_LANDMARKS
+            self.n_landmarks != "auto" and int(self.n_landmarks) > MOST_LANDMARKS
         ):
             raise ValueError(
                 f"n_landmarks={self.n_landmarks!r} is not for rows that nobody holds together; "
-                f'take "auto" or at most {_MOST_LANDMARKS} landmarks.'
+                f'take "auto" or at most {MOST_LANDMARKS} landmarks.'
             )
         if self.device != "cpu":
             raise ValueError(f'device="{self.device}": workers compute with numpy, device="cpu".')
-        graph = self._objective().find(Smoothness)
-        if graph is not None:
+        if self.graph == "neighbors":
             raise ValueError(
-                f"manifold={graph.weight!r} asks for the graph of nearest neighbours, which "
-                "reaches across partitions; set manifold=0."
+                'graph="neighbors" reaches across partitions; take graph="anchors", or manifold=0 '
+                "to do without a graph."
             )
 
     def _learn_blocks(
@@ -281,7 +235,13 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
             workers=workers,
         )
         table = FeatureTable(rows.table, features.nystrom, CPU)
-        solver = BlockSolver(self._objective(), rows, table, features)
+        objective = self._objective()
+        term = objective.find(Smoothness)
+        if term is not None:
+            n_rows = sum(survey.sizes)
+            term = with_graph(term, "anchors", self.n_anchors, n_rows, by_landmarks=True)
+            objective = objective.replacing(term)
+        solver = BlockSolver(objective, rows, table, features)
         self._keep(self._rounds(solver, shares), shares)
 
     def _held_share(self, n_bytes: int, workers: Workers) -> float:
@@ -305,7 +265,7 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
         labels : dask array, dask series or ndarray of shape (n_samples,)
             The label of each row, in the partitions of `X`.
         """
-        return self._lazily(X, "predict", None, self.classes_.dtype)
+        return self._lazily(X, "predict", Gives(None, self.classes_.dtype))
 
     def predict_proba(self, X: Any) -> Any:
         """Probabilities of the classes, lazily where rows are a Dask collection.
@@ -320,7 +280,7 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
         probabilities : dask array, dask dataframe or ndarray of shape (n_samples, n_classes)
             A distribution over ``classes_`` for each row, in the partitions of `X`.
         """
-        return self._lazily(X, "predict_proba", self.classes_.tolist(), np.float64)
+        return self._lazily(X, "predict_proba", Gives(self.classes_.tolist(), np.float64))
 
     def decision_function(self, X: Any) -> Any:
         """Scores of rows, lazily where they are a Dask collection.
@@ -336,10 +296,10 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
             One score for each class; with two classes, the second's minus the first's.
         """
         columns = None if len(self.classes_) == 2 else self.classes_.tolist()
-        return self._lazily(X, "decision_function", columns, np.float64)
+        return self._lazily(X, "decision_function", Gives(columns, np.float64))
 
     @property
-    def transduction_(self) -> Any:
+    def transduction_(self) -> Any:  # type: ignore[override]
         """The labels of the fitted rows, lazily: of ``X``, or of ``Xt`` after ``adapt``."""
         check_is_fitted(self)
         if not hasattr(self, "_fitted"):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from transferable.dask._reading import Block
 from transferable.dask._workers import Workers, summed
 from transferable.engines.risk.landmarks import Sums, class_sums
+from transferable.linalg.anchors import Anchors
 from transferable.linalg.arrays import CPU
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction
@@ -27,7 +28,7 @@ from transferable.linalg.nystrom import Nystrom
 from transferable.linalg.row_order import digest
 from transferable.terms.base import Matrix
 
-__all__ = ["FeatureBlocks", "Labelled", "RowTransform"]
+__all__ = ["BlockLabels", "FeatureBlocks", "Labelled", "RowTransform", "tallied"]
 
 # From rows to what their kernel is of: the rows, unit rows, their flow.
 RowTransform = Callable[[NDArray[Any]], NDArray[Any]]
@@ -101,16 +102,36 @@ class Labelled:
         Those of each block.
     tally : Tally
         Counts and sums of all; `changed` is against the labels made before.
-    codes : ndarray
-        Those of the pool.
+    codes : ndarray or None
+        Those of the pool, if anybody asks.
     before : object
         The labels made before.
     """
 
     blocks: list[Delayed]
     tally: Tally
-    codes: NDArray[np.intp]
+    codes: Any = None
     before: Labelled | None = None
+
+
+def tallied(
+    tasks: list[Delayed],
+    before: Labelled | None,
+    n_classes: int,
+    workers: Workers,
+    codes: NDArray[np.intp] | None = None,
+) -> Labelled:
+    """What tasks label, which stays there, counted, summed and compared with labels before."""
+    *blocks, total = workers.persist([*tasks, _tally_of(tasks, before, n_classes)])
+    if before is not None:  # of labels before those nobody asks any more
+        before.before = None
+    return Labelled(blocks, workers.compute(total), codes, before)
+
+
+def _tally_of(blocks: list[Delayed], before: Labelled | None, n_classes: int) -> Delayed:
+    old = [None] * len(blocks) if before is None else before.blocks
+    pairs = zip(blocks, old, strict=True)
+    return summed([_tally(labels, others, n_classes) for labels, others in pairs])
 
 
 class FeatureBlocks:
@@ -166,9 +187,11 @@ class FeatureBlocks:
         )
         self._last: Labelled | None = None
 
-    def sum_up(self) -> tuple[Sums, Matrix]:
-        """Sums over all rows, and those of the source's features by class."""
-        totals: Totals = self._added(_totals)
+    def sum_up(self, anchors: Anchors | None = None) -> tuple[Sums, Matrix]:
+        """Sums over all rows, by anchors too, and those of the source's features by class."""
+        tied, n_classes = delayed(anchors), self._n_classes
+        tasks = [_totals(block, n_classes, tied) for block in self._blocks]
+        totals: Totals = self._workers.compute(summed(tasks))
         if len(totals.whitenings) > 1:
             raise RuntimeError(
                 "Workers computed different features of the same landmarks; let machines of one "
@@ -178,7 +201,8 @@ class FeatureBlocks:
 
     def source_moments(self) -> list[Moments]:
         """Moments of the source's features by class."""
-        return self._added(_source_moments).parts
+        tasks = [_source_moments(block, self._n_classes) for block in self._blocks]
+        return self._workers.compute(summed(tasks)).parts
 
     def target_moments(self, target: Labelled) -> list[Moments]:
         """Moments of the target's features by class."""
@@ -208,24 +232,13 @@ class FeatureBlocks:
         """Share of the labels that are not what they were."""
         tally = target.tally
         if target.before is not before:
-            tally = self._workers.compute(self._tally(target.blocks, before))
+            task = _tally_of(target.blocks, before, self._n_classes)
+            tally = self._workers.compute(task)
         return tally.changed / max(float(tally.counts.sum()), 1.0)
 
     def _tallied(self, tasks: list[Delayed], codes: NDArray[np.intp]) -> Labelled:
-        before = self._last
-        *blocks, total = self._workers.persist([*tasks, self._tally(tasks, before)])
-        if before is not None:  # of labels before those nobody asks any more
-            before.before = None
-        self._last = Labelled(blocks, self._workers.compute(total), codes, before)
+        self._last = tallied(tasks, self._last, self._n_classes, self._workers, codes)
         return self._last
-
-    def _tally(self, blocks: list[Delayed], before: Labelled | None) -> Delayed:
-        old = [None] * len(blocks) if before is None else before.blocks
-        pairs = zip(blocks, old, strict=True)
-        return summed([_tally(labels, others, self._n_classes) for labels, others in pairs])
-
-    def _added(self, task: Any) -> Any:
-        return self._workers.compute(summed([task(b, self._n_classes) for b in self._blocks]))
 
 
 @dataclass(frozen=True)
@@ -256,11 +269,11 @@ def _features(
 
 
 @delayed
-def _totals(block: FeatureBlock, n_classes: int) -> Totals:
+def _totals(block: FeatureBlock, n_classes: int, anchors: Anchors | None) -> Totals:
     table = block.table
     by_class = class_sums(table, block.y, n_classes, block.source)
     whitening = frozenset([digest(table.nystrom.whitening)])
-    return Totals(Sums.of(table, len(block.y)), by_class, whitening)
+    return Totals(Sums.of(table, len(block.y), anchors), by_class, whitening)
 
 
 @delayed

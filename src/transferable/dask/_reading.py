@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from transferable.domains import labelled_rows, marked_source
 
-__all__ = ["Block", "Blocks", "Schema", "domains_apart", "stacked_domains"]
+__all__ = ["Block", "Blocks", "Schema", "domains_apart", "schema_of", "stacked_domains"]
 
 _SOURCE, _TARGET = 1, -1
 
@@ -77,8 +77,8 @@ def domains_apart(Xs: Any, ys: Any, Xt: Any) -> Blocks:
     label = ys if isinstance(ys, str) else None
     if label is not None and (not _is_frame(Xs) or label not in Xs.columns):
         raise ValueError(f"Xs has no column {label!r} to take the labels from.")
-    schema = _schema(Xs, "Xs", label)
-    other = _schema(Xt, "Xt", label)
+    schema = schema_of(Xs, "Xs", label)
+    other = schema_of(Xt, "Xt", label)
     if schema != other:
         raise ValueError(f"Xt has {_described(other)}, but Xs has {_described(schema)}.")
     tables, places = _partitions(Xs, "Xs")
@@ -100,7 +100,7 @@ def stacked_domains(X: Any, y: Any, sample_domain: Any = None) -> Blocks:
     label = y if isinstance(y, str) else None
     if label is not None and (not _is_frame(X) or label not in X.columns):
         raise ValueError(f"X has no column {label!r} to take the labels from.")
-    schema = _schema(X, "X", label)
+    schema = schema_of(X, "X", label)
     tables, places = _partitions(X, "X")
     labels = [label] * len(tables) if label else _column(y, X, "y", "X")
     marks: Sequence[Any]
@@ -116,10 +116,10 @@ def _is_frame(X: Any) -> bool:
     return isinstance(X, dd.DataFrame)
 
 
-def _schema(X: Any, name: str, label: str | None) -> Schema:
+def schema_of(X: Any, name: str, label: str | None = None) -> Schema:
     """What the collection says of all of its blocks, before any is read."""
     if _is_frame(X):
-        dtypes = X.dtypes.drop(label, errors="ignore")
+        dtypes = X.dtypes.drop([label], errors="ignore")
         _refuse_text(dtypes, name)
         single = all(dtype == np.float32 for dtype in dtypes)
         return Schema(len(dtypes), tuple(dtypes.index), "float32" if single else "float64")

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from transferable.dask._features import FeatureBlocks, Labelled
 from transferable.dask._survey import Pool
-from transferable.domains import Groups
 from transferable.engines.risk.landmarks import LandmarkSolver, Sums
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
@@ -20,6 +19,7 @@ from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.moments import Moments
 from transferable.terms.base import FixedForm, Matrix
 from transferable.terms.risk import SourceError
+from transferable.terms.smoothness import Smoothness
 
 __all__ = ["BlockSolver"]
 
@@ -47,7 +47,7 @@ class BlockSolver(LandmarkSolver):
         return BlockSolver(self.objective, rows, self.features, self._blocks, self)
 
     def _sum_up(self) -> tuple[Sums, Matrix]:
-        return self._blocks.sum_up()
+        return self._blocks.sum_up(getattr(self.fixed.get(Smoothness.name), "anchors", None))
 
     def _target_sums(self, target: Labelled) -> Matrix:
         return target.tally.sums
@@ -86,10 +86,6 @@ class BlockSolver(LandmarkSolver):
     def codes(self, target: Labelled) -> NDArray[np.intp]:
         """The labels of the pool's target rows."""
         return target.codes
-
-    def groups(self, target: Labelled) -> Groups:
-        """The pool's rows by domain and class, with the counts of all rows."""
-        return self.domains.counted(target.codes, target.tally.counts)
 
     def changed(self, target: Labelled, before: Labelled) -> float:
         """Share of all labels that are not what they were."""

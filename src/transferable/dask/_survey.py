@@ -75,16 +75,19 @@ class Survey:
         Of two, in which rows are too large or too small to compute with; 0 for ordinary rows.
     first : tuple of Places
         The first places of each domain.
+    most : int
+        How many of them at most.
     """
 
-    moments: tuple[Moments, Moments]
+    moments: tuple[Moments, ...]
     labels: NDArray[Any]
     counts: NDArray[np.intp]
     exponent: int
-    first: tuple[Places, Places]
+    first: tuple[Places, ...]
+    most: int
 
     @classmethod
-    def of(cls, block: Block, count: int) -> Survey:
+    def of(cls, block: Block, most: int) -> Survey:
         """That of one block."""
         labels, counts = np.unique(block.labels, return_counts=True)
         sides = block.Xs, block.Xt
@@ -94,7 +97,8 @@ class Survey:
             labels=labels,
             counts=counts,
             exponent=exponent_of(block.X),
-            first=tuple(side[side.first(count)] for side in places),
+            first=tuple(side[side.first(most)] for side in places),
+            most=most,
         )
 
     def __add__(self, other: Survey) -> Survey:
@@ -108,7 +112,8 @@ class Survey:
             labels=labels,
             counts=counts.astype(np.intp),
             exponent=max(self.exponent, other.exponent, key=abs),
-            first=tuple(side[side.first(LIMITS.pool_rows)] for side in first),
+            first=tuple(side[side.first(self.most)] for side in first),
+            most=self.most,
         )
 
     @property
@@ -147,12 +152,12 @@ def surveyed(blocks: list[Delayed], workers: Workers) -> Survey:
 class PoolRows:
     """Rows of the pool as blocks send them, with their labels and places."""
 
-    sides: tuple[NDArray[Any], NDArray[Any]]
+    sides: tuple[NDArray[Any], ...]
     labels: NDArray[Any]
-    places: tuple[Places, Places]
+    places: tuple[Places, ...]
 
     @classmethod
-    def of(cls, block: Block, last: tuple[Places, Places], count: int) -> PoolRows:
+    def of(cls, block: Block, last: tuple[Places, ...], count: int) -> PoolRows:
         """The rows of a block up to the last places of the pool, at most so many."""
         rows, places = [], []
         for X, end in zip((block.Xs, block.Xt), last, strict=True):
@@ -197,25 +202,37 @@ class Pool(Domains):
         return self.survey.sizes
 
     @property
-    def moments(self) -> tuple[Moments, Moments]:
+    def moments(self) -> tuple[Moments, ...]:
         """Those of all rows of source and target."""
         return self.survey.moments
 
-    def counted(self, target: NDArray[np.intp], counts: NDArray[np.float64]) -> CountedGroups:
-        """The pool's rows by domain and class, with the counts of all rows."""
-        own = self.groups(target)
+    def groups(self, target: Any) -> CountedGroups:
+        """The pool's rows by domain and class, with the counts of all rows.
+
+        The labels may be those that workers have given; None takes all target rows for one class.
+        """
+        codes = None if target is None else target.codes
+        counts = (
+            np.eye(self.n_classes)[0] * self.sizes[1] if target is None else target.tally.counts
+        )
+        own = super().groups(codes)
         both = np.stack([self.survey.counts, counts]).astype(np.float64)
-        return CountedGroups(own.codes, own.n_source, own.n_classes, own.ratios, both)
+        parts = own.codes, own.n_source, own.n_classes, own.ratios
+        return CountedGroups(*parts, all_counts=both, labels=target)
 
 
 @dataclass(frozen=True)
 class CountedGroups(Groups):
-    """Rows at hand by group, where `all_counts` counts those that are not at hand too."""
+    """Rows at hand by group, where `all_counts` counts those that are not at hand too.
 
-    all_counts: NDArray[np.float64] = field(default_factory=lambda: np.empty((2, 0)))
+    `labels` are those that the workers have, None for one class.
+    """
+
+    all_counts: NDArray[np.float64] = field(kw_only=True)
+    labels: Any = None
 
     @property
-    def counts(self) -> NDArray[np.float64]:  # type: ignore[override]
+    def counts(self) -> NDArray[np.float64]:
         """Rows of each class, in the source and in the target."""
         return self.all_counts
 

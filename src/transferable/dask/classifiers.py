@@ -19,8 +19,8 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
     **parameters
-        Those of :class:`transferable.TFDFV`. The graph is off, ``manifold=0``: that of nearest
-        neighbours reaches across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
+        Those of :class:`transferable.TFDFV`. The graph is that of anchors; nearest
+        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
         ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
         of their memory; ``device`` is "cpu".
 
@@ -49,12 +49,12 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
     --------
     >>> import dask.array as da
     >>> from transferable.dask import TFDFV
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> task = load_printed_to_handwritten()
-    >>> Xs, Xt = (da.from_array(X, chunks=(500, -1)) for X in (task.Xs, task.Xt))
-    >>> model = TFDFV(n_landmarks=100).adapt(Xs, da.from_array(task.ys, chunks=500), Xt)
+    >>> rng = da.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(400, 5), chunks=(100, 5)), rng.normal(0.2, size=(300, 5))
+    >>> ys = (Xs[:, 0] > 0).astype(int)
+    >>> model = TFDFV(n_landmarks=50).adapt(Xs, ys, Xt)
     >>> model.predict(Xt)
-    dask.array<_of_array, shape=(1797,), dtype=int64, chunksize=(500,), chunktype=numpy.ndarray>
+    dask.array<_array, shape=(300,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     """
 
 
@@ -69,8 +69,8 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
     **parameters
-        Those of :class:`transferable.TFDF`. The graph is off, ``manifold=0``: that of nearest
-        neighbours reaches across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
+        Those of :class:`transferable.TFDF`. The graph is that of anchors; nearest
+        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
         ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
         of their memory; ``device`` is "cpu".
 
@@ -99,12 +99,12 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
     --------
     >>> import dask.array as da
     >>> from transferable.dask import TFDF
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> task = load_printed_to_handwritten()
-    >>> Xs, Xt = (da.from_array(X, chunks=(500, -1)) for X in (task.Xs, task.Xt))
-    >>> model = TFDF(n_landmarks=100).adapt(Xs, da.from_array(task.ys, chunks=500), Xt)
+    >>> rng = da.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(400, 5), chunks=(100, 5)), rng.normal(0.2, size=(300, 5))
+    >>> ys = (Xs[:, 0] > 0).astype(int)
+    >>> model = TFDF(n_landmarks=50).adapt(Xs, ys, Xt)
     >>> model.predict(Xt)
-    dask.array<_of_array, shape=(1797,), dtype=int64, chunksize=(500,), chunktype=numpy.ndarray>
+    dask.array<_array, shape=(300,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     """
 
 
@@ -119,8 +119,8 @@ class MEDA(DaskRiskClassifier, local.MEDA, of=local.MEDA):
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
     **parameters
-        Those of :class:`transferable.MEDA`. The graph is off, ``manifold=0``: that of nearest
-        neighbours reaches across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
+        Those of :class:`transferable.MEDA`. The graph is that of anchors; nearest
+        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
         ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
         of their memory; ``device`` is "cpu".
 
@@ -149,12 +149,12 @@ class MEDA(DaskRiskClassifier, local.MEDA, of=local.MEDA):
     --------
     >>> import dask.array as da
     >>> from transferable.dask import MEDA
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> task = load_printed_to_handwritten()
-    >>> Xs, Xt = (da.from_array(X, chunks=(500, -1)) for X in (task.Xs, task.Xt))
-    >>> model = MEDA(n_landmarks=100).adapt(Xs, da.from_array(task.ys, chunks=500), Xt)
+    >>> rng = da.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(400, 5), chunks=(100, 5)), rng.normal(0.2, size=(300, 5))
+    >>> ys = (Xs[:, 0] > 0).astype(int)
+    >>> model = MEDA(n_landmarks=50, manifold_dim=2).adapt(Xs, ys, Xt)
     >>> model.predict(Xt)
-    dask.array<_of_array, shape=(1797,), dtype=int64, chunksize=(500,), chunktype=numpy.ndarray>
+    dask.array<_array, shape=(300,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     """
 
 
@@ -169,8 +169,8 @@ class ARTL(DaskRiskClassifier, local.ARTL, of=local.ARTL):
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
     **parameters
-        Those of :class:`transferable.ARTL`. The graph is off, ``manifold=0``: that of nearest
-        neighbours reaches across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
+        Those of :class:`transferable.ARTL`. The graph is that of anchors; nearest
+        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
         ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
         of their memory; ``device`` is "cpu".
 
@@ -199,10 +199,10 @@ class ARTL(DaskRiskClassifier, local.ARTL, of=local.ARTL):
     --------
     >>> import dask.array as da
     >>> from transferable.dask import ARTL
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> task = load_printed_to_handwritten()
-    >>> Xs, Xt = (da.from_array(X, chunks=(500, -1)) for X in (task.Xs, task.Xt))
-    >>> model = ARTL(n_landmarks=100).adapt(Xs, da.from_array(task.ys, chunks=500), Xt)
+    >>> rng = da.random.default_rng(0)
+    >>> Xs, Xt = rng.normal(size=(400, 5), chunks=(100, 5)), rng.normal(0.2, size=(300, 5))
+    >>> ys = (Xs[:, 0] > 0).astype(int)
+    >>> model = ARTL(n_landmarks=50).adapt(Xs, ys, Xt)
     >>> model.predict(Xt)
-    dask.array<_of_array, shape=(1797,), dtype=int64, chunksize=(500,), chunktype=numpy.ndarray>
+    dask.array<_array, shape=(300,), dtype=int64, chunksize=(300,), chunktype=numpy.ndarray>
     """

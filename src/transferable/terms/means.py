@@ -62,6 +62,8 @@ class MeanDiscrepancy(LowRank):
 
     Attributes
     ----------
+    groups : Groups
+        The rows by domain and class.
     coefficients : ndarray of shape (n_groups, n_classes + 1)
         B, a number for each group and column.
     """
@@ -86,13 +88,18 @@ class MeanDiscrepancy(LowRank):
             norm = float(np.linalg.norm(B.T @ (groups.counts.reshape(-1, 1) * B)))
             weight = weight / norm if norm > 0 else 0.0
         self.coefficients, self.weight = B, weight
-        self.key: Hashable = (groups.key, balance, normalised, class_weighted)
-        self._groups, self._arrays = groups, arrays
+        self._form = balance, normalised, class_weighted
+        self.groups, self._arrays = groups, arrays
+
+    @property
+    def key(self) -> Hashable:
+        """The same for the same groups and form, whatever the weight."""
+        return self.groups.key, self._form
 
     @cached_property
     def unit(self) -> Matrix:
         """E, the coefficients of each row's group."""
-        return self._arrays.table(self.coefficients)[self._arrays.table(self._groups.index)]
+        return self._arrays.table(self.coefficients)[self._arrays.table(self.groups.index)]
 
 
 @dataclass(frozen=True)

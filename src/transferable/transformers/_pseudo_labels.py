@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -24,13 +25,14 @@ from transferable.linalg.nearest_labels import nearest_labels
 from transferable.transformers._spectral import (
     COUNT,
     Codes,
+    Labeller,
     Solution,
     Solver,
     SpectralTransformer,
     WeighingSolver,
 )
 
-__all__ = ["PseudoLabelTransformer", "Round"]
+__all__ = ["PseudoLabelTransformer", "Round", "labeller"]
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,16 @@ class Round:
 
 
 class PseudoLabelTransformer(SpectralTransformer):
-    """Base of the methods that relabel the target with a classifier and solve again."""
+    """Base of the methods that relabel the target with a classifier and solve again.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        Labels the target in the embedded space, trained on the embedded source; None is one nearest
+        neighbour.
+    max_iter : int, default=10
+        Most rounds of solving and relabelling; fewer if labels settle.
+    """
 
     # Whether the first pseudo-labels come from the rows as they are; otherwise there are none yet.
     _starts_from_rows: ClassVar[bool] = False
@@ -143,7 +154,7 @@ class PseudoLabelTransformer(SpectralTransformer):
             if shares is not None:
                 domains = domains.with_shares(shares)
                 solve = self._solver(domains, features)
-            elif self._settles and not _unsettled(codes, renewed):
+            elif self._settled(codes, _changed(codes, renewed)):
                 break
             codes = renewed
         return Round(values, W, Z, renewed, _weights(solve), taken)
@@ -154,6 +165,10 @@ class PseudoLabelTransformer(SpectralTransformer):
         if last.weights is not None:
             self.sample_weight_ = domains.restore(last.weights)
         return last.values, last.W
+
+    def _settled(self, codes: Codes | None, changed: float) -> bool:
+        """Whether rounds end, after one in which this share of the labels changed."""
+        return self._settles and codes is not None and changed < LIMITS.unsettled_share
 
     @abstractmethod
     def _solver(self, domains: Domains, features: Features) -> Solver:
@@ -171,15 +186,33 @@ class PseudoLabelTransformer(SpectralTransformer):
         """Labels of the target rows by a classifier trained on the embedded source rows."""
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
-        source, target = Z[domains.source], Z[domains.target]
-        if self.estimator is None:
-            return nearest_labels(source, domains.y, target)
-        fitted = clone(self.estimator)
-        if weights is not None and has_fit_parameter(fitted, "sample_weight"):
-            fitted.fit(source, domains.y, sample_weight=weights[domains.source])
-        else:
-            fitted.fit(source, domains.y)
-        return np.asarray(fitted.predict(target), dtype=np.intp)
+        first = slice(0, min(domains.n_source, LIMITS.pool_rows))
+        weights = None if weights is None else weights[first]
+        label = labeller(self.estimator, Z[first], domains.y[first], weights)
+        return label(Z[domains.target])
+
+
+def labeller(
+    estimator: ClassifierMixin | None, Z: Matrix, y: Codes, weights: Matrix | None = None
+) -> Labeller:
+    """What labels embedded rows: the nearest of these, or a classifier that is fitted to them."""
+    if estimator is None:
+        return partial(_nearest, Z, y)
+    fitted = clone(estimator)
+    weighs = weights is not None and has_fit_parameter(fitted, "sample_weight")
+    fitted.fit(Z, y, **({"sample_weight": weights} if weighs else {}))
+    return partial(_predicted, fitted)
+
+
+def _nearest(base: Matrix, y: Codes, Z: Matrix) -> Codes:
+    """Classes of the nearest rows, of so many at a time that the search is exact."""
+    step = max(1, LIMITS.labelled_pairs // len(base))
+    starts = range(0, len(Z), step)
+    return np.concatenate([nearest_labels(base, y, Z[start : start + step]) for start in starts])
+
+
+def _predicted(fitted: ClassifierMixin, Z: Matrix) -> Codes:
+    return np.asarray(fitted.predict(Z), dtype=np.intp)
 
 
 def _weights(solve: Solver) -> Matrix | None:
@@ -187,8 +220,6 @@ def _weights(solve: Solver) -> Matrix | None:
     return solve.weights if isinstance(solve, WeighingSolver) else None
 
 
-def _unsettled(codes: Codes | None, renewed: Codes) -> bool:
-    """Whether more than a few labels are not what they were."""
-    if codes is None or not len(codes):
-        return codes is None
-    return float(np.mean(codes != renewed)) >= LIMITS.unsettled_share
+def _changed(codes: Codes | None, renewed: Codes) -> float:
+    """Share of the labels that are not what they were."""
+    return float(np.mean(codes != renewed)) if len(renewed) else 0.0

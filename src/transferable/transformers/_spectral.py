@@ -44,6 +44,7 @@ __all__ = [
     "POSITIVE",
     "WEIGHT",
     "Codes",
+    "Labeller",
     "Solution",
     "Solver",
     "SpectralTransformer",
@@ -61,6 +62,8 @@ Codes = NDArray[np.intp]
 Solution = tuple[Matrix, Matrix]
 # From pseudo-labels of the target (None if there are none yet) and the number of vectors.
 Solver = Callable[[Codes | None, int], Solution]
+# From embedded rows to their classes.
+Labeller = Callable[[Matrix], Codes]
 
 
 @runtime_checkable
@@ -78,7 +81,42 @@ Times = Callable[[Matrix], Matrix]
 
 
 class SpectralTransformer(BlockwiseTransformer):
-    """Base of all of them; a subclass solves its problem in ``_learn``."""
+    """Base of all of them; a subclass solves its problem in ``_learn``.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
+        that is too large is reduced with a warning.
+    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
+        in it; a callable receives two tables and returns their kernel matrix.
+    gamma : float or "scale", default="scale"
+        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=1.0
+        Constant of "poly".
+    regularization : float, default=0.1
+        lambda: penalty on ||W||^2, relative to the mean squared length of the rows (of their kernel
+        features), so that it means the same in any unit.
+    scaling : {"unit", "constraint"}, default="unit"
+        "unit" gives each column of W the length 1, as published results need; "constraint" scales
+        it so that W'K H K W = I, as the objective is printed.
+    normalize : bool, default=False
+        Bring embedded rows to unit length. Helps nearest neighbours on histograms and deep
+        features.
+    n_landmarks : int, "auto" or None, default="auto"
+        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
+        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
+        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
+        landmarks, and says so. None and "linear" need none.
+    max_memory : int, str or None, default=None
+        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
+        half of the free memory.
+    random_state : int, RandomState instance or None, default=0
+        Draws the landmarks.
+    """
 
     _needs_factor: ClassVar[bool] = False
     _power: ClassVar[int | None] = None
@@ -133,7 +171,10 @@ class SpectralTransformer(BlockwiseTransformer):
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None
         features = self._features_of(domains, Spread.of(domains.X))
-        values, W = self._learn(domains, features)
+        self._take(features, *self._learn(domains, features))
+
+    def _take(self, features: Features, values: Matrix, W: Matrix) -> None:
+        """Set the fitted attributes."""
         warn_if_reduced(self.n_components, len(values))
         self.eigenvalues_ = values
         self._map, self._coefficients = features.map, features.expand(W)
@@ -141,11 +182,7 @@ class SpectralTransformer(BlockwiseTransformer):
 
     def _features_of(self, domains: Domains, spread: Spread) -> Features:
         """Features of the rows, of their kernel with all rows or with landmarks."""
-        if spread.range <= 1e-10 * spread.largest:
-            raise ValueError(
-                f"All {len(domains.order)} rows are the same, of {domains.X.shape[1]} feature(s); "
-                f"{type(self).__name__} needs rows that differ."
-            )
+        self._refuse_equal_rows(spread, *domains.X.shape)
         power = self._power or (1 if self.kernel is None else 2)
         if self.kernel is None or self.kernel == "linear":
             return row_features(domains, power)
@@ -161,6 +198,13 @@ class SpectralTransformer(BlockwiseTransformer):
         table = FeatureTable(domains.X, nystrom, CPU, held=plan.held)
         row_map = RowMap(kernel, nystrom.landmarks)
         return table_features(table, domains, power, row_map, nystrom.whitening)
+
+    def _refuse_equal_rows(self, spread: Spread, n_rows: int, n_features: int) -> None:
+        if spread.range <= 1e-10 * spread.largest:
+            raise ValueError(
+                f"All {n_rows} rows are the same, of {n_features} feature(s); "
+                f"{type(self).__name__} needs rows that differ."
+            )
 
     def _plan(self, domains: Domains) -> Plan:
         sizes = SpectralSizes(
@@ -222,7 +266,7 @@ def mean_discrepancy(
 ) -> MeanDiscrepancy:
     """M of JDA and its kin for the target's pseudo-labels; without any, of whole domains only."""
     if codes is None:
-        codes, balance = np.zeros(domains.n_target, dtype=np.intp), 0.0
+        balance = 0.0
     return MeanDiscrepancy(
         domains.groups(codes),
         weight=1.0,
@@ -239,7 +283,7 @@ def aligning_solver(
     root = Root.diagonal(1.0 / np.sqrt(ridge))
 
     def solve(codes: Codes | None, k: int) -> Solution:
-        columns = features.transposed_times(means(codes).columns)
+        columns = features.projected(means(codes))
         return leading_updated(features.total_scatter, root, columns, k)
 
     return solve

@@ -77,10 +77,14 @@ class CORAL(BlockwiseTransformer):
         self.align_means = align_means
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source, self._target = (
-            Covariance(table, self.regularization) for table in domain_tables(domains)
+        source, target = (
+            Covariance.of(table, self.regularization) for table in domain_tables(domains)
         )
-        self._n_features_out = n_features = domains.X.shape[1]
+        self._align_covariances(source, target)
+
+    def _align_covariances(self, source: Covariance, target: Covariance) -> None:
+        self._source, self._target = source, target
+        self._n_features_out = n_features = len(source.mean)
         # One matrix, where it takes no more room than the directions that it is made of.
         if n_features <= self._source.rank + self._target.rank:
             self._recolouring = self._source.matrix(-0.5) @ self._target.matrix(0.5)
@@ -113,15 +117,27 @@ class Covariance:
     A direction without variance keeps none.
     """
 
-    def __init__(self, table: RowTable, regularization: float) -> None:
-        self.floor = regularization
+    def __init__(
+        self, mean: Matrix, basis: tuple[Matrix, Matrix], count: int, regularization: float
+    ) -> None:
+        self.floor, self.mean = regularization, mean
+        self.V, s = basis
+        self.values = s**2 / max(count - 1, 1) + regularization
+
+    @classmethod
+    def of(cls, table: RowTable, regularization: float) -> Covariance:
+        """That of the rows of a table."""
         if table.rank <= table.n:
-            self.mean, scatter = _mean_and_scatter(table)
-            self.V, s = gram_basis(scatter)
-        else:
-            self.mean = table.mean()
-            self.V, s = row_basis(np.concatenate([rows - self.mean for _, rows in table.blocks()]))
-        self.values = s**2 / max(table.n - 1, 1) + regularization
+            return cls.of_moments(*_shifted_moments(table), regularization)
+        mean = table.mean()
+        centred = np.concatenate([rows - mean for _, rows in table.blocks()])
+        return cls(mean, row_basis(centred), table.n, regularization)
+
+    @classmethod
+    def of_moments(cls, shift: Matrix, moments: Moments, regularization: float) -> Covariance:
+        """That of rows whose moments about a row near their mean these are."""
+        basis = gram_basis(moments.count * moments.covariance)
+        return cls(shift + moments.mean, basis, moments.count, regularization)
 
     @property
     def rank(self) -> int:
@@ -146,14 +162,14 @@ class Covariance:
         return outside, self.values**exponent - outside
 
 
-def _mean_and_scatter(table: RowTable) -> tuple[Matrix, Matrix]:
-    """Mean and centred Gram matrix in one reading, from rows less the mean of the first block.
+def _shifted_moments(table: RowTable) -> tuple[Matrix, Moments]:
+    """The mean of the first block and, in one reading, moments of all rows about it.
 
     That difference leaves little to take off the Gram matrix, wherever the rows lie.
     """
-    shift: Matrix | None = None
+    shift: Any = None
     moments = Moments.none(table.rank)
     for _, rows in table.blocks():
         shift = rows.mean(axis=0) if shift is None else shift
         moments += Moments.of(rows - shift)
-    return shift + moments.mean, moments.count * moments.covariance
+    return shift, moments

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -12,7 +15,7 @@ from transferable.linalg.row_tables import RowTable
 from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
 
-__all__ = ["PerDomainScaler"]
+__all__ = ["Deviations", "PerDomainScaler"]
 
 
 class PerDomainScaler(BlockwiseTransformer):
@@ -52,7 +55,7 @@ class PerDomainScaler(BlockwiseTransformer):
     takes = Takes(no_labels=True)
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source, self._target = map(_moments, domain_tables(domains))
+        self._source, self._target = map(_scales_of, domain_tables(domains))
         self._n_features_out = domains.X.shape[1]
 
     def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
@@ -62,12 +65,36 @@ class PerDomainScaler(BlockwiseTransformer):
         return Z
 
 
-def _moments(table: RowTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means and standard deviations, the latter 1 where a feature is constant."""
+def _scales_of(table: RowTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Means and standard deviations of the rows of a table."""
     mean = table.mean()
-    largest, squares = np.zeros(table.rank), np.zeros(table.rank)
-    for _, rows in table.blocks():
-        np.maximum(largest, np.abs(rows).max(axis=0), out=largest)
-        squares += np.sum((rows - mean) ** 2, axis=0)
-    deviation = np.sqrt(squares / table.n)
-    return mean, np.where(deviation <= 1e-12 * largest, 1.0, deviation)
+    parts = (Deviations.of(rows, mean) for _, rows in table.blocks())
+    return mean, reduce(add, parts).standard
+
+
+@dataclass(frozen=True)
+class Deviations:
+    """Squares about given means and largest sizes of each feature, which add up over blocks."""
+
+    count: int
+    squares: NDArray[np.float64]
+    largest: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float64], mean: NDArray[np.float64]) -> Deviations:
+        """Those of a few rows."""
+        largest = np.abs(rows).max(axis=0, initial=0.0)
+        return cls(len(rows), np.sum((rows - mean) ** 2, axis=0), largest)
+
+    def __add__(self, other: Deviations) -> Deviations:
+        return Deviations(
+            self.count + other.count,
+            self.squares + other.squares,
+            np.maximum(self.largest, other.largest),
+        )
+
+    @property
+    def standard(self) -> NDArray[np.float64]:
+        """Standard deviations, 1 where a feature is constant."""
+        deviation = np.sqrt(self.squares / self.count)
+        return np.where(deviation <= 1e-12 * self.largest, 1.0, deviation)

@@ -145,7 +145,7 @@ class Rows:
         drawn = draw_landmarks(self.Z, n_source, count, rng)
         if sp.issparse(self.Z):
             return self.Z[drawn]
-        most = _ROWS_TO_PLACE * count // 2
+        most = min(_ROWS_TO_PLACE * count // 2, LIMITS.pool_rows)
         first = np.r_[: min(n_source, most), n_source : min(self.Z.shape[0], n_source + most)]
         return spherical_means(self.table[first], self.table[drawn])
 
@@ -256,7 +256,7 @@ class Balance:
         """Balance of these groups."""
         if groups.n_source == len(groups.codes):
             return 0.5
-        pairs = map(groups.members, range(groups.n_classes))
+        pairs = (groups.members(code, _COMPARED) for code in range(groups.n_classes))
         distances = [d for pair in pairs if (d := self._distance(*pair)) is not None]
         if rule == "printed":
             numerator, other = self.marginal, float(np.sum(distances))

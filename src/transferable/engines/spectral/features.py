@@ -26,8 +26,16 @@ from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction, kernel_matrix
 from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
 from transferable.linalg.row_tables import RowTable
+from transferable.terms.base import LowRank
 
-__all__ = ["Features", "RowMap", "kernel_features", "row_features", "table_features"]
+__all__ = [
+    "Features",
+    "RowMap",
+    "kernel_features",
+    "row_features",
+    "spectrum",
+    "table_features",
+]
 
 Table = RowTable | FeatureTable
 
@@ -102,6 +110,10 @@ class Features:
     def transposed_times(self, T: Matrix) -> Matrix:
         """Phi' T."""
         return self._mapped(self._table.transposed_times(T))
+
+    def projected(self, form: LowRank) -> Matrix:
+        """Phi' E of a form of few columns."""
+        return self.transposed_times(form.columns)
 
     def blocks(self) -> Iterator[tuple[slice, Matrix]]:
         """Slices of rows with their part of Phi."""
@@ -185,20 +197,27 @@ def table_features(
     The table is what `row_map` gives, times the whitening if there is one.
     """
     moments = [moments_of_blocks(table, rows) for rows in (domains.source, domains.target)]
-    single = isinstance(table, FeatureTable) and table.nystrom.dtype == "float32"
+    return Features(
+        table, domains=domains, row_map=row_map, **spectrum(table, moments, power, whitening)
+    )
+
+
+def spectrum(
+    table: Table, moments: list[Moments], power: int, whitening: Matrix | None = None
+) -> dict[str, Any]:
+    """What moments of a table in source and target tell of its features U S^power."""
+    nystrom = getattr(table, "nystrom", None)
+    single = nystrom is not None and nystrom.dtype == "float32"
     gram = moments[0].gram + moments[1].gram
     V, s = gram_basis(gram, **({"rounding": 1e-6} if single else {}))
     matrix = V * s ** (power - 1)
-    return Features(
-        table,
-        domains=domains,
-        matrix=matrix,
-        roots=s**power,
-        scale=(float(np.trace(gram)) / table.n) ** power,
-        row_map=row_map,
-        expansion=matrix if whitening is None else whitening @ matrix,
-        moments=moments,
-    )
+    return {
+        "matrix": matrix,
+        "roots": s**power,
+        "scale": (float(np.trace(gram)) / table.n) ** power,
+        "expansion": matrix if whitening is None else whitening @ matrix,
+        "moments": moments,
+    }
 
 
 def kernel_features(

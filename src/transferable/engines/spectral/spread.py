@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from transferable.linalg.row_tables import RowTable
 
-__all__ = ["Spread"]
+__all__ = ["Extent", "Spread"]
 
 
 @dataclass(frozen=True)
@@ -34,16 +37,40 @@ class Spread:
     def of(cls, X: Any) -> Spread:
         """Of a table that is read block by block."""
         table = RowTable(X)
-        lowest, highest = np.full(table.rank, np.inf), np.full(table.rank, -np.inf)
-        total = 0.0
-        for _, rows in table.blocks():
-            np.minimum(lowest, rows.min(axis=0), out=lowest)
-            np.maximum(highest, rows.max(axis=0), out=highest)
-            total += float(rows.sum())
+        total = sum(float(rows.sum()) for _, rows in table.blocks())
         mean = total / (table.n * table.rank)
-        spread = sum(float(np.sum((rows - mean) ** 2)) for _, rows in table.blocks()) / table.n
-        return cls(
-            range=float(np.max(highest - lowest)),
-            largest=float(max(highest.max(), -lowest.min())),
+        return reduce(add, (Extent.of(rows, mean) for _, rows in table.blocks())).spread
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Lowest and highest values of each feature, and squares about a mean: they add up."""
+
+    count: int
+    lowest: NDArray[np.float64]
+    highest: NDArray[np.float64]
+    squares: float
+
+    @classmethod
+    def of(cls, rows: NDArray[np.float64], mean: float) -> Extent:
+        """That of a few rows."""
+        lowest, highest = rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
+        return cls(len(rows), lowest, highest, float(np.sum((rows - mean) ** 2)))
+
+    def __add__(self, other: Extent) -> Extent:
+        return Extent(
+            self.count + other.count,
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+            self.squares + other.squares,
+        )
+
+    @property
+    def spread(self) -> Spread:
+        """What it says of the rows."""
+        spread = self.squares / self.count
+        return Spread(
+            range=float(np.max(self.highest - self.lowest)),
+            largest=float(max(self.highest.max(), -self.lowest.min())),
             gamma=1.0 / spread if spread > 0 else 1.0,
         )

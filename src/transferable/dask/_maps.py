@@ -1,0 +1,139 @@
+"""What the transformers of :mod:`transferable.dask` share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from dask.delayed import Delayed, delayed
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from transferable.base import DomainTransformer
+from transferable.dask._estimators import MOST_LANDMARKS, DaskAdapter
+from transferable.dask._features import FeatureBlocks
+from transferable.dask._lazy import Gives, is_collection
+from transferable.dask._reading import Block, Schema
+from transferable.dask._spectral import BlockFeatures, spread_of
+from transferable.dask._survey import Pool, Survey, pooled
+from transferable.dask._workers import Workers, summed
+from transferable.engines.spectral.features import RowMap
+from transferable.limits import LIMITS
+from transferable.linalg.kernels import KernelFunction
+from transferable.linalg.nystrom import draw_landmarks
+from transferable.transformers._spectral import SpectralTransformer
+
+__all__ = ["DaskSpectralTransformer", "DaskTransformer", "about_means"]
+
+
+class DaskTransformer(DaskAdapter, DomainTransformer):
+    """Mixin of the transformers."""
+
+    def transform(self, X: Any, sample_domain: Any = None) -> Any:
+        """Bring rows into the shared feature space, lazily where they are a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or table in memory
+            Rows of either domain.
+        sample_domain : int or array-like, default=None
+            Of a Dask collection one number, positive if all rows are the source's; None takes them
+            for target rows. Of a table in memory as for the estimator in memory.
+
+        Returns
+        -------
+        Z : dask array, dask dataframe or ndarray of shape (n_samples, n_components)
+            The adapted rows, in the partitions of `X`.
+        """
+        check_is_fitted(self)
+        if not is_collection(X):
+            return self._local.transform(self, X, sample_domain)
+        names = self.get_feature_names_out().tolist()
+        return self._lazily(X, "transform", Gives(names, None), sample_domain)
+
+
+def about_means(
+    task: Any, blocks: list[Delayed], survey: Survey, workers: Workers
+) -> list[tuple[Any, Any]]:
+    """Means of source and target, and sums that a task makes of rows and these; of both domains."""
+    means = [moments.mean for moments in survey.moments]
+    sides = workers.compute(summed([_of_sides(task, block, *means) for block in blocks])).parts
+    found = list(zip(means, sides, strict=True))
+    return found if survey.sizes[1] else [found[0], found[0]]
+
+
+@delayed
+def _of_sides(task: Any, block: Block, source: Any, target: Any) -> Sides:
+    rows = (side.astype(np.float64) for side in (block.Xs, block.Xt))
+    return Sides([task(X, mean) for X, mean in zip(rows, (source, target), strict=True)])
+
+
+class Sides:
+    """What was summed over each domain."""
+
+    def __init__(self, parts: list[Any]) -> None:
+        self.parts = parts
+
+    def __add__(self, other: Sides) -> Sides:
+        return Sides([a + b for a, b in zip(self.parts, other.parts, strict=True)])
+
+
+class DaskSpectralTransformer(DaskTransformer, SpectralTransformer):
+    """Mixin of TCA and JDA."""
+
+    def _learn_blocks(
+        self, blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
+    ) -> None:
+        pool_there, pool = pooled(blocks, survey, schema, workers)
+        spread = spread_of(blocks, pool, workers)
+        self._refuse_equal_rows(spread, sum(survey.sizes), schema.n_features)
+        self.n_landmarks_: int | None = None
+        moments, row_map, nystrom = list(survey.moments), RowMap(), None
+        if self.kernel is not None and self.kernel != "linear":
+            gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
+            kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
+            features = self._landmarks(blocks, pool_there, pool, kernel, workers)
+            sums, _ = features.sum_up()
+            moments, nystrom = [sums.source, sums.target], features.nystrom
+            row_map = RowMap(kernel, nystrom.landmarks)
+        found = BlockFeatures(
+            blocks,
+            pool=(pool_there, pool),
+            moments=moments,
+            power=self._power or (1 if self.kernel is None else 2),
+            row_map=row_map,
+            nystrom=nystrom,
+            workers=workers,
+        )
+        self._take(found, *self._learn(pool, found))
+
+    def _landmarks(
+        self,
+        blocks: list[Delayed],
+        pool_there: Delayed,
+        pool: Pool,
+        kernel: KernelFunction,
+        workers: Workers,
+    ) -> FeatureBlocks:
+        """Features of the rows' kernel with landmarks, which nobody keeps."""
+        if self.n_landmarks is None or (
+            self.n_landmarks != "auto" and int(self.n_landmarks) > MOST_LANDMARKS
+        ):
+            raise ValueError(
+                f"n_landmarks={self.n_landmarks!r} is not for rows that nobody holds together; "
+                f'take "auto" or at most {MOST_LANDMARKS} landmarks.'
+            )
+        wanted = LIMITS.landmarks if self.n_landmarks == "auto" else int(self.n_landmarks)
+        count = min(wanted, sum(pool.sizes))
+        self.n_landmarks_ = count
+        rng = check_random_state(self.random_state)
+        return FeatureBlocks(
+            blocks,
+            pool=pool_there,
+            transform=np.asarray,
+            kernel=kernel,
+            landmarks=draw_landmarks(pool.X, pool.n_source, count, rng),
+            classes=pool.classes,
+            held_share=0.0,
+            workers=workers,
+        )

@@ -195,13 +195,13 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
     _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
 
     def _refuse_parameters(self) -> None:
-        if self.n_landmarks is None or (
-            self.n_landmarks != "auto" and int(self.n_landmarks) > MOST_LANDMARKS
-        ):
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks!r} is not for rows that nobody holds together; "
-                f'take "auto" or at most {MOST_LANDMARKS} landmarks.'
-            )
+        for name in ("n_landmarks", "n_anchors"):
+            value = getattr(self, name)
+            if value is None or (value != "auto" and int(value) > MOST_LANDMARKS):
+                raise ValueError(
+                    f"{name}={value!r} is not for rows that nobody holds together; take "
+                    f'"auto" or at most {MOST_LANDMARKS}.'
+                )
         if self.device != "cpu":
             raise ValueError(f'device="{self.device}": workers compute with numpy, device="cpu".')
         if self.graph == "neighbors":

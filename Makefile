@@ -1,13 +1,13 @@
 # Everything runs in a local virtual environment; the machine needs Python >= 3.11 with pip, and make.
 PYTHON ?= python3
 VENV   ?= .venv
-BIN    := $(VENV)/bin
+BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 MINIMUM_PYTHON ?= python3.11
 WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto bench-drift clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto bench-drift methods-table clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -33,12 +33,41 @@ $(VENV)/installed-bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	@touch $@
 
+$(VENV)/installed-dist: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet build twine
+	@touch $@
+
+$(VENV)/installed-docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[docs]"
+	@touch $@
+
 demo: $(VENV)/installed-core ## adapt printed digits to handwritten ones and show the accuracies
 	$(BIN)/transferable demo
 	@echo "To use it in this shell: . $(BIN)/activate"
 
 test: $(VENV)/installed-test ## run the test suite and the documentation's examples
 	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+
+# Warnings are errors. The checks read the built site: links, names, and what a browser shows.
+.PHONY: docs
+docs: $(VENV)/installed-docs ## build the documentation site into build/docs and check it
+	rm -rf build/docs
+	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/docs
+	$(BIN)/python -m pytest -q docs/checks
+
+.PHONY: dist test-dist check-release
+dist: $(VENV)/installed-dist ## build the sdist and the wheel into dist and check what indexes would show of them
+	rm -rf dist
+	$(BIN)/python -m build --outdir dist
+	$(BIN)/python -m twine check --strict dist/*
+
+test-dist: $(VENV)/installed-test ## run the tests of the sdist in dist, unpacked, against its own source
+	rm -rf build/sdist && mkdir -p build/sdist
+	tar -xzf dist/transferable-*.tar.gz -C build/sdist --strip-components 1
+	cd build/sdist && $(ONE_THREAD) PYTHONPATH=src $(abspath $(BIN))/python -m pytest -q -n $(WORKERS) --dist worksteal $(TESTS)
+
+check-release: ## whether version, changelog and citation agree, and with TAG if that is given
+	$(PYTHON) .ci/release.py
 
 # The lowest versions of everything that pyproject.toml declares, on the lowest Python. Old versions
 # warn of what newer ones have changed, so warnings are not errors here.
@@ -117,5 +146,8 @@ bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a
 	$(BIN)/python benchmarks/deep.py --out build/deep
 	$(BIN)/python benchmarks/deep.py --out build/deep --render
 
+methods-table: $(VENV)/installed-deep ## what each estimator takes, from what the classes state, into docs/methods.md
+	$(BIN)/python benchmarks/abilities.py
+
 clean: ## remove the environment and what was generated
-	rm -rf $(VENV) $(MINIMUM) build dist .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(MINIMUM) build dist docs/examples docs/reference .pytest_cache .mypy_cache .ruff_cache

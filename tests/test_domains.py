@@ -1,5 +1,7 @@
 """One validated problem: which rows are the target, their canonical order, what is refused."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transferable.domains import Domains, marked_source, source_mask
+from transferable.domains import Domains, Groups, marked_source, source_mask
 
 X6 = np.arange(12.0).reshape(6, 2)
 
@@ -166,3 +168,14 @@ def test_order_is_as_good_as_random():
     for column in domains.Xs.T:
         assert abs(np.corrcoef(column, np.arange(1000))[0, 1]) < 0.1
         assert abs(np.corrcoef(column[1:], column[:-1])[0, 1]) < 0.1
+
+
+def test_the_first_members_of_a_class_are_the_first_of_all():
+    codes = np.random.default_rng(0).integers(3, size=400)
+    codes[:200] = 0  # the others are rare, or absent at first
+    groups = Groups(codes, 250, 4)
+    for code, most in itertools.product(range(4), (1, 7, 1000)):
+        whole = groups.members(code)
+        np.testing.assert_array_equal(np.concatenate(whole), np.flatnonzero(codes == code))
+        for some, every in zip(groups.members(code, most), whole, strict=True):
+            np.testing.assert_array_equal(some, every[:most])

@@ -11,6 +11,7 @@ from transferable.cli import app
 
 ROOT = Path(__file__).parents[1]
 README = ROOT.joinpath("README.md").read_text(encoding="utf-8")
+OWN_DATA = ROOT.joinpath("docs", "own-data.md").read_text(encoding="utf-8")
 METHODS = ROOT.joinpath("docs", "methods.md").read_text(encoding="utf-8")
 
 
@@ -23,12 +24,16 @@ def test_python_blocks_run(tmp_path, monkeypatch):
     assert CliRunner().invoke(app, ["demo", "--export", "."]).exit_code == 0
 
     session = {}
-    blocks = re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE)
-    assert blocks
+    blocks = re.findall(r"^```python\n(.*?)^```", README + OWN_DATA, flags=re.DOTALL | re.MULTILINE)
+    assert len(blocks) > 8
     for block in blocks:
         exec(compile(block, "README.md", "exec"), session)  # noqa: S102
     assert np.mean(session["later"] == task.yt[1500:]) > 0.5
     assert set(session["target"]["digit"]) <= set(range(10))
+
+
+def test_the_readme_is_short():
+    assert len(README.splitlines()) < 120
 
 
 def listed(page):

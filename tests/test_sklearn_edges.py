@@ -7,11 +7,17 @@ from sklearn import config_context, get_config
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
-from sklearn.ensemble import VotingClassifier
+from sklearn.ensemble import (
+    AdaBoostClassifier,
+    BaggingClassifier,
+    StackingClassifier,
+    VotingClassifier,
+)
 from sklearn.exceptions import DataConversionWarning
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -42,9 +48,19 @@ def test_a_fit_without_target_rows_says_so():
         MODEL.fit(P.Xs, P.ys)
 
 
-def test_tools_that_encode_marks_away_are_told_of():
+@pytest.mark.parametrize(
+    "tool",
+    [
+        VotingClassifier([("adapted", MODEL), ("plain", LogisticRegression())]),
+        StackingClassifier([("adapted", MODEL), ("plain", LogisticRegression())], cv=2),
+        BaggingClassifier(MODEL, n_estimators=2, random_state=0),
+        OneVsRestClassifier(MODEL),
+    ],
+    ids=lambda tool: type(tool).__name__,
+)
+def test_tools_that_encode_marks_away_are_told_of(tool):
     with pytest.warns(NoTargetWarning):
-        VotingClassifier([("adapted", MODEL), ("plain", LogisticRegression())]).fit(P.X, MARKED)
+        tool.fit(P.X, MARKED)
 
 
 def test_marks_that_a_following_classifier_would_learn_are_told_of():
@@ -137,6 +153,11 @@ def test_pipelines_within_an_adapted_classifier_see_both_domains():
     model = AdaptedClassifier(steps, then).adapt(P.Xs, P.ys, P.Xt)
     assert len(model.estimator_[-1].transduction_) == len(P.X)
     assert model.classes_.tolist() == [0, 1, 2]
+
+
+def test_tools_that_route_nothing_are_trained_on_the_source():
+    model = AdaptedClassifier(CORAL(), AdaBoostClassifier(n_estimators=3)).adapt(P.Xs, P.ys, P.Xt)
+    assert model.estimator_.classes_.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("name", TRANSFORMERS)

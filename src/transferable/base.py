@@ -27,6 +27,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from transferable._docstrings import complete_parameters
 from transferable._sklearn import validate_parameter_constraints
 from transferable.domains import Domains, known_labels, marked_source, source_mask
 from transferable.events import restoring, stage
@@ -35,6 +36,7 @@ from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
 from transferable.progress import shown
 from transferable.takes import Takes
+from transferable.threads import stacked_rows
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, shared, workspace
 
@@ -78,6 +80,10 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     _target_sample: Any = None
     # Parameters of the method's paper where they are not our defaults.
     _published: ClassVar[Mapping[str, Any]] = {}
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        complete_parameters(cls)
 
     @classmethod
     def as_published(cls, **parameters: Any) -> Self:
@@ -387,9 +393,7 @@ def _target_sample(domains: Domains) -> Any:
     return domains.X[domains.n_source + np.sort(drawn)]
 
 
-def stack_domains(
-    Xs: Any, ys: ArrayLike | None, Xt: Any
-) -> tuple[Any, NDArray[Any] | None, NDArray[np.int8]]:
+def stack_domains(Xs: Any, ys: ArrayLike | None, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:
     """Both domains as one table, with marks; target labels are placeholders nobody reads."""
     Xs, Xt = as_pandas(Xs), as_pandas(Xt)
     n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
@@ -414,7 +418,7 @@ def stack_domains(
                 "they are taken to be in the same order.",
                 stacklevel=3,
             )
-        X = np.concatenate([np.asarray(Xs), np.asarray(Xt)])
+        X = stacked_rows(np.asarray(Xs), np.asarray(Xt))
     return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])
 
 

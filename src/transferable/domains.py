@@ -23,7 +23,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from transferable.limits import LIMITS
 from transferable.linalg.moments import Moments
-from transferable.linalg.row_order import digest, row_hash, row_place
+from transferable.linalg.row_order import content_order, digest, row_hash, row_place
+from transferable.threads import taken_rows
 from transferable.workspace import Workspace
 
 __all__ = [
@@ -116,10 +117,13 @@ class Domains:
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
         hashes = row_hash(X)
-        order = np.lexsort((all_codes, hashes, row_place(X), ~source))
+        order = content_order(source, row_place(X), hashes, all_codes)
         codes = all_codes[order[: len(labels)]]
         in_place = not sp.issparse(X) and X.nbytes > LIMITS.copied_bytes
-        rows = Reordered(X, order) if in_place else X[order]
+        if in_place:
+            rows: Any = Reordered(X, order)
+        else:
+            rows = X[order] if sp.issparse(X) else taken_rows(X, order)
         key = (len(codes), X.shape, str(X.dtype), digest(hashes[order]))
         return cls(rows, codes, classes, order, key, workspace or Workspace())
 
@@ -284,11 +288,12 @@ class Groups:
         """Values, one for each group, as one for each row."""
         return values[self.index]
 
-    def members(self, code: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Positions of the rows of a class, in the source and in the target."""
-        rows = np.flatnonzero(self.codes == code)
-        source, target = np.split(rows, [np.searchsorted(rows, self.n_source)])
-        return source, target
+    def members(
+        self, code: int, most: int | None = None
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Positions of the rows of a class, or of the first of them, in source and target."""
+        source, target = self.codes[: self.n_source], self.codes[self.n_source :]
+        return _first(source, code, most), self.n_source + _first(target, code, most)
 
 
 class Reordered:
@@ -323,6 +328,16 @@ class Reordered:
         positions[self.order] = np.arange(len(self.order))
         for start in range(0, len(self), n_rows):
             yield positions[start : start + n_rows], self.table[start : start + n_rows]
+
+
+def _first(codes: NDArray[np.intp], code: int, most: int | None) -> NDArray[np.intp]:
+    """Positions of the first so many of a code, None for all, from no more rows than it takes."""
+    size = len(codes) if most is None else 16 * most
+    while True:
+        found = np.flatnonzero(codes[:size] == code)[:most]
+        if len(found) == most or size >= len(codes):
+            return found
+        size *= 4
 
 
 def _as_labels(y: ArrayLike) -> NDArray[Any]:
@@ -410,6 +425,8 @@ def source_mask(
     """True on source rows, by the marks if there are any, else by the labels."""
     if sample_domain is not None:
         return _refuse_empty(marked_source(sample_domain, n_rows))
+    if y is None:
+        raise ValueError("Neither labels nor sample_domain tell which rows are the target.")
     y = _as_labels(y)
     unlabelled = _missing(y)
     if y.dtype.kind in "iu" and len(np.unique(y[y != -1])) >= 2:

@@ -44,6 +44,9 @@ class Limits:
         Pairs of rows up to which all are compared (32,768 rows with each other).
     short_rows : int
         Rows of a table so short that putting rows into clusters costs as much as comparing them.
+    candidates : int
+        Rows that each is compared with, on average, where clusters are searched. Time is linear
+        from there on, and recall is what gives.
     labelled_pairs : int
         Pairs up to which labels of nearest rows come from all distances.
     announced_seconds : float
@@ -66,6 +69,7 @@ class Limits:
     unsettled_share: float = 1e-4
     exact_pairs: int = 2**30
     short_rows: int = 4096
+    candidates: int = 8192
     labelled_pairs: int = 2**30
     announced_seconds: float = 60.0
     awaited_seconds: float = 2.0

@@ -41,7 +41,7 @@ class Bar:
         self._start_stage(what)
         self._live = Live(
             console=console,
-            get_renderable=self._render,
+            get_renderable=self.__rich__,
             refresh_per_second=8,
             transient=True,
             redirect_stdout=False,  # results must not end up among messages
@@ -110,7 +110,8 @@ class Bar:
         self._what, self._share = what, None
         self._stage_begun = self._told = monotonic()
 
-    def _render(self) -> Table:
+    def __rich__(self) -> Table:
+        """Draw what is going on, the share of it that is done, and the times, on one line."""
         now, share = monotonic(), self._share
         what = f"{self._what}: {self._detail}" if self._detail else self._what
         bar = ProgressBar(total=1.0, completed=share or 0.0, width=_WIDTH, pulse=not share)

@@ -13,6 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from transferable.threads import in_threads, thread_blocks
+
 __all__ = ["exponent_of", "in_unit"]
 
 # Exponents of two that need no other unit. Products of eight values stay far from overflow, and
@@ -61,7 +63,11 @@ def _scaled(values: NDArray[np.floating], exponent: int) -> NDArray[np.floating]
 
 def _largest(rows: Any) -> float:
     values = rows.data if sp.issparse(rows) else rows
-    return float(max(values.max(), -values.min())) if values.size else 0.0
+
+    def largest(part: slice) -> float:
+        return float(max(values[part].max(), -values[part].min()))
+
+    return max(in_threads(largest, thread_blocks(values))) if values.size else 0.0
 
 
 def _largest_exponent(rows: Any) -> int | None:

@@ -81,8 +81,8 @@ def test_tuning_shows_the_time_left(folder, terminal):
 @pytest.mark.usefixtures("slow")
 def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
     install(monkeypatch)
-    fit = JDA._fit_domains  # a worker's rounds are not heard here: its fits are slow themselves
-    monkeypatch.setattr(JDA, "_fit_domains", lambda *a: time.sleep(0.7) or fit(*a))
+    fit = JDA.fit  # a worker's rounds are not heard here: its fits are slow themselves
+    monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.7) or fit(*a, **k))
     command = ("reproduce", "coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
     lines, results = terminal(*command)
     assert any(
@@ -131,7 +131,7 @@ def bar():
 
 def text(bar, width=120):
     console = Console(file=io.StringIO(), width=width)
-    console.print(bar._render())
+    console.print(bar)
     return " ".join(console.file.getvalue().split())
 
 
@@ -167,8 +167,9 @@ def test_rounds_that_begin_anew_are_timed_anew(bar, monkeypatch):
 
 
 def test_rounds_within_steps_are_parts_of_the_whole(bar):
-    shares = []
+    lengths = []
     for step in bar.through(["a", "b"], name=str.upper, length=lambda s: {"a": 3, "b": 1}[s]):
-        shares += [bar._share for _ in rounds(2)]
+        lengths += [text(bar).count("━") for _ in rounds(2)]
         assert f"Working: {step.upper()}" in text(bar)
-    assert shares == [0.0, 0.375, 0.75, 0.875]
+    whole = 30
+    assert lengths[1:] == [int(whole * share) for share in (0.375, 0.75, 0.875)]

@@ -5,8 +5,10 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
-from transferable.linalg.moments import Moments, row_blocks
+from transferable.limits import LIMITS
+from transferable.linalg.moments import Moments, moments_of_rows, row_blocks
 
 
 def assert_same(one, other, **tolerance):
@@ -60,3 +62,14 @@ def test_blocks_cover_all_rows_once():
             i for block in blocks for i in (block.start, block.stop)
         )
         assert sum(block.stop - block.start for block in blocks) == n
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_moments_of_many_narrow_rows_are_those_of_all_at_once(monkeypatch, n_threads):
+    rows = np.random.default_rng(0).normal(size=(3000, 5)).astype(np.float32)
+    monkeypatch.setattr(LIMITS, "block_values", 2000)
+    with threadpool_limits(n_threads):
+        found = moments_of_rows(rows)
+    expected = Moments.of(rows.astype(np.float64))
+    assert_same(found, expected, rtol=1e-12)
+    assert_same(moments_of_rows(sp.csr_array(rows)), expected, rtol=1e-12)

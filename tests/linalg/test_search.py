@@ -55,6 +55,18 @@ def test_many_rows_are_searched_by_clusters_with_the_recall_promised():
 
 
 @pytest.mark.usefixtures("by_clusters")
+def test_a_bound_on_candidates_costs_recall_and_says_so(table, monkeypatch):
+    X = table(classes(3000))
+    free = nearest(X, None, 7)
+    monkeypatch.setattr(LIMITS, "candidates", 60)
+    bounded = nearest(X, None, 7)
+    monkeypatch.setattr(LIMITS, "exact_pairs", 10**9)
+    share = share_found(bounded, nearest(X, None, 7))
+    assert 0.3 < bounded.recall < free.recall - 0.05
+    assert bounded.recall == pytest.approx(share, abs=0.05)
+
+
+@pytest.mark.usefixtures("by_clusters")
 def test_neighbors_by_clusters(table, monkeypatch):
     X = table(classes(3000))
     found = nearest(X, None, 7)

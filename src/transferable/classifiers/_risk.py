@@ -192,7 +192,7 @@ class RiskClassifier(ScoreClassifier):
         plan = self._plan(objective, rows)
         term, by_landmarks = objective.find(Smoothness), plan.n_landmarks is not None
         if term is not None:
-            asked = self.graph, self.n_anchors, len(rows.domains.order)
+            asked = self.graph, self.n_anchors, sum(rows.domains.sizes)
             objective = objective.replacing(with_graph(term, *asked, by_landmarks=by_landmarks))
         if plan.n_landmarks is None:
             return ExactSolver(objective, rows)

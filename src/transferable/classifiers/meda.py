@@ -88,7 +88,7 @@ class MEDA(ManifoldClassifier):
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Names of the features, if they were given as strings.
 
     References

@@ -77,7 +77,7 @@ class DaskAdapter(DomainAdapter):
         """The client that is used now; None for threads."""
         return Workers(self.client).client
 
-    def fit(self, X: Any, y: Any, sample_domain: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_domain: Any = None) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
 
         Parameters
@@ -96,6 +96,8 @@ class DaskAdapter(DomainAdapter):
         self : object
             The fitted estimator.
         """
+        if y is None:
+            self._refuse_missing_labels(sample_domain)
         return self._fit_blocks(X, stacked_domains(X, y, sample_domain))
 
     def adapt(self, Xs: Any, ys: Any, Xt: Any) -> Self:

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from itertools import permutations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-Rows = tuple[NDArray[np.floating], NDArray[np.int64]]
+Rows = tuple[NDArray[Any], NDArray[np.int64]]  # pictures may be bytes
 
 
 class DomainCollection:

@@ -25,9 +25,10 @@ def fetch_coil20(
     data_home: str | os.PathLike[str] | None = None,
     download: bool = True,
 ) -> DomainCollection:
-    """Give the two domains of COIL20 [1]_, whose file is fetched when a task needs it.
+    """Give the two domains of COIL20, whose file is fetched when a task needs it.
 
-    Each domain has 720 pictures of 32x32 pixels, flattened to 1024 features, of twenty objects.
+    Each domain has 720 pictures of 32x32 pixels, flattened to 1024 features, of twenty
+    objects [1]_.
     ``"COIL1"`` holds the views from the first and third quadrant of the turntable, ``"COIL2"``
     those from the second and fourth [2]_. Label ``k`` is the library's object ``k + 1``.
 

@@ -29,9 +29,10 @@ def fetch_mnist_usps(
     data_home: str | os.PathLike[str] | None = None,
     download: bool = True,
 ) -> DomainCollection:
-    """Give the domains USPS [2]_ and MNIST [1]_, whose files are fetched when a task needs them.
+    """Give the domains USPS and MNIST, whose files are fetched when a task needs them.
 
-    Both have 256 features: pictures of 16x16 pixels between 0 and 1. Labels are the digits.
+    Both have 256 features: pictures of 16x16 pixels between 0 and 1. Labels are the digits
+    [1]_, [2]_.
 
     Parameters
     ----------

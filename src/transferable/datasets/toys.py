@@ -189,9 +189,9 @@ def _check(
     strength: float,
     noise: float | None,
 ) -> None:
-    for name, value, known in (("shift", shift, _SHIFTS), ("shape", shape, _SHAPES)):
-        if value not in known:
-            raise ValueError(f"{name}={value!r} is unknown; choose from {', '.join(known)}.")
+    for name, word, known in (("shift", shift, _SHIFTS), ("shape", shape, _SHAPES)):
+        if word not in known:
+            raise ValueError(f"{name}={word!r} is unknown; choose from {', '.join(known)}.")
     sizes = {
         "n_source": (n_source, 1),
         "n_target": (n_target, 1),

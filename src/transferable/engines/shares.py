@@ -9,7 +9,7 @@ the target, the aligned solution and the one without alignment, as far as both s
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,7 +19,6 @@ from scipy.special import log_softmax, softmax
 
 from transferable.domains import Domains
 from transferable.engines.offsets import exact_offsets, soft_offsets
-from transferable.limits import LIMITS
 from transferable.linalg.arrays import device, namespace, to_numpy
 
 __all__ = [
@@ -30,7 +29,6 @@ __all__ = [
     "Shift",
     "View",
     "find_shift",
-    "frequencies",
     "wanted_shares",
 ]
 
@@ -136,11 +134,10 @@ class KnownShares(Labelling):
     def choose_offsets(self, scores: Any, *, settled: bool) -> None:
         """Let probabilities have the shares on average or, at the end, labels to within a row."""
         F = to_numpy(scores)
-        self.offsets = (
-            exact_offsets(F, self.shares)
-            if settled
-            else soft_offsets(F, self.shares, self._softness)
-        )
+        if settled:
+            self.offsets = exact_offsets(F, self.shares)
+        else:
+            self.offsets = soft_offsets(F, self.shares, self._softness)
 
 
 class EstimatedShares(Labelling):
@@ -168,103 +165,71 @@ class View:
 
     Attributes
     ----------
-    log_probabilities : ndarray of shape (n_target, n_classes)
-        Of the target rows, calibrated on the source.
+    log_probabilities : ndarray of shape (n_rows, n_classes)
+        Of target rows, as many as shares are estimated from, calibrated on the source.
     accuracy : float
         On left-out source rows.
     informed : float
         From 0, right no more often than the majority class, to 1.
     usual_shares : ndarray of shape (n_classes,)
         Shares of the labels that all source rows would get, left out.
-    temperature : float
-        What the classifier's scores were divided by.
     """
 
     log_probabilities: NDArray[np.float64]
     accuracy: float
     informed: float
     usual_shares: Shares
-    temperature: float
 
     @classmethod
-    def of(
-        cls,
-        target: NDArray[Any],
-        left_out: NDArray[Any],
-        domains: Domains,
-        temperature: float = 1.0,
-    ) -> View:
-        """From scores of target rows and of the first source rows, whose temperature is known."""
+    def of(cls, target: NDArray[Any], left_out: NDArray[Any], domains: Domains) -> View:
+        """From scores of target rows and of the first source rows, in units of log-odds."""
         y, labels = domains.y[: len(left_out)], left_out.argmax(axis=1)
         accuracy, majority = float(np.mean(labels == y)), domains.source_shares.max()
         none, enough = _INFORMED
         avoided = (accuracy - majority) / (1.0 - majority)
-        gained = frequencies(labels, domains.n_classes) - frequencies(y, domains.n_classes)
+        gained = _frequencies(labels, domains.n_classes) - _frequencies(y, domains.n_classes)
         return cls(
-            log_probabilities=log_softmax(target / temperature, axis=1),
+            log_probabilities=log_softmax(target, axis=1),
             accuracy=accuracy,
             informed=float(np.clip((avoided - none) / (enough - none), 0.0, 1.0)),
             usual_shares=domains.source_shares + gained,
-            temperature=temperature,
         )
 
     def label_shares(self) -> Shares:
         """Shares of the labels of the target rows."""
         labels = self.log_probabilities.argmax(axis=1)
-        return frequencies(labels, self.log_probabilities.shape[1])
+        return _frequencies(labels, self.log_probabilities.shape[1])
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Shares that the target speaks for.
+    """Shares that the target speaks for, how far they are believed, and how far the unaligned view.
 
-    Attributes
-    ----------
-    shares : ndarray of shape (n_classes,)
-        The shares.
-    belief : float
-        How far the shift is believed in.
-    alone, aligned : View
-        The views without and with alignment.
-    trust : float
-        What the view without alignment counts beside the other.
+    The belief is in the shift, from 0, none, to 1; the trust is in the view without alignment.
     """
 
     shares: Shares
     belief: float
-    alone: View
-    aligned: View
     trust: float
 
-    @property
-    def weights(self) -> tuple[float, float]:
-        """What scores without and with alignment count in the labels that go with the shares."""
-        return self.trust / self.alone.temperature, (1.0 - self.trust) / self.aligned.temperature
 
-
-def find_shift(alone: View, aligned: Callable[[], View], domains: Domains) -> Shift | None:
-    """What the views with and without alignment tell of the target's shares; None for no shift.
+def find_shift(alone: View, aligned: Shares, domains: Domains) -> Shift | None:
+    """What the view without alignment and the shares of aligned labels tell; None for no shift.
 
     A shift shows in the view without alignment: its labels of target rows have other shares than
     its labels of left-out source rows, by more than chance. It is trusted as far as it is as sure
     on the target as it is right on the source. The shares themselves are those of most likelihood
     under it and those of the aligned labels, weighted by that trust.
     """
-    source = domains.source_shares
-    probabilities = np.exp(alone.log_probabilities[: LIMITS.pool_rows])
+    source, probabilities = domains.source_shares, np.exp(alone.log_probabilities)
     trust = min(1.0, probabilities.max(axis=1).mean() / max(alone.accuracy, 1e-12)) ** 2
-    belief = alone.informed * _belief(
-        trust * _distance(alone.label_shares(), alone.usual_shares),
-        source,
-        len(alone.log_probabilities),
-    )
+    moved = trust * _distance(alone.label_shares(), alone.usual_shares)
+    belief = alone.informed * _belief(moved, source, len(probabilities))
     if belief == 0.0:
         return None
-    other = aligned()
-    estimate = (1.0 - trust) * other.label_shares() + trust * _em_shares(probabilities, source)
+    estimate = (1.0 - trust) * aligned + trust * _em_shares(probabilities, source)
     shares = _between(source, np.maximum(estimate, 0.001), belief)
-    shares = _floored(shares, _LEAST_ESTIMATED, source)
-    return Shift(shares, belief, alone, other, trust)
+    return Shift(_floored(shares, _LEAST_ESTIMATED, source), belief, trust)
 
 
 def _belief(moved: float, source: Shares, rows: int) -> float:
@@ -291,7 +256,7 @@ def _em_shares(probabilities: NDArray[np.float64], source: Shares) -> Shares:
     return shares
 
 
-def frequencies(codes: NDArray[np.intp], n_classes: int) -> Shares:
+def _frequencies(codes: NDArray[np.intp], n_classes: int) -> Shares:
     """Share of each class among labels."""
     return np.bincount(codes, minlength=n_classes) / max(len(codes), 1)
 

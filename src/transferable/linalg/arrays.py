@@ -88,6 +88,12 @@ class Arrays:
         parts = (self.table(part) for part in (values.indptr, values.indices, values.data))
         return sparse_tensor(*parts, shape=values.shape)
 
+    def one_hot(self, codes: NDArray[np.intp], n_columns: int, dtype: str = "float64") -> Any:
+        """A table with a one in each row's column and zeros elsewhere; no one for a code of -1."""
+        rows = self.table(codes)
+        columns = self.table(np.arange(n_columns, dtype=codes.dtype))
+        return self.table(rows[:, None] == columns, dtype)
+
     def free_bytes(self) -> int:
         """Memory that is free where the tables live."""
         if self.on_gpu:

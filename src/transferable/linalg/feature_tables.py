@@ -94,7 +94,7 @@ class FeatureTable:
         width = int(self.nystrom.whitening.shape[self._Phi is not None])
         total = xp.zeros((width, T.shape[1]), dtype=xp.float64, device=self.arrays.device)
         for block in self._slices:
-            rows = slice(max(block.start, start), block.stop)
+            rows = slice(max(block.start, start), min(block.stop, start + len(T)))
             if rows.start >= rows.stop:
                 continue
             part = T[rows.start - start : rows.stop - start]

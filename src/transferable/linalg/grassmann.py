@@ -7,8 +7,6 @@ Q of 2k columns, so rows are mapped by Q and no d x d matrix, let alone its root
 
 from __future__ import annotations
 
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from transferable.linalg.moments import Moments, row_blocks
+from transferable.linalg.moments import Moments, moments_of_rows
 from transferable.linalg.rows import dense
 
 __all__ = [
@@ -45,8 +43,7 @@ def principal_basis(X: Any, n_components: int) -> NDArray[np.float64]:
     if min(n, d) > _LARGEST and 3 * most < min(n, d):
         return _by_products(X, most)
     if d <= n:
-        blocks = (Moments.of(X[rows].astype(np.float64)) for rows in row_blocks(n, d))
-        return basis_of_moments(reduce(add, blocks), n_components)
+        return basis_of_moments(moments_of_rows(X), n_components)
     X = X.astype(np.float64)
     mean = np.asarray(X.mean(axis=0)).ravel()
     cross = np.asarray(X @ mean).ravel()

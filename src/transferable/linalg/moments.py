@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from itertools import pairwise
 from operator import add
 from typing import Any
 
@@ -14,8 +15,13 @@ from numpy.typing import NDArray
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, Arrays, namespace
 from transferable.linalg.rows import dense
+from transferable.threads import in_threads
 
-__all__ = ["Moments", "moments_of_blocks", "moments_of_groups", "row_blocks"]
+__all__ = ["Moments", "moments_of_blocks", "moments_of_groups", "moments_of_rows", "row_blocks"]
+
+_NARROW = 512  # columns up to which a product of a few rows is worth a thread
+_CACHED_VALUES = 2**18  # 2 MB in float64
+_PARTS = 64
 
 
 @dataclass(frozen=True)
@@ -64,6 +70,26 @@ def moments_of_blocks(table: Any, within: slice, arrays: Arrays = CPU) -> Moment
     """Moments of the rows of a slice, of a table that gives blocks of its rows."""
     blocks = (Moments.of(block) for _, block in table.blocks(within))
     return reduce(add, blocks, Moments.none(table.rank, arrays))
+
+
+def moments_of_rows(X: Any) -> Moments:
+    """Moments of a table of any size, dense or sparse, in double precision throughout.
+
+    Parts of a narrow table are summed by threads; their number depends on its shape alone.
+    """
+    n, width = X.shape
+    narrow = not sp.issparse(X) and width <= _NARROW and n * width > LIMITS.block_values
+    step, parts = (_CACHED_VALUES // max(width, 1), _PARTS) if narrow else (None, 1)
+
+    def summed(part: slice) -> Moments:
+        total = Moments.none(width)
+        for block in row_blocks(part.stop - part.start, width, step):
+            rows = slice(part.start + block.start, part.start + block.stop)
+            total += Moments.of(X[rows].astype(np.float64))
+        return total
+
+    bounds = np.linspace(0, n, parts + 1).astype(int).tolist()
+    return reduce(add, in_threads(summed, [slice(*ends) for ends in pairwise(bounds)]))
 
 
 def moments_of_groups(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
 from transferable.linalg.arrays import is_torch_array
+from transferable.threads import in_threads, thread_blocks
 
 __all__ = ["dense", "unit_rows"]
 
@@ -17,7 +19,17 @@ def unit_rows(X: Any) -> Any:
     if is_torch_array(X):
         lengths = X.norm(dim=1, keepdim=True)
         return X / lengths.where(lengths > 0, 1.0)
-    return normalize(X, norm="l2", axis=1)
+    if sp.issparse(X):
+        return normalize(X, norm="l2", axis=1)
+    X = np.asarray(X)
+    out = np.empty(X.shape, dtype=np.result_type(X, np.float32))
+
+    def scale(rows: slice) -> None:
+        lengths = np.sqrt(np.einsum("ij,ij->i", X[rows], X[rows], dtype=out.dtype))
+        np.divide(X[rows], np.where(lengths > 0, lengths, 1.0)[:, None], out=out[rows])
+
+    in_threads(scale, thread_blocks(X))
+    return out
 
 
 def dense(X: Any) -> Any:

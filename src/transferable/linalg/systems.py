@@ -150,14 +150,15 @@ class UpdatedSystem:
 
     def solve(self, R: Matrix, E: Matrix, weight: float = 1.0) -> Matrix:
         """The solution x, of the shape of R."""
-        return Update(self, E).apply(self.P.solve(R), weight)
+        both, k = self.P.solve(namespace(R).concat([R, E], axis=1)), R.shape[1]
+        return Update(self, E, both[:, k:]).apply(both[:, :k], weight)
 
 
 class Update:
-    """What it takes to correct solutions of P y = R for the columns E."""
+    """What it takes to correct solutions of P y = R for the columns E, with P Q = E if known."""
 
-    def __init__(self, system: UpdatedSystem, E: Matrix) -> None:
-        self.Q = system.P.solve(E)
+    def __init__(self, system: UpdatedSystem, E: Matrix, Q: Matrix | None = None) -> None:
+        self.Q = system.P.solve(E) if Q is None else Q
         self.KE = E if system.K is None else symmetric_times(system.K, E)
         self.small = self.KE.T @ self.Q
 

@@ -61,7 +61,7 @@ def logistic_ratio(
     C : float, default=0.1
         Inverse penalty of the regression.
     n_directions : int, default=50
-        Leading directions of the rows that it sees, standardised.
+        Leading directions of the rows that it sees, standardised; all columns if they are no more.
     n_folds : int, default=2
         Parts of the rows, of which each is judged by the others.
 
@@ -88,9 +88,10 @@ def logistic_ratio(
     n_source = Xs.shape[0]
     X = sp.vstack([Xs, Xt], format="csr") if sp.issparse(Xs) else np.concatenate([Xs, Xt])
     k = min(n_directions, min(X.shape) - 1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        Z = TruncatedSVD(k, random_state=0).fit_transform(X) if k >= 1 else dense(X)
-    Z = StandardScaler().fit_transform(Z)
+    if X.shape[1] > n_directions and k >= 1:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            X = TruncatedSVD(k, random_state=0).fit_transform(X)
+    Z = StandardScaler().fit_transform(dense(X))
     is_target = np.arange(len(Z)) >= n_source
     odds = np.ones(len(Z))
     folds = np.arange(len(Z)) % n_folds

@@ -73,10 +73,13 @@ class LowRank(Quadratic):
         The same for the same E, whatever the weight.
     """
 
-    key: Hashable = None
-
     def __init__(self, unit: Matrix, weight: float = 1.0) -> None:
         self.unit, self.weight = unit, weight
+
+    @property
+    def key(self) -> Hashable:
+        """None where nothing is known of other forms."""
+        return None
 
     @property
     def columns(self) -> Matrix:

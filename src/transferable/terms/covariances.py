@@ -84,9 +84,12 @@ def class_groups(groups: Groups) -> list[GroupCentring]:
 class SecondOrder:
     """What no pseudo-label changes: K, K K and the part that compares the domains as wholes."""
 
-    def __init__(self, K: Matrix, n_source: int, weights: Matrix | None = None) -> None:
+    def __init__(
+        self, K: Matrix, n_source: int, weights: Matrix | None = None, K2: Matrix | None = None
+    ) -> None:
         self.K = K
-        self.K2 = K.T @ K  # of a matrix and its transpose BLAS computes one half only
+        # Of a matrix and its transpose BLAS computes one half only.
+        self.K2 = K.T @ K if K2 is None else K2
         self.marginal = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)), weights)
 
     def block(self, group: GroupCentring) -> Matrix:

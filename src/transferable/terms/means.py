@@ -88,8 +88,13 @@ class MeanDiscrepancy(LowRank):
             norm = float(np.linalg.norm(B.T @ (groups.counts.reshape(-1, 1) * B)))
             weight = weight / norm if norm > 0 else 0.0
         self.coefficients, self.weight = B, weight
-        self.key: Hashable = (groups.key, balance, normalised, class_weighted)
+        self._form = balance, normalised, class_weighted
         self.groups, self._arrays = groups, arrays
+
+    @property
+    def key(self) -> Hashable:
+        """The same for the same groups and form, whatever the weight."""
+        return self.groups.key, self._form
 
     @cached_property
     def unit(self) -> Matrix:

@@ -22,7 +22,7 @@ def _shares(codes: NDArray[np.intp]) -> Matrix:
 
 
 class WithinScatter(Quadratic):
-    """sum_g sum_i |f_i - mean_g|^2 over the rows of each group; negative codes are left out."""
+    """``sum_g sum_i |f_i - mean_g|^2`` over the rows of each group; codes below 0 are left out."""
 
     def __init__(self, codes: NDArray[np.intp]) -> None:
         self.member = (codes >= 0)[:, None]
@@ -36,7 +36,7 @@ class WithinScatter(Quadratic):
 
 
 class BetweenScatter(LowRank):
-    """sum_g n_g |mean_g - mean|^2 with the mean over the rows of all groups."""
+    """``sum_g n_g |mean_g - mean|^2`` with the mean over the rows of all groups."""
 
     def __init__(self, codes: NDArray[np.intp]) -> None:
         member = codes >= 0
@@ -46,7 +46,7 @@ class BetweenScatter(LowRank):
 
 
 class EdgeScatter(Quadratic):
-    """sum over edges of w_ij |f_i - f_j|^2, for a symmetric graph: its plain Laplacian."""
+    """Sum over edges of ``w_ij |f_i - f_j|^2``, for a symmetric graph: its plain Laplacian."""
 
     def __init__(self, graph: sp.csr_array) -> None:
         self.graph = graph

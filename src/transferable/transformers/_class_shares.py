@@ -37,6 +37,18 @@ class ClassSharesTransformer(PseudoLabelTransformer):
 
     Labels then come from the estimator's probabilities: of the source's classes corrected to the
     shares that the target is taken to have, or with offsets that meet known shares.
+
+    Parameters
+    ----------
+    class_shares : {"auto", "source"} or mapping or array-like, default="source"
+        What share of the target's rows each class has. "source" takes the classes to be as frequent
+        as in the source, as the authors do. "auto" looks whether the nearest rows, without
+        alignment, label target rows with other shares than left-out source rows, and follows a
+        shift as far as it is sure of one. If you know the shares, give them, by label or in the
+        order of the labels (in an :class:`~transferable.AdaptedClassifier` in this order): the
+        source is weighted to them, and the labels of ``transduction_`` have them to within a row.
+        A classifier that is trained on embedded rows does not know of them. They must be right: an
+        error of a factor of 1.35 for each class costs TFDF 3 to 6 points.
     """
 
     _parameter_constraints = {  # noqa: RUF012
@@ -109,17 +121,15 @@ class ClassSharesTransformer(PseudoLabelTransformer):
         """The same rounds, or those that follow the shift of shares that rows and maps show."""
         if domains.n_target == 0:
             return last
-        shift = find_shift(
-            self._view(domains, domains.X), lambda: self._view(domains, last.Z), domains
-        )
+        alone, aligned = self._view(domains, domains.X), self._view(domains, last.Z)
+        shift = find_shift(alone, aligned.label_shares(), domains)
         if shift is None:
             return last
-        source = domains.source_shares
-        ours, theirs = shift.weights
-        log_odds = ours * shift.alone.log_probabilities + theirs * shift.aligned.log_probabilities
-        first = (log_odds + np.log(shift.shares / source)).argmax(axis=1)
-        estimated = EstimatedShares(shift, source)
-        other = self._rounds(domains.with_shares(shift.shares), features, first, estimated)
+        log_odds = (1.0 - shift.trust) * aligned.log_probabilities
+        log_odds = log_odds + shift.trust * alone.log_probabilities
+        codes = (log_odds + np.log(shift.shares / domains.source_shares)).argmax(axis=1)
+        estimated = EstimatedShares(shift, domains.source_shares)
+        other = self._rounds(domains.with_shares(shift.shares), features, codes, estimated)
         return other.after(last)
 
     def _relabel(

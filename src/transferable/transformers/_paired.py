@@ -18,6 +18,22 @@ class PairedMapsTransformer(PseudoLabelTransformer):
     """Base of JGSA and LPJT.
 
     The first pseudo-labels come from the rows as they are, so a solver always receives some.
+
+    Parameters
+    ----------
+    n_components : int or None, default=None
+        Dimension of the shared space. None means 30, or as many as there are features if
+        fewer. The two maps have twice as many components: those beyond tell the domains apart and
+        cost accuracy, but a number may be given that takes them in. One that is too large is
+        reduced with a warning.
+    regularization : float, default=1.0
+        lambda: penalty on the maps' difference, relative to the mean squared length of the rows (of
+        their kernel features), so that it means the same in any unit.
+    scaling : {"unit", "constraint"}, default="unit"
+        "unit" gives each column of W the length 1, as published results need; "constraint" scales
+        it so that the numerator is I, as the objective is printed.
+    target_variance : float, default=1.0
+        mu: weight of the target's variance, and of ||B||^2.
     """
 
     _needs_factor = True

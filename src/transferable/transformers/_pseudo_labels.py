@@ -59,7 +59,16 @@ class Round:
 
 
 class PseudoLabelTransformer(SpectralTransformer):
-    """Base of the methods that relabel the target with a classifier and solve again."""
+    """Base of the methods that relabel the target with a classifier and solve again.
+
+    Parameters
+    ----------
+    estimator : classifier or None, default=None
+        Labels the target in the embedded space, trained on the embedded source; None is one nearest
+        neighbour.
+    max_iter : int, default=10
+        Most rounds of solving and relabelling; fewer if labels settle.
+    """
 
     # Whether the first pseudo-labels come from the rows as they are; otherwise there are none yet.
     _starts_from_rows: ClassVar[bool] = False

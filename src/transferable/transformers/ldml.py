@@ -31,32 +31,14 @@ class LDML(PseudoLabelTransformer):
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
     weight_share : float, default=0.5
         Mean of the weights in each class of each domain; 1 weights all rows alike.
-    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
-        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
-        in it; a callable receives two tables and returns their kernel matrix.
-    gamma : float or "scale", default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=1.0
-        Constant of "poly".
     regularization : float, default=0.1
         lambda: penalty on W, relative to the mean squared length of the rows (of their kernel
         features), so that it means the same in any unit.
     scaling : {"unit", "constraint"}, default="unit"
         "unit" gives each column of W the length 1; "constraint" scales it so that the numerator
         is I.
-    normalize : bool, default=False
-        Bring embedded rows to unit length. Helps nearest neighbours on histograms and deep
-        features.
-    estimator : classifier or None, default=None
-        Labels the target in the embedded space, trained on the embedded source; None is one nearest
-        neighbour.
     max_iter : int, default=10
         Rounds of weighting rows, solving and relabelling.
     n_landmarks : int, "auto" or None, default="auto"
@@ -64,9 +46,6 @@ class LDML(PseudoLabelTransformer):
         matrix (Nystrom); no landmarks in the sense of the weights. "auto" takes none for up to
         10,000 rows that fit in memory, else 1,000 or as many as fit, and says so. None and
         "linear" need none.
-    max_memory : int, str or None, default=None
-        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
-        half of the free memory.
     random_state : int, RandomState instance or None, default=0
         Draws the rows of Nystrom.
 

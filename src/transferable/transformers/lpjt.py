@@ -40,13 +40,6 @@ class LPJT(PairedMapsTransformer):
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are features if
-        fewer. The two maps have twice as many components: those beyond tell the domains apart and
-        cost accuracy, but a number may be given that takes them in. One that is too large is
-        reduced with a warning.
-    target_variance : float, default=1.0
-        mu: weight of the target's variance, and of ||B||^2.
     locality : float, default=0.05
         gamma: weight of the two graphs.
     weight_share : float, default=0.5
@@ -55,39 +48,8 @@ class LPJT(PairedMapsTransformer):
         Neighbours of the same class that each row is joined to.
     n_pairs : int, default=10
         Closest pairs of different classes that are joined, in each domain.
-    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
-        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
-        in it; a callable receives two tables and returns their kernel matrix.
-    gamma : float or "scale", default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=1.0
-        Constant of "poly".
-    regularization : float, default=1.0
-        lambda: penalty on the maps' difference, relative to the mean squared length of the rows (of
-        their kernel features), so that it means the same in any unit.
-    scaling : {"unit", "constraint"}, default="unit"
-        "unit" gives each column of W the length 1, as published results need; "constraint" scales
-        it so that the numerator is I, as the objective is printed.
-    normalize : bool, default=False
-        Bring embedded rows to unit length. Helps nearest neighbours on histograms and deep
-        features.
-    estimator : classifier or None, default=None
-        Labels the target in the embedded space, trained on the embedded source; None is one nearest
-        neighbour.
     max_iter : int, default=5
         Rounds of weighting rows, solving and relabelling.
-    n_landmarks : int, "auto" or None, default="auto"
-        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
-        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
-        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. None and "linear" need none.
-    max_memory : int, str or None, default=None
-        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
-        half of the free memory.
-    random_state : int, RandomState instance or None, default=0
-        Draws the landmarks.
 
     Attributes
     ----------

@@ -38,10 +38,13 @@ __all__ = ["ExactSolver"]
 class ExactSolver(Solver):
     """The objective in coefficients beta of all rows."""
 
-    def __init__(self, objective: Objective, rows: Rows) -> None:
+    def __init__(self, objective: Objective, rows: Rows, known: ExactSolver | None = None) -> None:
+        """`known` solved the same with other class shares, which change nothing but the loss."""
         super().__init__(objective, rows)
-        stage("Comparing all rows")
-        self.K = rows.kernel_matrix()
+        self._known = known
+        if known is None:
+            stage("Comparing all rows")
+        self.K = rows.kernel_matrix() if known is None else known.K
         self.ridge = effective_ridge(objective.ridge, self.K)
         self._kernel = rows.place, rows.kernel
         weights = tuple((form.key, form.weight) for form in self.fixed.values())
@@ -50,7 +53,7 @@ class ExactSolver(Solver):
 
     def with_shares(self, shares: NDArray[np.float64] | None) -> ExactSolver:
         """The same objective, where the target's classes are taken to have these shares."""
-        return ExactSolver(self.objective, self.rows.with_shares(shares))
+        return ExactSolver(self.objective, self.rows.with_shares(shares), self._known or self)
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
@@ -64,8 +67,11 @@ class ExactSolver(Solver):
         """Beta of (S K + eta I) beta = A Y, with class confusion's columns and pull if asked."""
         system = self._system(labelled)
         if around is None or self.confusion is None:
+            columns = list(self._columns(labelled).values())
+            if labelled.covariances is not None and columns:
+                return system.solve(self.AY, namespace(self.AY).concat(columns, axis=1))
             if labelled.covariances is not None:
-                return self._updated(labelled, system.P.solve(self.AY))
+                return system.P.solve(self.AY)
             key = self._key, self.domains.labels_key
             solved = self.domains.share("solution", key, system.P.solve, self.AY)
             return self._updated(labelled, solved)
@@ -183,11 +189,20 @@ class ExactSolver(Solver):
 
     def _fixed(self) -> Matrix:
         """S K + eta I of the terms that no pseudo-label changes."""
-        first, *others = self.fixed.values()
-        P = first.apply(self.K)
-        for form in others:
-            P += form.weight * self._product(form)
+        P = next(iter(self.fixed.values())).apply(self.K)
+        P += self._beside_loss
         return add_to_diagonal(P, self.ridge)
+
+    @cached_property
+    def _beside_loss(self) -> Matrix:
+        """S K of the fixed terms but the first, the loss."""
+        if self._known is not None:
+            return self._known._beside_loss
+        _, *others = self.fixed.values()
+        total: Any = 0.0
+        for form in others:
+            total = form.weight * self._product(form) + total
+        return total
 
     def _product(self, form: FixedForm) -> Matrix:
         """U K of a form without its weight, in which settings of a search differ most."""
@@ -212,4 +227,5 @@ class ExactSolver(Solver):
         if domains.shares is not None:
             shares = np.asarray(domains.ratios) / domains.n_source
             weights = self.rows.arrays.table(shares[domains.y])
-        return SecondOrder(self.K, domains.n_source, weights)
+        K2 = None if self._known is None else self._known._second_order.K2
+        return SecondOrder(self.K, domains.n_source, weights, K2)

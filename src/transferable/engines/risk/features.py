@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from transferable.domains import Domains, Reordered
@@ -18,6 +19,7 @@ from transferable.linalg.grassmann import (
 )
 from transferable.linalg.row_order import digest
 from transferable.linalg.rows import unit_rows
+from transferable.threads import in_threads, thread_blocks
 
 __all__ = ["CANDIDATES", "ManifoldFeatures"]
 
@@ -74,7 +76,18 @@ class ManifoldFeatures:
 
     def transform(self, X: Any) -> Any:
         """Features of rows, of either domain or new, in the precision of the rows."""
-        return unit_rows(X if self.factor is None else X @ self.factor.astype(X.dtype))
+        if self.factor is None:
+            return unit_rows(X)
+        factor = self.factor.astype(X.dtype)
+        if sp.issparse(X):
+            return unit_rows(X @ factor)
+        Z = np.empty((X.shape[0], factor.shape[1]), dtype=X.dtype)
+
+        def fill(rows: slice) -> None:
+            Z[rows] = unit_rows(X[rows] @ factor)
+
+        in_threads(fill, thread_blocks(X))
+        return Z
 
     def of_domains(self, domains: Domains) -> Any:
         """Features of all rows; rows that are not copied are read block by block."""

@@ -310,10 +310,6 @@ class LandmarkSolver(Solver):
 def class_sums(
     table: FeatureTable, codes: NDArray[np.intp], n_classes: int, within: slice
 ) -> Matrix:
-    """Sums of features by class, a column each, of the rows of a slice with these codes.
-
-    The slice has the first rows of the table, or the last.
-    """
-    member = np.zeros((table.n - within.start, n_classes))
-    member[np.arange(len(codes)), codes] = 1.0
-    return table.transposed_times(table.arrays.table(member), within.start)
+    """Sums of features by class, a column each, of the rows of a slice with these codes."""
+    members = table.arrays.one_hot(codes, n_classes, table.nystrom.dtype)
+    return table.transposed_times(members, within.start)

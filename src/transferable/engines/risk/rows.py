@@ -256,7 +256,7 @@ class Balance:
         """Balance of these groups."""
         if groups.n_source == len(groups.codes):
             return 0.5
-        pairs = map(groups.members, range(groups.n_classes))
+        pairs = (groups.members(code, _COMPARED) for code in range(groups.n_classes))
         distances = [d for pair in pairs if (d := self._distance(*pair)) is not None]
         if rule == "printed":
             numerator, other = self.marginal, float(np.sum(distances))

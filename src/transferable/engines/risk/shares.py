@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from transferable.engines.offsets import weighted_offsets
 from transferable.engines.risk.calibration import left_out_scores, temperature
 from transferable.engines.risk.rounds import Rounds
+from transferable.engines.risk.solver import Labelled
 from transferable.engines.shares import EstimatedShares, Labelling, View, find_shift
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import to_numpy
+from transferable.terms.base import Matrix
 
 __all__ = ["SOFTNESS", "follow_target", "keep_small_classes"]
 
@@ -22,34 +23,33 @@ _SLACK = 0.01  # of all rows, by which left-out labels of a class may miss its s
 
 def follow_target(rounds: Rounds) -> bool:
     """Let finished rounds begin again with shares estimated from the target; False if none move."""
-    solver, source = rounds.solver, rounds.solver.domains.source_shares
-    if solver.domains.n_target == 0:
+    solver, domains = rounds.solver, rounds.solver.domains
+    if domains.n_target == 0:
         return False
     unaligned = solver.unaligned(rounds.labelled)
-    alone, aligned = solver.solve(unaligned), rounds.coefficients
-    shift = find_shift(
-        _view(rounds, alone, unaligned),
-        lambda: _view(rounds, aligned, rounds.labelled),
-        solver.domains,
-    )
+    alone = solver.solve(unaligned)
+    left_out, T_alone = _calibrated(rounds, alone, unaligned)
+    scores = to_numpy(solver.scores(alone)[domains.target][: LIMITS.pool_rows])
+    counts = solver.groups(rounds.target).counts[1]
+    view = View.of(scores / T_alone, left_out / T_alone, domains)
+    shift = find_shift(view, counts / counts.sum(), domains)
     if shift is None:
         return False
+    _, T = _calibrated(rounds, rounds.coefficients, rounds.labelled)
     # Both views' log-odds, weighted: linear in the scores, hence in the coefficients.
-    ours, theirs = shift.weights
-    labels = solver.relabel(
-        ours * alone + theirs * aligned, Labelling(np.log(shift.shares / source))
-    )
-    rounds.restart(shift.shares, labels, EstimatedShares(shift, source))
+    mixed = ((1.0 - shift.trust) / T) * rounds.coefficients + (shift.trust / T_alone) * alone
+    labels = solver.relabel(mixed, Labelling(np.log(shift.shares / domains.source_shares)))
+    rounds.restart(shift.shares, labels, EstimatedShares(shift, domains.source_shares))
     return True
 
 
-def _view(rounds: Rounds, coefficients: Any, labelled: Any) -> View:
-    """A solution's view of the first target rows, calibrated on left-out source rows."""
-    solver, domains = rounds.solver, rounds.solver.domains
-    scores = solver.scores(coefficients)
-    left_out = left_out_scores(solver, labelled, scores, _ROWS)
-    target = to_numpy(scores[domains.target][: LIMITS.pool_rows])
-    return View.of(target, left_out, domains, temperature(left_out, domains.y[: len(left_out)]))
+def _calibrated(
+    rounds: Rounds, coefficients: Matrix, labelled: Labelled
+) -> tuple[NDArray[np.float64], float]:
+    """Scores of left-out source rows, and the temperature that fits them."""
+    solver = rounds.solver
+    left_out = left_out_scores(solver, labelled, solver.scores(coefficients), _ROWS)
+    return left_out, temperature(left_out, solver.domains.y[: len(left_out)])
 
 
 def keep_small_classes(rounds: Rounds) -> None:

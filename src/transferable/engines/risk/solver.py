@@ -79,7 +79,9 @@ class Solver(ABC):
         self.objective, self.rows, self.domains = objective, rows, rows.domains
         self.confusion = objective.confusion
         self._scored: tuple[Matrix, Matrix] | None = None
-        self.Y: Matrix = rows.arrays.table(rows.domains.one_hot())
+        unlabelled = np.full(rows.domains.n_target, -1, dtype=np.intp)
+        codes = rows.domains.with_target(unlabelled)
+        self.Y: Matrix = rows.arrays.one_hot(codes, rows.domains.n_classes)
         self.fixed: dict[str, FixedForm] = {}
         for term in objective.terms:
             if isinstance(term, FixedTerm):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from transferable.limits import LIMITS
+
 __all__ = ["SpectralSizes"]
 
 
@@ -38,4 +40,4 @@ class SpectralSizes:
         """Features of m landmarks, blocks, and m x m matrices by class; columns are not split."""
         matrices = 10 + (2 * self.n_classes if self.factored else 0)
         features = m * self.n_rows * ((self.itemsize if held else 0) + 8 * self.tables)
-        return 8 * matrices * m * m + features + 4 * 8 * 2**23 + self.shared_bytes
+        return 8 * matrices * m * m + features + 4 * 8 * LIMITS.block_values + self.shared_bytes

@@ -1,0 +1,54 @@
+"""Files of the repository that are pages of the site, and links that lead to them.
+
+Pages are read in the repository as well, so that their links are those of its folders; on the site
+each leads to the page that shows the file, or to the file itself.
+"""
+
+import posixpath
+import re
+from pathlib import Path
+
+SHOWN = {
+    "development/changelog": "CHANGELOG.md",
+    "development/contributing": "CONTRIBUTING.md",
+    "development/security": "SECURITY.md",
+}
+INSTEAD = {"README.md": "start.md", "examples": "examples/index.rst"}
+PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | INSTEAD
+_LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
+
+
+def _on_site(link, folder, page):
+    """A link of a file in `folder` of the repository, as it is on a page of the site."""
+    path = posixpath.normpath(posixpath.join(folder, link))
+    inside = PAGES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
+    start = posixpath.dirname(page) or "."
+    return posixpath.relpath(inside if inside else f"../{path}", start)
+
+
+def read(app, page, source):
+    """Give a page the text of its file, with links that lead somewhere."""
+    root = Path(app.srcdir).parent
+    folder = posixpath.join("docs", posixpath.dirname(page))
+    if page in SHOWN:
+        shown = root / SHOWN[page]
+        app.env.note_dependency(str(shown))
+        source[0], folder = shown.read_text(encoding="utf-8"), "."
+    if Path(app.env.doc2path(page)).suffix == ".md":
+        source[0] = _LINK.sub(
+            lambda link: _replaced(link, folder, page),
+            source[0],
+        )
+
+
+def _replaced(link, folder, page):
+    target, anchor = link.groups()
+    there = _on_site(target, folder, page)
+    moved = posixpath.normpath(posixpath.join(folder, target)) in PAGES
+    return there + ("" if moved else anchor or "")
+
+
+def setup(app):
+    """Change sources as they are read."""
+    app.connect("source-read", read)
+    return {"parallel_read_safe": True}

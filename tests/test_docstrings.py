@@ -1,0 +1,90 @@
+"""Every parameter of every estimator is described once, and `help()` shows it with its default."""
+
+import inspect
+import re
+
+import pytest
+
+from transferable import all_estimators
+from transferable._docstrings import complete_parameters
+
+
+class Base:
+    """A base.
+
+    Parameters
+    ----------
+    weight : float, default=1
+        What it counts.
+
+        In a second paragraph.
+    kernel : {"rbf", "linear"}, default="rbf"
+        Between rows.
+
+    Notes
+    -----
+    Not a parameter : int
+    """
+
+    def __init__(self, weight=1.0, kernel="rbf"):
+        pass
+
+
+def test_what_a_base_describes_is_added_with_the_class_s_default():
+    class Method(Base):
+        """A method.
+
+        Parameters
+        ----------
+        rounds : int, default=3
+            How many.
+
+        Attributes
+        ----------
+        found_ : int
+            What it found.
+        """
+
+        def __init__(self, kernel="linear", rounds=3, weight=0.5):
+            pass
+
+    complete_parameters(Method)
+    assert inspect.getdoc(Method) == (
+        "A method.\n\nParameters\n----------\n"
+        'kernel : {"rbf", "linear"}, default="linear"\n    Between rows.\n'
+        "rounds : int, default=3\n    How many.\n"
+        "weight : float, default=0.5\n    What it counts.\n\n    In a second paragraph.\n\n"
+        "Attributes\n----------\nfound_ : int\n    What it found."
+    )
+
+
+def test_a_section_is_made_where_there_is_none():
+    class Method(Base):
+        """A method."""
+
+        def __init__(self, weight=2.0):
+            pass
+
+    complete_parameters(Method)
+    assert "default=2\n    What it counts." in inspect.getdoc(Method)
+    assert "kernel" not in inspect.getdoc(Method)
+
+
+def test_a_complete_docstring_is_left_alone():
+    before = Base.__doc__
+    complete_parameters(Base)
+    assert Base.__doc__ is before
+
+
+@pytest.mark.parametrize(("name", "estimator"), all_estimators())
+def test_every_parameter_is_described_with_its_default(name, estimator):
+    described = inspect.getdoc(estimator).split("Attributes\n---")[0]
+    for parameter in inspect.signature(estimator).parameters.values():
+        entry = re.search(rf"^(?:[\w, ]+, )?{parameter.name}\b[\w, ]*( : .*)?$", described, re.M)
+        assert entry, f"{name} does not describe {parameter.name}"
+        default = re.search(r"default=(.*)", entry[0])
+        if default and isinstance(parameter.default, bool | int | float | str):
+            assert str(parameter.default).removesuffix(".0") in {
+                default[1].strip('"'),
+                default[1].removesuffix(".0").replace(",", ""),
+            }, (name, entry[0])

@@ -1,0 +1,93 @@
+"""Blocks of rows by threads: the same result, whoever works on them."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from transferable import threads
+from transferable.domains import Domains
+from transferable.linalg.row_order import content_order, row_hash, row_place
+from transferable.linalg.rows import unit_rows
+from transferable.threads import in_threads, stacked_rows, taken_rows, thread_blocks
+from transferable.units import exponent_of
+
+X = np.random.default_rng(0).normal(size=(900, 7))
+
+
+@pytest.fixture
+def many_blocks(monkeypatch):
+    monkeypatch.setattr(threads, "_FEWEST", 0)
+    monkeypatch.setattr(threads, "_VALUES", 700)
+
+
+@pytest.fixture(params=[1, 2])
+def _threads(request):
+    with threadpool_limits(request.param):
+        yield
+
+
+def test_small_tables_are_one_block_and_empty_ones_none():
+    assert thread_blocks(X) == [slice(0, 900)]
+    assert thread_blocks(X[:0]) == []
+    assert thread_blocks(np.empty((10, 0))) == [slice(0, 10)]
+
+
+@pytest.mark.usefixtures("many_blocks")
+def test_blocks_cover_the_rows_in_order():
+    assert np.concatenate([X[rows] for rows in thread_blocks(X)]).shape == X.shape
+    assert len(thread_blocks(X)) == 9
+
+
+@pytest.mark.usefixtures("_threads")
+def test_results_come_in_the_order_of_the_parts():
+    assert in_threads(lambda part: part**2, range(50)) == [part**2 for part in range(50)]
+    with pytest.raises(ZeroDivisionError):
+        in_threads(lambda part: 1 / part, [1, 0, 2])
+
+
+@pytest.mark.usefixtures("many_blocks", "_threads")
+def test_rows_are_stacked_taken_and_brought_to_unit_length_alike():
+    order = np.random.default_rng(1).permutation(900)
+    np.testing.assert_array_equal(taken_rows(X, order), X[order])
+    np.testing.assert_array_equal(taken_rows(X[:, ::2], order[:5]), X[order[:5], ::2])
+    np.testing.assert_array_equal(stacked_rows(X[:300], X[300:]), X)
+    mixed = stacked_rows(X[:300].astype(np.float32), np.arange(14).reshape(2, 7))
+    assert mixed.dtype == np.float64
+    assert exponent_of(X * 2.0**100) == exponent_of(
+        X[np.abs(X).max(axis=1).argmax()][None] * 2.0**100
+    )
+    unit = unit_rows(np.vstack([X, np.zeros((1, 7))]))
+    np.testing.assert_allclose(np.linalg.norm(unit[:-1], axis=1), 1.0)
+    np.testing.assert_allclose(unit[:-1] * np.linalg.norm(X, axis=1, keepdims=True), X)
+    assert not unit[-1].any()
+    np.testing.assert_allclose(unit_rows(sp.csr_array(X)).toarray(), unit[:-1])
+
+
+@pytest.mark.usefixtures("_threads")
+def test_places_and_hashes_do_not_depend_on_blocks(monkeypatch):
+    place, hashes = row_place(X), row_hash(X)
+    monkeypatch.setattr(threads, "_FEWEST", 0)
+    monkeypatch.setattr(threads, "_VALUES", 30)
+    np.testing.assert_array_equal(row_place(X), place)
+    np.testing.assert_array_equal(row_hash(X), hashes)
+
+
+def test_the_order_is_that_of_a_sort_by_all_keys():
+    rng = np.random.default_rng(0)
+    source = rng.random(500) < 0.4
+    place, hashes = rng.integers(90, size=500) / 90, rng.integers(3, size=500)
+    codes = rng.integers(2, size=500)
+    expected = np.lexsort((codes, hashes, place, ~source))
+    np.testing.assert_array_equal(content_order(source, place, hashes, codes), expected)
+    none = np.ones(500, dtype=bool)
+    expected = np.lexsort((codes, hashes, place))
+    np.testing.assert_array_equal(content_order(none, place, hashes, codes), expected)
+
+
+@pytest.mark.usefixtures("many_blocks", "_threads")
+def test_domains_are_the_same():
+    y, marks = np.arange(900) % 3, np.where(np.arange(900) % 2, 1, -1)
+    domains = Domains.from_stacked(X, y, marks)
+    np.testing.assert_array_equal(domains.X, X[domains.order])
+    assert domains.n_source == 450

@@ -54,10 +54,14 @@ class DaskAdapter(DomainAdapter):
 
     def __init_subclass__(cls, of: type[Any] | None = None, **options: Any) -> None:
         """`of` is the class in memory, whose parameters this one has, and a client."""
-        super().__init_subclass__(**options)
-        if of is None:
-            return
-        cls._local = of
+        if of is not None:
+            cls._local = of
+            cls.__init__ = cls._initialiser(of)  # type: ignore[method-assign]
+        super().__init_subclass__(**options)  # completes the docstring by the parameters
+
+    @classmethod
+    def _initialiser(cls, of: type[Any]) -> Any:
+        """The constructor of a class in memory, with a client."""
 
         def initialise(self: Any, *values: Any, client: Any = None, **named: Any) -> None:
             of.__init__(self, *values, **{**cls._defaults, **named})
@@ -70,7 +74,7 @@ class DaskAdapter(DomainAdapter):
         ]
         client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
         vars(initialise)["__signature__"] = inspect.Signature([*own, client])
-        cls.__init__ = initialise  # type: ignore[method-assign]
+        return initialise
 
     @property
     def client_(self) -> Any:

@@ -40,7 +40,13 @@ from transferable.threads import stacked_rows
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, shared, workspace
 
-__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
+__all__ = [
+    "DomainAdapter",
+    "DomainClassifier",
+    "DomainTransformer",
+    "stack_domains",
+    "target_sample",
+]
 
 # Parameters in models that earlier versions saved: their present names, and values that changed.
 _EARLIER: dict[str, tuple[str, dict[Any, Any]]] = {
@@ -149,7 +155,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar, restoring(domains.restore):
                 self._fit_domains(domains)
-            self._target_sample = domains.share("target sample", None, _target_sample, domains)
+            self._target_sample = domains.share("target sample", None, target_sample, domains)
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -382,7 +388,7 @@ def _domains(
     return replace(domains, workspace=shared, device=device)
 
 
-def _target_sample(domains: Domains) -> Any:
+def target_sample(domains: Domains) -> Any:
     """A few target rows, drawn at random; None if there are none, or one is too wide to keep."""
     n_values = domains.X.nnz if sp.issparse(domains.X) else np.prod(domains.X.shape)
     widest = max(1.0, float(n_values) / len(domains.order))

@@ -7,6 +7,7 @@ import time
 from threading import Timer
 
 import cloudpickle
+import dask
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
@@ -16,7 +17,6 @@ import pytest
 from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
 
-import dask
 import transferable.classifiers as classifiers
 import transferable.dask as over_dask
 import transferable.transformers as transformers

@@ -8,8 +8,8 @@ docs/safety.md.
     python benchmarks/safety.py [--groups surf,tables] [--shifts partial] [--methods "TFDF()"]
 
 A method is written as it is called: ``TFDF()``, ``MEDA(class_shares='source')``. Where a value is
-the word ``known``, it is the truth of each case: ``TFDF(class_shares=known)``. A transformer such as
-``JDA()`` is judged by its last pseudo-labels.
+the word ``known``, it is the truth of each case: ``TFDF(class_shares=known)``. A transformer such
+as ``JDA()`` is judged by its last pseudo-labels.
 """
 
 from __future__ import annotations

@@ -158,10 +158,11 @@ class _Tally:
         from transferable.diagnostics.drift import MOST_ROWS
 
         draws = pd.Index(self._draws.random(len(piece)))
-        full = self._rows is not None and len(self._rows) == MOST_ROWS
-        low = draws < self._rows.index[-1] if full else draws < 1
+        before = self._rows
+        highest = 1 if before is None or len(before) < MOST_ROWS else before.index[-1]
+        low = draws < highest
         drawn = piece[low].set_axis(draws[low])
-        kept = drawn if self._rows is None else pd.concat([self._rows, drawn])
+        kept = drawn if before is None else pd.concat([before, drawn])
         self._rows = kept.sort_index().head(MOST_ROWS)
 
     def drift(self) -> Drift | None:

@@ -44,7 +44,7 @@ class ExactSolver(Solver):
         self._known = known
         if known is None:
             stage("Comparing all rows")
-        self.K = rows.kernel_matrix() if known is None else known.K
+        self.K: Matrix = rows.kernel_matrix() if known is None else known.K
         self.ridge = effective_ridge(objective.ridge, self.K)
         self._kernel = rows.place, rows.kernel
         weights = tuple((form.key, form.weight) for form in self.fixed.values())

@@ -94,7 +94,8 @@ class SecondOrder:
 
     def block(self, group: GroupCentring) -> Matrix:
         """Z K K Z on the rows of a group, outside of which it is zero."""
-        return group.apply(group.apply(self.K2[group.rows][:, group.rows]).T)
+        inside = self.K2[group.rows[:, None], group.rows[None, :]]
+        return group.apply(group.apply(inside).T)
 
     def marginal_product(self, F: Matrix) -> Matrix:
         """Z_0 K K Z_0 F."""

@@ -42,7 +42,13 @@ from transferable.takes import Takes, refusal
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, shared, workspace
 
-__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
+__all__ = [
+    "DomainAdapter",
+    "DomainClassifier",
+    "DomainTransformer",
+    "stack_domains",
+    "target_sample",
+]
 
 # Parameters in models that earlier versions saved: their present names, and values that changed.
 _EARLIER: dict[str, tuple[str, dict[Any, Any]]] = {
@@ -162,14 +168,17 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             kept, weights = weighty_rows(on_host(sample_weight), rows.shape[0])
             used: Any = given if kept is None else some_rows(kept, *given)
             domains = self._domains(used, weights, device_of(X))
+            all_given = None if kept is None else given
+            del X, rows, given, used  # in order now, and perhaps held by nobody else
             if domains.n_target == 0 and self._without_target and shared() is None:
                 warn_of_no_target(type(self).__name__, domains.n_source, self._without_target)
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar, restoring(domains.restore):
                 self._fit_domains(domains)
-            if kept is not None:
-                self._complete(rows, domain_ids(*given[1:], rows.shape[0]), given[1], kept)
-            self._target_sample = domains.share("target sample", None, _target_sample, domains)
+            if kept is not None and all_given is not None:
+                rows, y, sample_domain = all_given
+                self._complete(rows, domain_ids(y, sample_domain, rows.shape[0]), y, kept)
+            self._target_sample = domains.share("target sample", None, target_sample, domains)
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -202,13 +211,12 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         self : object
             The fitted estimator.
         """
-        X, y, sample_domain = stack_domains(Xs, ys, Xt)
+        stacked = list(stack_domains(Xs, ys, Xt))
         weights = stack_weights(sample_weight, Xs, Xt)
-        if weights is None:
-            return self.fit(X, y, sample_domain=sample_domain)
-        if not self.takes.sample_weight:
+        if weights is not None and not self.takes.sample_weight:
             raise ValueError(refusal(DomainAdapter, self, "sample_weight", "leave it out"))
-        return self._fit(X, y, sample_domain, weights)
+        # Nobody else holds the stacked rows, which are let go of once they are in order.
+        return self._fit(stacked.pop(0), stacked.pop(0), stacked.pop(0), weights)
 
     @property
     def _takes_no_labels(self) -> bool:
@@ -437,7 +445,7 @@ def _present(name: str, value: Any) -> tuple[str, Any]:
     return name, values.get(value, value) if isinstance(value, str) else value
 
 
-def _target_sample(domains: Domains) -> Any:
+def target_sample(domains: Domains) -> Any:
     """A few target rows, drawn at random; None if there are none, or one is too wide to keep."""
     n_values = domains.X.nnz if sp.issparse(domains.X) else np.prod(domains.X.shape)
     widest = max(1.0, float(n_values) / len(domains.order))

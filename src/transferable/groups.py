@@ -64,6 +64,11 @@ class Groups:
     def counts(self) -> NDArray[np.float64]:
         """Rows by class of each source, then of the target: of shape (n_sources + 1, n_classes)."""
         shape = self.n_sources + 1, self.n_classes
+        if self.sources is None and self.weights is None:  # the index of many rows takes time
+            sides = self.codes[: self.n_source], self.codes[self.n_source :]
+            return np.array(
+                [np.bincount(codes, minlength=self.n_classes) for codes in sides], np.float64
+            )
         counts = np.bincount(self.index, self.weights, minlength=shape[0] * shape[1])
         return counts.reshape(shape).astype(np.float64)
 

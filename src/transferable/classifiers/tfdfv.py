@@ -61,15 +61,14 @@ class TFDFV(ManifoldClassifier):
         and divides by the Frobenius norm (the means) or the trace (the covariances), so that one
         weight suits datasets of any size; "printed" does neither.
     n_neighbors : int, default=5
-        p, neighbours of each row in the graph, rows or anchors. The paper takes 10; fewer were
-        better on its data.
+        p, neighbours of each row in the graph. The paper takes 10; fewer were better on its data.
     graph : {"auto", "neighbors", "anchors"}, default="auto"
         "neighbors" joins rows that are nearest by cosine, which have to be searched for. "anchors"
         joins rows that are near the same of a few anchors, in time linear in the rows and without
         a search. "auto" takes anchors where landmarks are taken and there are 10,000 rows or more.
     n_anchors : "auto" or int, default="auto"
-        Anchors, placed by k-means. "auto" takes one for ten rows, 1,000 at most; at least five rows
-        are left to each. A row is tied to its ``n_neighbors`` nearest.
+        Anchors, placed by k-means; a row is tied to its three nearest. "auto" takes one for five
+        rows, 1,000 at most; fewer rows are never left to one.
     manifold_dim : "auto", int or None, default="auto"
         Dimension of the subspaces that the geodesic flow (GFK) joins; None works on the rows as
         they are. "auto" takes the smallest of 20, 40, 80 and None that keeps the accuracy on
@@ -146,7 +145,8 @@ class TFDFV(ManifoldClassifier):
         The number of anchors of the graph, None for one of neighbours or none.
     graph_recall_ : float
         Share of the graph's neighbours that the search found, measured on a sample; 1 up to some
-        30,000 rows, where it is exact.
+        30,000 rows, where it is exact, and for anchors, which are not searched for. Beyond, each
+        row is compared with about 8,192 others at most.
     temperature_ : float
         The divisor of the scores in ``predict_proba``.
     class_shares_ : ndarray of shape (n_classes,)

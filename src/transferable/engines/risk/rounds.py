@@ -107,8 +107,10 @@ class Rounds:
         self._changed, self.target = solver.changed(target, self.target), target
         self.n_iter += 1
         self.shares.append(solver.domains.target_shares)
-        codes = solver.domains.with_target(solver.codes(target))
-        events.iterate(codes, lambda: self.scores)
+        events.iterate(
+            lambda: solver.domains.with_target(solver.codes(target)),
+            lambda: solver.scores(coefficients),
+        )
         if self._record_history:
             values = solver.values(coefficients, self.labelled)
             self.history.append(

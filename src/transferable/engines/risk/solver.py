@@ -80,6 +80,7 @@ class Solver(ABC):
         self.objective, self.rows, self.domains = objective, rows, rows.domains
         self.confusion = objective.confusion
         self._scored: tuple[Matrix, Matrix] | None = None
+        self._grouped: tuple[Labels, Groups] | None = None
         unlabelled = np.full(rows.domains.n_target, -1, dtype=np.intp)
         codes = rows.domains.with_target(unlabelled)
         self.Y: Matrix = rows.arrays.one_hot(codes, rows.domains.n_classes)
@@ -191,8 +192,10 @@ class Solver(ABC):
         return np.asarray(target)
 
     def groups(self, target: Labels) -> Groups:
-        """All rows by domain and class, for these labels of the target."""
-        return self.domains.groups(target)
+        """All rows by domain and class, for these labels of the target; the last are remembered."""
+        if self._grouped is None or self._grouped[0] is not target:
+            self._grouped = target, self.domains.groups(target)
+        return self._grouped[1]
 
     def changed(self, target: Labels, before: Labels) -> float:
         """Share of the labels that are not what they were."""

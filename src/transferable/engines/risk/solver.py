@@ -81,8 +81,9 @@ class Solver(ABC):
         self.confusion = objective.confusion
         self._scored: tuple[Matrix, Matrix] | None = None
         self._grouped: tuple[Labels, Groups] | None = None
+        known = rows.domains.known
         unlabelled = np.full(rows.domains.n_target, -1, dtype=np.intp)
-        codes = rows.domains.with_target(unlabelled)
+        codes = rows.domains.with_target(unlabelled if known is None else known)
         self.Y: Matrix = rows.arrays.one_hot(codes, rows.domains.n_classes)
         self.fixed: dict[str, FixedForm] = {}
         for term in objective.terms:

@@ -27,7 +27,7 @@ from transferable.classifiers import AdaptedClassifier
 from transferable.exceptions import MarkedLabelsWarning, NoTargetWarning
 from transferable.model_selection import EntropyScore, LabelFreeSearch
 from transferable.tables import TableClassifier, TableEncoder
-from transferable.transformers import CORAL, LandmarkFeatures, OTMapping, PerDomainScaler
+from transferable.transformers import CORAL, TJM, LandmarkFeatures, OTMapping, PerDomainScaler
 
 P = small_problem(seed=3, n_source=45, n_target=36)
 MARKS = np.repeat([1, -1], [len(P.ys), len(P.yt)])
@@ -44,8 +44,9 @@ def routing():
 
 
 def test_a_fit_without_target_rows_says_so():
-    with pytest.warns(NoTargetWarning, match="None of the 45 rows is a target row: TFDFV learns"):
+    with pytest.warns(NoTargetWarning, match="None of the 45 rows .*: TFDFV learns") as told:
         MODEL.fit(P.Xs, P.ys)
+    assert told[0].filename == __file__, "it is said of the line that fits"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,13 @@ def test_marks_that_a_following_classifier_would_learn_are_told_of():
     assert -1 in pipeline.classes_
     right = AdaptedClassifier(CORAL(), LogisticRegression()).fit(P.X, MARKED)
     assert right.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("transformer", [CORAL(), TJM(2)], ids=lambda t: type(t).__name__)
+def test_marks_are_told_of_where_they_are_given(transformer):
+    with pytest.warns(MarkedLabelsWarning) as told:
+        transformer.fit_transform(P.X, MARKED)
+    assert told[0].filename == __file__
 
 
 def test_rows_without_a_label_are_not_scored_as_errors():

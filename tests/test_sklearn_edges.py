@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context, get_config
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -143,6 +144,22 @@ def test_a_search_adapts_pipelines():
     assert search.classes_.tolist() == [0, 1, 2]
     assert np.mean(search.predict(P.Xt) == P.yt) > 0.9
     assert not get_config()["enable_metadata_routing"]
+
+
+def test_rows_that_come_without_labels_are_not_taken_for_known():
+    ignoring, using = (clone(MODEL).set_params(target_labels=how) for how in ("ignore", "use"))
+    expected = ignoring.adapt(P.Xs, P.ys, P.Xt).predict_proba(P.Xt)
+    np.testing.assert_allclose(using.adapt(P.Xs, P.ys, P.Xt).predict_proba(P.Xt), expected)
+    names = np.array(["a", "b", "c"])
+    using.adapt(P.Xs, names[P.ys], P.Xt)
+    np.testing.assert_allclose(using.predict_proba(P.Xt), expected)
+
+
+@pytest.mark.filterwarnings("ignore:The setting .* is left out:UserWarning")
+def test_a_search_refuses_to_drop_known_target_labels():
+    search = LabelFreeSearch(clone(MODEL).set_params(target_labels="use"), {"ridge": [0.1]})
+    with pytest.raises(ValueError, match="target_labels='use' is not for a search"):
+        search.fit(P.X, TRUTH, sample_domain=MARKS)
 
 
 def test_the_default_grid_finds_the_step_it_is_for():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +25,7 @@ from transferable.tables.encoder import TableEncoder, as_table
 from transferable.tables.encoding import Scale
 from transferable.tables.joining import joined
 from transferable.tables.labels import checked_labels, notes_on, target_labels
+from transferable.takes import Takes
 
 __all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method"]
 
@@ -105,6 +107,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.ids = ids
         self.drop = drop
         self.features = features
+
+    @property
+    def takes(self) -> Takes:
+        """What the estimator takes, but for weights of rows."""
+        return replace(getattr(self._classifier(), "takes", Takes()), sample_weight=False)
 
     def fit(self, X: Any, y: ArrayLike | str, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from the rows of both domains in one table.

@@ -42,7 +42,13 @@ from transferable.takes import Takes, refusal
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, shared, workspace
 
-__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
+__all__ = [
+    "DomainAdapter",
+    "DomainClassifier",
+    "DomainTransformer",
+    "stack_domains",
+    "target_sample",
+]
 
 # Parameters in models that earlier versions saved: their present names, and values that changed.
 _EARLIER: dict[str, tuple[str, dict[Any, Any]]] = {
@@ -172,7 +178,7 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             if kept is not None and all_given is not None:
                 rows, y, sample_domain = all_given
                 self._complete(rows, domain_ids(y, sample_domain, rows.shape[0]), y, kept)
-            self._target_sample = domains.share("target sample", None, _target_sample, domains)
+            self._target_sample = domains.share("target sample", None, target_sample, domains)
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -439,7 +445,7 @@ def _present(name: str, value: Any) -> tuple[str, Any]:
     return name, values.get(value, value) if isinstance(value, str) else value
 
 
-def _target_sample(domains: Domains) -> Any:
+def target_sample(domains: Domains) -> Any:
     """A few target rows, drawn at random; None if there are none, or one is too wide to keep."""
     n_values = domains.X.nnz if sp.issparse(domains.X) else np.prod(domains.X.shape)
     widest = max(1.0, float(n_values) / len(domains.order))

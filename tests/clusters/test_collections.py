@@ -4,6 +4,7 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import cloudpickle
 import dask.array as da
@@ -11,6 +12,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import KilledWorker
 from sklearn.base import clone
 
 import transferable.classifiers as classifiers
@@ -199,6 +201,15 @@ def test_labels_may_be_text_and_rows_single(local):
     assert model.classes_.tolist() == words.tolist()
     found = model.predict(Xt).compute()
     assert np.mean(found == words[local.predict(P.Xt)]) > 0.98
+
+
+def test_what_to_do_about_too_many_deaths_is_told():
+    class Dying:
+        def compute(self, task, sync):
+            raise KilledWorker("_read-1", SimpleNamespace(address="tcp://1"), 3)
+
+    with pytest.raises(RuntimeError, match=r"distributed.scheduler.allowed-failures"):
+        TFDFV(client=Dying()).fit(da.from_array(P.X), da.from_array(np.arange(150)))
 
 
 def test_its_absence_is_told_in_one_line(monkeypatch):

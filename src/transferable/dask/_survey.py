@@ -6,7 +6,7 @@ content alone: whatever holds the rows, in whatever partitions, the same ones co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -217,8 +217,8 @@ class Pool(Domains):
         )
         own = super().groups(codes)
         both = np.stack([self.survey.counts, counts]).astype(np.float64)
-        parts = own.codes, own.n_source, own.n_classes, own.ratios
-        return CountedGroups(*parts, all_counts=both, labels=target)
+        parts = {part.name: getattr(own, part.name) for part in fields(own) if part.init}
+        return CountedGroups(**parts, all_counts=both, labels=target)
 
 
 @dataclass(frozen=True)

@@ -100,10 +100,10 @@ def in_memory(n: int, method: str, settings: Record) -> Record:
 
 def over_dask(n: int, method: str, settings: Record) -> Record:
     """The same on two worker processes, which read the files."""
+    import dask
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
-    import dask
     from transferable import dask as kinds
     from transferable.dask._workers import Workers
 

@@ -32,6 +32,7 @@ from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.memory import memory_budget
 from transferable.linalg.nystrom import draw_landmarks
 from transferable.progress import shown
+from transferable.takes import Takes
 from transferable.terms.smoothness import Smoothness
 
 __all__ = ["DaskAdapter", "DaskRiskClassifier", "refuse_sizes"]
@@ -59,6 +60,7 @@ class DaskAdapter(DomainAdapter):
         """`of` is the class in memory, whose parameters this one has, and a client."""
         if of is not None:
             cls._local = of
+            cls.takes = Takes(no_labels=of.takes.no_labels)
             cls.__init__ = cls._initialiser(of)  # type: ignore[method-assign]
         super().__init_subclass__(**options)  # completes the docstring by the parameters
 
@@ -84,7 +86,9 @@ class DaskAdapter(DomainAdapter):
         """The client that is used now; None for threads."""
         return Workers(self.client).client
 
-    def fit(self, X: Any, y: Any = None, sample_domain: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_domain: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
 
         Parameters
@@ -95,8 +99,11 @@ class DaskAdapter(DomainAdapter):
             Labels, in the partitions of `X`, or the column of `X` that has them. Those of target
             rows are never looked at.
         sample_domain : dask array or dask series, default=None
-            Positive for source rows, negative for target rows. Without it, rows labelled ``-1`` (of
-            integers), ``NaN`` or ``None`` are the target.
+            Positive for source rows, which are one source whatever the numbers, negative for
+            target rows. Without it, rows labelled ``-1`` (of integers), ``NaN`` or ``None`` are
+            the target.
+        sample_weight : None, default=None
+            Not taken here; the estimator in memory takes it where it says so.
 
         Returns
         -------
@@ -105,9 +112,10 @@ class DaskAdapter(DomainAdapter):
         """
         if y is None:
             self._refuse_missing_labels(sample_domain)
+        self._refuse_in_blocks("sample_weight", sample_weight is not None)
         return self._fit_blocks(X, stacked_domains(X, y, sample_domain))
 
-    def adapt(self, Xs: Any, ys: Any, Xt: Any) -> Self:
+    def adapt(self, Xs: Any, ys: Any, Xt: Any, sample_weight: Any = None) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
@@ -118,13 +126,23 @@ class DaskAdapter(DomainAdapter):
             Their labels, in the partitions of `Xs`, or the column of `Xs` that has them.
         Xt : dask array or dask dataframe
             Target rows, of the same columns. A column of the labels' name is left out.
+        sample_weight : None, default=None
+            Not taken here; the estimator in memory takes it where it says so.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        self._refuse_in_blocks("sample_weight", sample_weight is not None)
         return self._fit_blocks(Xt, domains_apart(Xs, ys, Xt))
+
+    def _refuse_in_blocks(self, what: str, asked: bool) -> None:
+        if asked:
+            raise ValueError(
+                f"{type(self).__name__} of transferable.dask takes no {what}; leave it out, or fit "
+                f"{self._local.__module__.split('.')[0]}.{self._local.__name__} in memory."
+            )
 
     def _fit_blocks(self, fitted: Any, rows: Blocks) -> Self:
         """Fit, all or nothing."""
@@ -137,6 +155,7 @@ class DaskAdapter(DomainAdapter):
                 self._parameter_constraints, parameters, type(self).__name__
             )
             self._refuse_parameters()
+            self._refuse_in_blocks("target labels", self.target_labels == "use")
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar:
                 self._fit_checked(blocks, schema)

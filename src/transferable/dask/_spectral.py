@@ -75,7 +75,8 @@ class BlockFeatures(Features):
         nystrom: Nystrom | None,
     ) -> None:
         self._rows = rows
-        table: Any = Table(sum(m.count for m in moments), len(moments[0].total), nystrom)
+        n_rows = sum(int(m.count) for m in moments)
+        table: Any = Table(n_rows, len(moments[0].total), nystrom)
         whitening = None if nystrom is None else nystrom.whitening
         found = spectrum(table, moments, power, whitening)
         super().__init__(table, domains=rows.pool, row_map=row_map, **found)

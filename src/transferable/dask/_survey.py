@@ -119,7 +119,7 @@ class Survey:
     @property
     def sizes(self) -> tuple[int, int]:
         """Rows of the source and of the target."""
-        return self.moments[0].count, self.moments[1].count
+        return int(self.moments[0].count), int(self.moments[1].count)
 
 
 def _moments(X: NDArray[Any]) -> Moments:

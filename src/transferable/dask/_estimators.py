@@ -38,7 +38,7 @@ from transferable.terms.smoothness import Smoothness
 __all__ = ["DaskAdapter", "DaskRiskClassifier", "refuse_sizes"]
 
 _ROWS_SHARE = 0.25  # of the workers' memory: rows that take more are read again for each pass
-_FEATURES_SHARE = 0.45
+_FEATURES_SHARE = 0.35
 _MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
 
 

@@ -29,12 +29,14 @@ __all__ = ["DaskSpectralTransformer", "DaskTransformer", "about_means"]
 class DaskTransformer(DaskAdapter, DomainTransformer):
     """Mixin of the transformers."""
 
-    def fit_transform(self, X: Any, y: Any = None, sample_domain: Any = None) -> Any:
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_domain: Any = None, sample_weight: Any = None
+    ) -> Any:
         """Not over Dask: fit, then transform the rows of each domain.
 
         Parameters
         ----------
-        X, y, sample_domain
+        X, y, sample_domain, sample_weight
             As in :meth:`fit`.
 
         Returns

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import validate_parameter_constraints
-from transferable.base import DomainAdapter, target_sample
+from transferable.adapter import DomainAdapter, target_sample
 from transferable.classifiers._risk import RiskClassifier
 from transferable.dask._features import FeatureBlocks
 from transferable.dask._lazy import Gives, is_collection, lazily

@@ -259,7 +259,7 @@ class Balance:
         self.Z = leading(Z, domains.n_source, random_state)
         self._known: dict[bytes, float | None] = {}
         self._pool = LIMITS.pool_rows, domains.n_source + LIMITS.pool_rows
-        groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
+        groups = domains.groups(None)
         wholes = [self._distance(*groups.whole(k)) or 0.0 for k in range(groups.n_sources)]
         self.marginal = float(np.mean(wholes))
 

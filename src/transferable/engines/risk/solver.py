@@ -75,7 +75,8 @@ class Solver(ABC):
     ridge: float
     n_landmarks: int | None = None
 
-    def __init__(self, objective: Objective, rows: Rows) -> None:
+    def __init__(self, objective: Objective, rows: Rows, known: Solver | None = None) -> None:
+        """`known` solved the same with other class shares, on which the loss alone depends."""
         self.objective, self.rows, self.domains = objective, rows, rows.domains
         self.confusion = objective.confusion
         self._scored: tuple[Matrix, Matrix] | None = None
@@ -85,7 +86,9 @@ class Solver(ABC):
         self.Y: Matrix = rows.arrays.one_hot(codes, rows.domains.n_classes)
         self.fixed: dict[str, FixedForm] = {}
         for term in objective.terms:
-            if isinstance(term, FixedTerm):
+            if known is not None and term.name in known.fixed and not isinstance(term, SourceLoss):
+                self.fixed[term.name] = known.fixed[term.name]
+            elif isinstance(term, FixedTerm):
                 self.fixed[term.name] = term.bind(rows)
             elif not isinstance(term, LabelledTerm | Covariances):
                 raise TypeError(

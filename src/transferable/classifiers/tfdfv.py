@@ -19,6 +19,7 @@ from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, lbfgs_round, solve
 from transferable.engines.shares import ClassShares
+from transferable.engines.sources import SourceWeights
 from transferable.linalg.kernels import Kernel
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
@@ -111,6 +112,14 @@ class TFDFV(ManifoldClassifier):
         shares, give them, by label or in the order of ``classes_``: they are met to within a row
         on the fitted rows, and a class of share 0 is never predicted. They must be right: an error
         of a factor of 1.35 for each class costs 3 to 6 points.
+    source_weights : "auto", mapping or array-like, default="auto"
+        What each of several sources counts in the loss and in the alignment, by id or in the order
+        of the ids; only ratios matter. "auto" takes the squared share of target rows whose nearest
+        row is of that source, as many rows of each compared.
+    target_labels : {"ignore", "use"}, default="ignore"
+        "use" takes the labels of target rows that are not -1, NaN or None for known, if
+        ``sample_domain`` is given: these rows enter the loss, and their labels stand in every round
+        and in ``transduction_``. "ignore" never looks at them.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -144,6 +153,8 @@ class TFDFV(ManifoldClassifier):
         The shares that the target's classes were taken to have.
     class_shares_history_ : ndarray of shape (n_iter, n_classes)
         Those of each round.
+    source_weights_ : ndarray of shape (n_sources,)
+        What each source counted, in the order of the ids, 1 on average over their rows.
     history_ : list of dict
         For each round the objective, each of its terms, the balance and the share of pseudo-labels
         that changed.
@@ -227,6 +238,8 @@ class TFDFV(ManifoldClassifier):
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
         class_shares: ClassShares = "auto",
+        source_weights: SourceWeights = "auto",
+        target_labels: Literal["ignore", "use"] = "ignore",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -253,6 +266,8 @@ class TFDFV(ManifoldClassifier):
         self.device = device
         self.random_state = random_state
         self.class_shares = class_shares
+        self.source_weights = source_weights
+        self.target_labels = target_labels
         self.record_history = record_history
         self.verbose = verbose
 

@@ -89,8 +89,10 @@ class AnchorLaplacian(FixedForm):
         Z = _as_precise(self._ties(), F)
         return self.weight * (F - Z @ AnchorSums.of(Z, F).means)
 
-    def projected(self, sums: Any) -> Matrix:
-        """rho Phi' L Phi."""
+    def projected(self, sums: Any) -> Matrix | None:
+        """rho Phi' L Phi; None where rows are weighted, of which the graph knows nothing."""
+        if sums.weighted:
+            return None
         return self.weight * (sums.whole.gram - sums.anchors.gram)
 
 

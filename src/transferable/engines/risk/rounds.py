@@ -73,7 +73,7 @@ class Rounds:
             if self._changed > 0:
                 self.labelled = self.solver.at(self.target)
             self._advance(step(self))
-            shares = self.labelling.renewed(self.solver.groups(self.target).counts[1])
+            shares = self.labelling.renewed(self.solver.groups(self.target).counts[-1])
             if shares is not None:
                 self._take(shares)
             elif until_settled and self._changed < LIMITS.unsettled_share:

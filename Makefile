@@ -130,6 +130,7 @@ $(VENV)/installed-dask: pyproject.toml | $(BIN)/python
 
 bench-dask: $(VENV)/installed-dask ## fits over Dask on two worker processes beside those in memory
 	$(ONE_THREAD) $(BIN)/python benchmarks/dask_scale.py
+
 bench-anchors: $(VENV)/installed-core ## accuracy of the graph of anchors beside that of neighbours, on every kind of data
 	$(ONE_THREAD) $(BIN)/python benchmarks/anchors.py
 

@@ -128,8 +128,9 @@ def run(
         from transferable.tables import TableClassifier
 
         check_distinct((source, target), (out, model, report))
+        name = "TFDF" if tune and method is None else method
         estimator = configured(
-            method, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
+            name, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )
         dialect = dialect_of(sep, decimal, encoding, missing, sheet)
         roles = Roles(label, target_label, ids, drop, features)

@@ -14,7 +14,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from transferable.classifiers import TFDF, AdaptedClassifier
+from transferable.classifiers import AdaptedClassifier, AutoAdapter
 from transferable.domains import source_mask
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, require_columns, who
@@ -22,7 +22,7 @@ from transferable.tables._older import upgraded
 from transferable.tables.encoder import TableEncoder, as_table
 from transferable.tables.encoding import Scale
 
-__all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method"]
+__all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method", "fitted_encoder"]
 
 _MANY_CLASSES = 50  # labels of more than that, and of more than half of the rows, are no classes
 _FEW_ROWS = 10  # of more, not every one can be a class of its own
@@ -30,7 +30,16 @@ _FEW_ROWS = 10  # of more, not every one can be a class of its own
 
 def default_method() -> type[Any]:
     """The method that labels tables unless another one is named, here and on the command line."""
-    return TFDF
+    return AutoAdapter
+
+
+def fitted_encoder(encoder: TableEncoder, classifier: Any, source: Any, target: Any) -> Any:
+    """Fit an encoder to the tables, scaled as the classifier wants them where "auto" leaves it."""
+    encoder.adapt(source, None, target)
+    scales_itself = getattr(classifier, "_scales_domains", False)
+    if encoder.scale == "auto" and scales_itself and encoder.scale_ == "per-domain":
+        encoder.set_params(scale="joint").adapt(source, None, target)
+    return encoder
 
 
 def _if_estimator_has(method: Callable[..., Any]) -> Any:
@@ -49,7 +58,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     estimator : estimator or None, default=None
         A classifier or transformer of this library, or a search over one; a transformer is
-        followed by one nearest neighbour. None means :class:`~transferable.TFDF`.
+        followed by one nearest neighbour. None means :class:`~transferable.AutoAdapter`.
     scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
         As for :class:`TableEncoder`, like the other parameters.
     ids : sequence of str, default=()
@@ -249,9 +258,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         encoder = TableEncoder(scale=self.scale, ids=self.ids, drop=aside, features=self.features)
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
-                encoder.adapt(source, None, target)
-                if self._leaves_scaling_to(classifier) and encoder.scale_ == "per-domain":
-                    encoder.set_params(scale="joint").adapt(source, None, target)
+                fitted_encoder(encoder, classifier, source, target)
         problems.tell()
         for text in (*notes, *encoder.notes_):
             note(text)
@@ -269,10 +276,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         )
         self.classes_ = classifier.classes_
         return np.asarray(classifier.transduction_)
-
-    def _leaves_scaling_to(self, classifier: Any) -> bool:
-        """Whether the classifier compares rows as they are with rows scaled by domain itself."""
-        return self.scale == "auto" and getattr(classifier, "_scales_domains", False)
 
     def _fitted_or_not(self) -> Any:
         return self.estimator_ if hasattr(self, "estimator_") else self._classifier()

@@ -168,7 +168,8 @@ class SecondOrder:
 
     def block(self, group: GroupCentring) -> Matrix:
         """Z K K Z on the rows of a group, outside of which it is zero."""
-        return group.apply(group.apply(self.K2[group.rows][:, group.rows]).T)
+        inside = self.K2[group.rows[:, None], group.rows[None, :]]
+        return group.apply(group.apply(inside).T)
 
     def trace(self, block: Matrix, group: GroupCentring) -> float:
         """The trace of such a block."""
@@ -260,7 +261,7 @@ class CovarianceDiscrepancy(Quadratic):
 
     def _add_classes(self, out: Matrix, F: Matrix) -> Matrix:
         for group, block in self.blocks:
-            out[group.rows] += self.class_weight * (block @ F[group.rows])
+            out[group.rows] += (self.class_weight * block) @ F[group.rows]
         return out
 
 

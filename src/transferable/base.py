@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import partial
+from inspect import Parameter, signature
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,23 +25,30 @@ from sklearn.base import (
     clone,
 )
 from sklearn.metrics import accuracy_score
-from sklearn.utils import Tags, column_or_1d
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from transferable._docstrings import complete_parameters
 from transferable._sklearn import validate_parameter_constraints
-from transferable.domains import Domains, known_labels, marked_source, source_mask
+from transferable.domains import Domains
 from transferable.events import restoring, stage
 from transferable.exceptions import warn_of_marks, warn_of_no_target
-from transferable.frames import as_pandas, is_frame, stacked
-from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
+from transferable.frames import as_pandas
+from transferable.linalg.arrays import device_of, like, on_host
+from transferable.marks import domain_ids, known_labels, marked_ids, some_rows, weighty_rows
 from transferable.progress import shown
-from transferable.takes import Takes
-from transferable.threads import stacked_rows
+from transferable.stacking import stack_domains, stack_weights
+from transferable.takes import Takes, refusal
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, shared, workspace
 
-__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
+__all__ = [
+    "DomainAdapter",
+    "DomainClassifier",
+    "DomainTransformer",
+    "stack_domains",
+    "target_sample",
+]
 
 # Parameters in models that earlier versions saved: their present names, and values that changed.
 _EARLIER: dict[str, tuple[str, dict[Any, Any]]] = {
@@ -74,6 +82,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
     # workspace, the outermost says so.
     _without_target: ClassVar[str | None] = "learns from the source alone and adapts to nothing"
     takes: Takes = Takes()
+    # Whether labels of target rows are taken for known; methods that can, make it a choice.
+    target_labels: str = "ignore"
     # Read by scikit-learn: whoever routes metadata need not be told to pass the marks on.
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     # What the fitted target looked like, for `diagnostics.drift`; None without a target.
@@ -124,16 +134,27 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             Labels. Those of target rows are never looked at. Methods that look at none (see
             ``takes.no_labels``) do without, given ``sample_domain``.
         sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows. Without it, unlabelled rows are
-            the target: ``-1`` in integer labels (if at least two other labels remain), ``NaN`` in
-            float labels, ``None`` in object labels. Without any unlabelled row there is no
-            target, and the source is fitted alone, with a warning.
+            Positive for source rows, negative for target rows; several positive numbers are
+            several sources, which methods that cannot tell them apart refuse. Without it,
+            unlabelled rows are the target: ``-1`` in integer labels (if at least two other labels
+            remain), ``NaN`` in float labels, ``None`` in object labels. Without any unlabelled row
+            there is no target, and the source is fitted alone, with a warning.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        return self._fit(X, y, sample_domain)
+
+    def _fit(
+        self,
+        X: Any,
+        y: ArrayLike | None,
+        sample_domain: ArrayLike | None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Check everything, learn, and leave the estimator as it was if that fails."""
         before = dict(vars(self))
         stage("Checking rows")
         try:
@@ -143,13 +164,21 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             if y is None:
                 self._refuse_missing_labels(sample_domain)
             rows = self._check_rows(X, reset=True)
-            domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
+            given = rows, on_host(y), on_host(sample_domain)
+            kept, weights = weighty_rows(on_host(sample_weight), rows.shape[0])
+            used: Any = given if kept is None else some_rows(kept, *given)
+            domains = self._domains(used, weights, device_of(X))
+            all_given = None if kept is None else given
+            del X, rows, given, used  # in order now, and perhaps held by nobody else
             if domains.n_target == 0 and self._without_target and shared() is None:
                 warn_of_no_target(type(self).__name__, domains.n_source, self._without_target)
             bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
             with bar, restoring(domains.restore):
                 self._fit_domains(domains)
-            self._target_sample = domains.share("target sample", None, _target_sample, domains)
+            if kept is not None and all_given is not None:
+                rows, y, sample_domain = all_given
+                self._complete(rows, domain_ids(y, sample_domain, rows.shape[0]), y, kept)
+            self._target_sample = domains.share("target sample", None, target_sample, domains)
         except BaseException as error:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -161,25 +190,33 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             raise
         return self
 
-    def adapt(self, Xs: Any, ys: ArrayLike | None, Xt: Any) -> Self:
+    def adapt(self, Xs: Any, ys: Any, Xt: Any, sample_weight: Any = None) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
         ----------
-        Xs : array-like, frame or sparse matrix of shape (n_source, n_features)
-            Source rows.
-        ys : array-like of shape (n_source,) or None
+        Xs : array-like, frame or sparse matrix of shape (n_source, n_features), or list of such
+            Source rows. A list of tables is several sources, which get the ids 1, 2, ... in its
+            order; methods that cannot tell sources apart refuse them.
+        ys : array-like of shape (n_source,), list of such, or None
             Their labels; None for methods that look at none (see ``takes.no_labels``).
         Xt : array-like, frame or sparse matrix of shape (n_target, n_features)
             Target rows. Columns of frames are matched by name.
+        sample_weight : array-like of shape (n_source,) or (n_source + n_target,), default=None
+            Weights of the source rows, or of these and the target rows; of several sources also a
+            list. Methods that take no weights refuse them.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
-        X, y, sample_domain = stack_domains(Xs, ys, Xt)
-        return self.fit(X, y, sample_domain=sample_domain)
+        stacked = list(stack_domains(Xs, ys, Xt))
+        weights = stack_weights(sample_weight, Xs, Xt)
+        if weights is not None and not self.takes.sample_weight:
+            raise ValueError(refusal(DomainAdapter, self, "sample_weight", "leave it out"))
+        # Nobody else holds the stacked rows, which are let go of once they are in order.
+        return self._fit(stacked.pop(0), stacked.pop(0), stacked.pop(0), weights)
 
     @property
     def _takes_no_labels(self) -> bool:
@@ -210,12 +247,31 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
         return exponent
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version or an earlier one saved."""
-        super().__setstate__(dict(_present(name, value) for name, value in state.items()))
+        """Take what this version or an earlier one saved, which had fewer parameters."""
+        present = dict(_present(name, value) for name, value in state.items())
+        parameters = signature(type(self).__init__).parameters.values()
+        defaults = {p.name: p.default for p in parameters if p.default is not Parameter.empty}
+        super().__setstate__(defaults | present)
 
     @abstractmethod
     def _fit_domains(self, domains: Domains) -> None:
         """Learn from a validated problem and set the fitted attributes."""
+
+    def _complete(
+        self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
+    ) -> None:
+        """Fill up fitted attributes that have an entry for each row, where some weighed nothing."""
+
+    def _domains(self, rows: tuple[Any, ...], weights: Any, device: str | None) -> Domains:
+        """The problem, with the workspace shared here; fits of the same table share it too."""
+        shared = workspace()
+        use = self.target_labels == "use" and rows[2] is not None
+        make = partial(Domains.from_stacked, sample_weight=weights, use_target_labels=use)
+        domains = shared.get("domains", Same(*rows, weights, use), make, *rows)
+        if domains.n_sources > 1 and not self.takes.several_sources:
+            pool = "to pool the sources, give all of their rows one id"
+            raise ValueError(refusal(DomainAdapter, self, "several_sources", pool))
+        return replace(domains, workspace=shared, device=device)
 
     def _validate_rows(self, X: Any) -> Any:
         """Rows to predict or transform, checked against those that were fitted."""
@@ -296,6 +352,15 @@ class DomainClassifier(ClassifierMixin, DomainAdapter):
         weights = None if sample_weight is None else np.asarray(on_host(sample_weight))[rows]
         return float(accuracy_score(labels, on_host(self.predict(X))[rows], sample_weight=weights))
 
+    def _complete(
+        self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
+    ) -> None:
+        left_out = np.setdiff1d(np.arange(len(ids)), kept)
+        labels = np.empty(len(ids), dtype=self.transduction_.dtype)
+        labels[kept] = self.transduction_
+        labels[left_out] = self.classes_[self._predict_codes(rows[left_out])]
+        self.transduction_ = labels
+
     @abstractmethod
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         """Class codes of validated rows."""
@@ -319,8 +384,8 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         X : array-like of shape (n_samples, n_features)
             Rows of either domain.
         sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows; None takes all for target rows.
-            It matters to methods with a map for each domain only.
+            Positive for source rows, negative for target rows, as in ``fit``; None takes all for
+            target rows. It matters to methods with a map for each domain only.
 
         Returns
         -------
@@ -328,12 +393,10 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
             The adapted rows.
         """
         rows = self._validate_rows(X)
-        source = (
-            np.zeros(rows.shape[0], dtype=bool)
-            if sample_domain is None
-            else marked_source(on_host(sample_domain), rows.shape[0])
-        )
-        return like(X, self._transform_rows(rows, source))
+        n = rows.shape[0]
+        unmarked = sample_domain is None
+        ids = np.zeros(n) if unmarked else marked_ids(on_host(sample_domain), n)
+        return like(X, self._transform_rows(rows, self._told(ids)))
 
     def fit_transform(
         self, X: Any, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
@@ -356,10 +419,20 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
             The adapted rows, each mapped as a row of its own domain.
         """
         rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
-        source = source_mask(on_host(y), on_host(sample_domain), rows.shape[0])
-        if sample_domain is None and not source.all() and np.asarray(on_host(y)).dtype.kind in "iu":
-            warn_of_marks(type(self).__name__, int(np.sum(~source)))
-        return like(X, self._transform_rows(rows, source))
+        return self._fitted_rows(X, rows, y, sample_domain)
+
+    def _fitted_rows(
+        self, X: Any, rows: Any, y: ArrayLike | None, sample_domain: ArrayLike | None
+    ) -> NDArray[np.floating]:
+        """The adapted form of rows that were fitted."""
+        ids = domain_ids(on_host(y), on_host(sample_domain), rows.shape[0])
+        if sample_domain is None and (ids < 0).any() and np.asarray(on_host(y)).dtype.kind in "iu":
+            warn_of_marks(type(self).__name__, int(np.sum(ids < 0)))
+        return like(X, self._transform_rows(rows, self._told(ids)))
+
+    def _told(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """What a map is told of rows with these ids, 0 for unmarked: which are the source's."""
+        return ids > 0
 
     @abstractmethod
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
@@ -372,17 +445,7 @@ def _present(name: str, value: Any) -> tuple[str, Any]:
     return name, values.get(value, value) if isinstance(value, str) else value
 
 
-def _domains(
-    X: Any, y: ArrayLike | None, sample_domain: ArrayLike | None, device: str | None
-) -> Domains:
-    """The problem, with the workspace that is shared here; fits of the same table share it too."""
-    shared = workspace()
-    rows = X, y, sample_domain
-    domains = shared.get("domains", Same(*rows), Domains.from_stacked, *rows)
-    return replace(domains, workspace=shared, device=device)
-
-
-def _target_sample(domains: Domains) -> Any:
+def target_sample(domains: Domains) -> Any:
     """A few target rows, drawn at random; None if there are none, or one is too wide to keep."""
     n_values = domains.X.nnz if sp.issparse(domains.X) else np.prod(domains.X.shape)
     widest = max(1.0, float(n_values) / len(domains.order))
@@ -391,56 +454,3 @@ def _target_sample(domains: Domains) -> Any:
         return None
     drawn = np.random.default_rng(0).choice(domains.n_target, n_rows, replace=False)
     return domains.X[domains.n_source + np.sort(drawn)]
-
-
-def stack_domains(Xs: Any, ys: ArrayLike | None, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:
-    """Both domains as one table, with marks; target labels are placeholders nobody reads."""
-    Xs, Xt = as_pandas(Xs), as_pandas(Xt)
-    n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
-    y = None if ys is None else _with_placeholders(on_host(ys), n_source, n_target)
-    if _n_columns(Xs) != _n_columns(Xt):
-        raise ValueError(
-            f"Xt has {_n_columns(Xt)} features, but Xs has {_n_columns(Xs)}; both domains must be "
-            "described by the same features."
-        )
-    X: Any
-    named = [is_frame(table) for table in (Xs, Xt)]
-    if all(named):
-        X = stacked(Xs, Xt)
-    elif sp.issparse(Xs) or sp.issparse(Xt):
-        X = sp.vstack([sp.csr_array(Xs), sp.csr_array(Xt)], format="csr")
-    elif is_torch_array(Xs) and is_torch_array(Xt):
-        X = namespace(Xs, Xt).concat([Xs, Xt])
-    else:
-        if any(named):
-            warnings.warn(
-                f"{'Xs' if named[0] else 'Xt'} names its columns and the other domain does not; "
-                "they are taken to be in the same order.",
-                stacklevel=3,
-            )
-        X = stacked_rows(np.asarray(Xs), np.asarray(Xt))
-    return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])
-
-
-def _with_placeholders(ys: ArrayLike, n_source: int, n_target: int) -> NDArray[Any]:
-    """Labels of the source rows, then one of them for each target row."""
-    labels = np.asarray(ys)
-    if labels.shape[:1] != (n_source,):
-        raise ValueError(
-            f"ys has shape {labels.shape}, but Xs has {n_source} rows; give one label each."
-        )
-    labels = column_or_1d(labels, dtype=labels.dtype, warn=True)
-    return np.concatenate([labels, np.repeat(labels[:1], n_target)])
-
-
-def _n_rows(X: Any, name: str) -> int:
-    shape = np.shape(X)
-    if len(shape) != 2:
-        raise ValueError(f"{name} must be a table of rows and columns; got shape {shape}.")
-    if shape[0] == 0:
-        raise ValueError(f"{name} has no rows; both domains need at least one.")
-    return int(shape[0])
-
-
-def _n_columns(X: Any) -> int:
-    return int(np.shape(X)[1])

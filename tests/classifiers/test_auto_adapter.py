@@ -11,7 +11,7 @@ import transferable
 from problems import small_problem
 from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import _pool
-from transferable.classifiers._pool import agreement, consensus_weights
+from transferable.classifiers._consensus import agreement, consensus_weights
 from transferable.events import listen
 from transferable.tables import TableClassifier
 
@@ -40,13 +40,21 @@ def failing(message):
 
 
 def test_the_pool_holds_models_of_both_kinds_that_differ(thorough):
-    assert column(thorough, "block") == ["source-only"] * 2 + ["adapted"] * 4
-    assert len(set(column(thorough, "name"))) == 6
-    assert column(thorough, "error") == [None] * 6
+    assert column(thorough, "block") == ["source-only"] * 2 + ["adapted"] * 5
+    assert len(set(column(thorough, "name"))) == 7
+    assert column(thorough, "error") == [None] * 7
     assert sum(column(thorough, "weight")) == pytest.approx(1)
     assert min(column(thorough, "seconds")) > 0
-    assert len(adapted(AutoAdapter(effort="fast")).candidates_) == 4
+    assert len(adapted(AutoAdapter(effort="fast")).candidates_) == 5
     assert list(pd.DataFrame(thorough.candidates_)["weight"]) == column(thorough, "weight")
+
+
+def test_models_of_one_view_share_its_weight(thorough):
+    """Of several that see the same rows, each knows little that the others do not."""
+    prior = dict(zip(column(thorough, "name"), thorough._prior(), strict=True))
+    assert prior["random forest"] == prior["logistic regression"] == pytest.approx(0.2)
+    assert prior["TFDF"] == prior["TFDF after JDA"] == pytest.approx(0.3 / 2)
+    assert sum(value for name, value in prior.items() if "per domain" in name) == pytest.approx(0.3)
 
 
 def test_a_fitted_row_counts_half_and_five_neighbours_a_tenth_each(thorough):
@@ -74,7 +82,8 @@ def test_caution_is_the_prior_weight_of_the_source_only_models():
     share = {}
     for caution in (0.0, 0.3, 0.5, 1.0):
         model = adapted(AutoAdapter(effort="fast", caution=caution))
-        np.testing.assert_allclose(model._prior(), np.repeat([caution, 1 - caution], 2) / 2)
+        expected = np.repeat([caution / 2, (1 - caution) / 4, (1 - caution) / 2], [2, 2, 1])
+        np.testing.assert_allclose(model._prior(), expected)
         share[caution] = sum(column(model, "weight")[:2])
     assert share[0.0] == 0 < share[0.3] < share[0.5] < share[1.0] == 1
 
@@ -133,13 +142,13 @@ def test_adaptation_that_the_others_contradict_is_called_harmful(monkeypatch):
 
 
 def test_a_candidate_that_fails_is_left_out_named_and_warned_of(monkeypatch):
-    monkeypatch.setattr(transferable.ARTL, "_fit_domains", failing("too large"))
-    with pytest.warns(UserWarning, match=r"left out 1 of 6 candidates: ARTL \(MemoryError: too"):
+    monkeypatch.setattr(transferable.transformers.JDA, "_fit_domains", failing("too large"))
+    with pytest.warns(UserWarning, match=r"left out 1 of 7 candidates: TFDF after JDA \(Memory"):
         model = adapted(AutoAdapter())
     errors = dict(zip(column(model, "name"), column(model, "error"), strict=True))
-    assert errors.pop("ARTL") == "MemoryError: too large"
+    assert errors.pop("TFDF after JDA") == "MemoryError: too large"
     assert set(errors.values()) == {None}
-    assert column(model, "weight")[column(model, "name").index("ARTL")] == 0
+    assert column(model, "weight")[column(model, "name").index("TFDF after JDA")] == 0
     assert sum(column(model, "weight")) == pytest.approx(1)
     assert np.mean(model.predict(PROBLEM.Xt) == PROBLEM.yt) > 0.6
 

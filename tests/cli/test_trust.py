@@ -58,12 +58,12 @@ def test_harm_is_told_beside_what_the_source_alone_says(skewed, invoke):
 
 
 def test_no_warning_where_adapting_is_what_it_takes(folder, invoke):
-    write_domains((30, 30, 30), shift=8.0)
+    write_domains((30, 30, 30), shift=4.0)
     given = (*GIVEN, *SCALED, "--target-label", "truth", "--json")
     record = json.loads(invoke(*given).stdout)
     lines = pd.DataFrame(record["predictions"])
     assert record["evaluation"]["accuracy"] > 0.95
-    assert np.mean(lines["source_only"] == pd.read_csv("target.csv")["truth"]) < 0.7
+    assert np.mean(lines["source_only"] == pd.read_csv("target.csv")["truth"]) < 0.85
     assert record["trust"]["warning"] == ""
     assert record["trust"]["verdict"] == "good"
 
@@ -116,6 +116,24 @@ def test_tune_searches_and_says_what_it_chose(folder, invoke):
     refused = invoke(*GIVEN, "--tune", "--method", "perdomainscaler")
     assert refused.exit_code == 2
     assert "--tune knows no setting" in refused.stderr
+
+
+@pytest.mark.parametrize(("counts", "shift"), [((5, 85, 0), 0.0), ((30, 30, 30), 4.0)])
+def test_diagnose_adapt_and_the_report_speak_with_one_voice(folder, invoke, counts, shift):
+    from transferable.report.answer import _WORDS
+
+    write_domains(counts, shift)
+    given = ("source.csv", "target.csv", "--label", "kind", "--id", "who", "--drop", "truth")
+    adapted = invoke("adapt", *given, "--report", "r.html", "--json")
+    told = json.loads(adapted.stdout)["trust"]
+    diagnosed = json.loads(invoke("diagnose", *given, "--json").stdout)
+    assert diagnosed["estimated_accuracy"] == told["estimated_accuracy"]
+    assert (diagnosed["verdict"], diagnosed["warning"]) == (told["verdict"], told["warning"])
+    assert (diagnosed["adaptation_likely_to_pay"] == "likely") <= (told["verdict"] != "doubtful")
+    assert diagnosed["kind"] == "alike" or (
+        (diagnosed["kind"] == "other things") == bool(told["warning"])
+    )
+    assert _WORDS[told["verdict"]][0] in (folder / "r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("method", ["tfdf", "meda", "jda", "spl"])

@@ -10,6 +10,7 @@ from problems import small_problem
 from transferable import AutoAdapter
 from transferable.classifiers import TFDFV, AdaptedClassifier, EasyTL
 from transferable.diagnostics import drift, remembers_target
+from transferable.exceptions import NoTargetWarning
 from transferable.model_selection import LabelFreeSearch
 from transferable.tables import TableClassifier
 
@@ -77,8 +78,10 @@ def test_sparse_rows_and_tables():
     assert drift(table, new.assign(c3=new.c3 + 3)).columns[0].name == "c3"
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_no_sample_no_answer(model):
-    alone = EasyTL().fit(PROBLEM.Xs, PROBLEM.ys)
+    with pytest.warns(NoTargetWarning):
+        alone = EasyTL().fit(PROBLEM.Xs, PROBLEM.ys)
     assert not remembers_target(alone)
     with pytest.raises(ValueError, match="keeps no sample of its target"):
         drift(alone, THEIRS)

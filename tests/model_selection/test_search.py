@@ -10,6 +10,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
 import transferable
 from transferable import TFDFV
@@ -40,6 +41,33 @@ def test_takes_the_setting_that_scores_highest(stacked):
         search.decision_function(stacked.Xt), alone.decision_function(stacked.Xt)
     )
     np.testing.assert_array_equal(search.classes_, [0, 1, 2])
+
+
+def test_the_best_settings_may_answer_together(stacked, tmp_path):
+    search = LabelFreeSearch(MODEL, GRID, average=3).fit(stacked.X, stacked.y)
+    ranks, params = search.cv_results_["rank_test_score"], search.cv_results_["params"]
+    models = [
+        clone(MODEL).set_params(**params[i]).fit(stacked.X, stacked.y)
+        for i in np.argsort(ranks)[:3]
+    ]
+    expected = np.mean([model.predict_proba(stacked.Xt) for model in models], axis=0)
+    np.testing.assert_allclose(search.predict_proba(stacked.Xt), expected)
+    np.testing.assert_array_equal(search.predict(stacked.Xt), expected.argmax(axis=1))
+    np.testing.assert_allclose(search.decision_function(stacked.Xt), expected)
+    np.testing.assert_array_equal(search.transduction_, search.predict(stacked.X))
+    assert search.best_estimator_ is search.top_estimators_[0]
+    assert search.best_params_ == params[search.best_index_]
+    transferable.save(search, tmp_path / "s.skops")
+    again = transferable.load(tmp_path / "s.skops")
+    np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
+
+
+def test_labels_alone_have_no_mean(stacked):
+    labels_only = AdaptedClassifier(None, LinearSVC())
+    with pytest.raises(ValueError, match="average=2 takes the mean of probabilities"):
+        LabelFreeSearch(labels_only, {"estimator__C": [1.0, 2.0]}, average=2).fit(
+            stacked.X, stacked.y
+        )
 
 
 def test_what_is_shared_changes_no_score(stacked):

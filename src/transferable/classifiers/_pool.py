@@ -1,4 +1,4 @@
-"""Candidates that differ, fitted and calibrated, and the consensus of their probabilities."""
+"""Candidates that differ, fitted and calibrated."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
+from transferable.base import DomainAdapter
+from transferable.classifiers._consensus import Probabilities
 from transferable.classifiers._scores import class_scores
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import temperature
 from transferable.events import Event, listen, silence
 
-__all__ = ["Block", "Candidate", "Member", "OutOfTime", "agreement", "consensus_weights"]
+__all__ = ["Block", "Candidate", "Member", "OutOfTime"]
 
 Block = Literal["source-only", "adapted"]
-Probabilities = NDArray[np.float64]
 Scores = NDArray[np.float64]
 
 _FOLDS = 3
 _LEFT_OUT = 1000  # source rows that are enough to calibrate by
 _SMALLEST = 1e-3  # probability: a forest whose trees all agree is no more certain than that
-_LEAST_AGREEMENT = 0.01
 
 
 class OutOfTime(Exception):  # noqa: N818 (no error: the limit was asked for)
@@ -47,7 +47,7 @@ class Candidate:
     name : str
         What it is called in tables.
     block : {"source-only", "adapted"}
-        Whether target rows take part in its fit.
+        Whether target rows take part in its fit, or in how rows are scaled for it.
     model : classifier
         One of the library, or of scikit-learn for the source alone.
     per_domain : bool
@@ -61,22 +61,27 @@ class Candidate:
 
     def fit(self, domains: Domains, X: Any, deadline: float) -> Member:
         """Fit to the rows `X` of the domains, in their order, until :func:`monotonic` says so."""
-        y = domains.y
-        if self.block == "source-only":
-            Xs = X[: domains.n_source]
-            model = _quietly(self.model.fit, Xs, y)
-            return Member(self.name, self.block, model, None, _fitted_temperature(model, Xs, y))
-        scaler = None
+        n_source, scaler = domains.n_source, None
         if self.per_domain:
-            parts = X[: domains.n_source], X[domains.n_source :]
+            parts = X[:n_source], X[n_source:]
             own, scaler = (_standardiser(part, _flags(X)) for part in parts)
             X = _stacked(own.transform(parts[0]), scaler.transform(parts[1]))
-        codes = domains.with_target(np.full(domains.n_target, -1))
-        with silence(), listen(_stop_after(deadline)):
-            self.model.fit(X, codes, sample_domain=np.where(codes < 0, -1, 1))
-        found = self.model._source_temperature
-        self.model._target_sample = None  # the pool keeps one for all
+        if isinstance(self.model, DomainAdapter):
+            found = self._adapt(domains, X, deadline)
+        else:
+            model = _quietly(self.model.fit, X[:n_source], domains.y)
+            found = _fitted_temperature(model, X[:n_source], domains.y)
         return Member(self.name, self.block, self.model, scaler, found)
+
+    def _adapt(self, domains: Domains, X: Any, deadline: float) -> float:
+        """Fit a model of the library; the temperature of source rows it has not seen."""
+        codes = domains.with_target(np.full(domains.n_target, -1))
+        with silence(), listen(_stop_after(deadline)), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", ".*reduced to", UserWarning)  # few rows or columns
+            self.model.fit(X, codes, sample_domain=np.where(codes < 0, -1, 1))
+        decides = getattr(self.model, "estimator_", self.model)
+        self.model._target_sample = decides._target_sample = None  # the pool keeps one for all
+        return float(decides._source_temperature)
 
 
 @dataclass
@@ -90,7 +95,7 @@ class Member:
     model : classifier
         Fitted; its classes are codes.
     scaler : StandardScaler or None
-        What brings target rows to the scale that the model knows.
+        What brings target rows to the scale that the model knows, if that is its domain's own.
     temperature : float
         The divisor of its scores that suits source rows it has not seen.
     """
@@ -101,47 +106,17 @@ class Member:
     scaler: Any
     temperature: float
 
+    @property
+    def view(self) -> str:
+        """What it looks at: models of one view err together, and count as one."""
+        if self.block == "source-only":
+            return self.block
+        return "as given" if self.scaler is None else "per domain"
+
     def probabilities(self, rows: Any) -> Probabilities:
         """Calibrated probabilities of target rows, a column for each class."""
         rows = rows if self.scaler is None else self.scaler.transform(rows)
         return softmax(_scores(self.model, rows) / self.temperature, axis=1)
-
-
-def agreement(one: NDArray[np.intp], other: NDArray[np.intp]) -> float:
-    """Cohen's kappa of two labellings; 1 where both give all rows the same one label."""
-    classes = np.union1d(one, other)
-    by_chance = float(sum(np.mean(one == c) * np.mean(other == c) for c in classes))
-    if by_chance >= 1.0:
-        return 1.0
-    return (float(np.mean(one == other)) - by_chance) / (1.0 - by_chance)
-
-
-def consensus_weights(
-    tables: list[Probabilities], prior: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each candidate counts, and how far it agrees with all others together.
-
-    Parameters
-    ----------
-    tables : list of ndarrays of shape (n, n_classes)
-        Probabilities of the same rows by each candidate.
-    prior : ndarray of shape (n_candidates,)
-        What each counts before anybody is compared, summing to 1.
-
-    Returns
-    -------
-    weights, agreements : ndarrays of shape (n_candidates,)
-        Weights sum to 1: the prior times the square of the agreement.
-    """
-    kappas = np.ones(len(tables))
-    if len(tables) > 1 and len(tables[0]):
-        for k, table in enumerate(tables):
-            others = np.delete(prior, k)
-            others = others if others.any() else np.ones_like(others)
-            rest = np.tensordot(others, np.delete(tables, k, axis=0), axes=1)
-            kappas[k] = agreement(table.argmax(axis=1), rest.argmax(axis=1))
-    weights = prior * np.maximum(kappas, _LEAST_AGREEMENT) ** 2
-    return weights / weights.sum(), kappas
 
 
 def _stop_after(deadline: float) -> Callable[[Event], None]:

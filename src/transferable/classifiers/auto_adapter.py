@@ -8,27 +8,34 @@ from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline, make_union
+from sklearn.preprocessing import Normalizer, StandardScaler
 
 from transferable._sklearn import Interval, StrOptions
-from transferable.classifiers._pool import (
-    Candidate,
-    Member,
-    OutOfTime,
+from transferable.base import DomainAdapter
+from transferable.classifiers._consensus import (
+    MARGIN,
     Probabilities,
+    compared,
     consensus_weights,
+    expected_accuracy,
+    not_compared,
 )
+from transferable.classifiers._pool import Candidate, Member, OutOfTime
 from transferable.classifiers._scores import ScoreClassifier
-from transferable.classifiers.artl import ARTL
+from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.tfdf import TFDF
+from transferable.classifiers.tfdfv import TFDFV
 from transferable.domains import Domains
 from transferable.events import rounds
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.search import nearest
+from transferable.transformers import GFK, JDA
 from transferable.workspace import sharing
 
 __all__ = ["AutoAdapter"]
@@ -37,11 +44,9 @@ _TREES = 100
 _STEPS = 300  # of logistic regression
 _NEIGHBORS = 6  # of a row, itself among them if it was fitted
 _SMOOTHED = 0.6  # what they count: a fitted row itself counts a half, five others a tenth each
-_FEWEST_SCALED = 10  # target rows that tell a scale of their own
-# Of the logit of accuracy by that of mean confidence, and half of the width of an interval that
-# held nine of ten of the development cases of docs/safety.md.
-_INTERCEPT, _SLOPE = 0.01, 1.25
-_MARGIN = 0.21
+_FEWEST_SCALED = 10  # target rows that tell a scale, or directions, of their own
+_FLOW = 40  # directions of each domain that the flow beside JDA's space joins
+_WIDEST = 5000  # features for which JDA's space is looked for
 
 
 class AutoAdapter(ScoreClassifier):
@@ -55,10 +60,12 @@ class AutoAdapter(ScoreClassifier):
     Parameters
     ----------
     effort : {"thorough", "fast"}, default="thorough"
-        What adapts: "fast" fits TFDF on the geodesic flow and on the rows as they are; "thorough"
-        fits, besides these, TFDF with each domain standardised by itself, and ARTL. All of them
-        look for the target's class shares.
-    caution : float in [0, 1], default=0.5
+        What adapts: "fast" fits TFDF to the rows as they are, TFDF behind an embedding by JDA and
+        a geodesic flow, and, to each domain standardised by itself, TFDF without alignment;
+        "thorough" fits, besides, TFDF and logistic regression to domains standardised by
+        themselves. Those that align look for the target's class shares. Sparse rows and those of
+        more than 5,000 features are not embedded.
+    caution : float in [0, 1], default=0.4
         What the models trained on the source alone count together before agreement is looked at.
         More is safer where adaptation harms, and gains less where it helps.
     max_seconds : float or None, default=None
@@ -106,7 +113,8 @@ class AutoAdapter(ScoreClassifier):
     Notes
     -----
     A model's probabilities are calibrated on source rows it has not seen. With prior weights u
-    (``caution`` shared by the source-only block, the rest by the adapted one), candidate k counts
+    (``caution`` shared by the source-only block, the rest by the adapted one, half of which goes to
+    models of rows as given and half to those of rows scaled by domain), candidate k counts
     u_k max(kappa_k, 0.01)^2, kappa_k its agreement with the prior-weighted average of the others
     over the target rows. A row's probabilities are four tenths its own average and six tenths that
     of its six nearest fitted target rows by cosine, itself among them if it was fitted.
@@ -127,7 +135,7 @@ class AutoAdapter(ScoreClassifier):
     >>> float(np.mean(model.predict(Xt) == ys))
     1.0
     >>> [candidate["name"] for candidate in model.candidates_]
-    ['logistic regression', 'random forest', 'TFDF', 'TFDF without flow']
+    ['logistic regression', 'random forest', 'TFDF', 'TFDF after JDA', 'unaligned TFDF per domain']
     """
 
     _accept_sparse = True
@@ -147,7 +155,7 @@ class AutoAdapter(ScoreClassifier):
         self,
         *,
         effort: Literal["thorough", "fast"] = "thorough",
-        caution: float = 0.5,
+        caution: float = 0.4,
         max_seconds: float | None = None,
         max_memory: int | str | None = None,
         n_jobs: int | None = None,
@@ -162,7 +170,7 @@ class AutoAdapter(ScoreClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _pool(self, n_target: int) -> list[Candidate]:
+    def _pool(self, domains: Domains) -> list[Candidate]:
         forest = RandomForestClassifier(
             _TREES, oob_score=True, n_jobs=self.n_jobs, random_state=self.random_state
         )
@@ -170,28 +178,32 @@ class AutoAdapter(ScoreClassifier):
             Candidate("logistic regression", "source-only", LogisticRegression(max_iter=_STEPS)),
             Candidate("random forest", "source-only", forest),
         ]
-        if n_target == 0:
+        if domains.n_target == 0:
             return pool
         shared: dict[str, Any] = {
             "max_memory": self.max_memory,
             "random_state": self.random_state,
             "record_history": False,
         }
-        pool += [
-            Candidate("TFDF", "adapted", TFDF(**shared)),
-            Candidate("TFDF without flow", "adapted", TFDF(manifold_dim=None, **shared)),
-        ]
+        pool.append(Candidate("TFDF", "adapted", TFDF(**shared)))
+        if domains.n_target < _FEWEST_SCALED:
+            return pool
+        n_features = domains.X.shape[1]
+        if n_features <= _WIDEST and not sp.issparse(domains.X):
+            flow = GFK(max(1, min(_FLOW, n_features // 2, domains.n_source, domains.n_target)))
+            embedded = AdaptedClassifier(_embedding(flow), TFDF(manifold_dim=None, **shared))
+            pool.append(Candidate("TFDF after JDA", "adapted", embedded))
+        unaligned = TFDFV(alignment=0, max_iter=1, **shared)
+        scaled: dict[str, Any] = {"unaligned TFDF per domain": unaligned}
         if self.effort == "thorough":
-            pool.append(Candidate("ARTL", "adapted", ARTL(class_shares="auto", **shared)))
-            if n_target >= _FEWEST_SCALED:
-                scaled = Candidate("TFDF per domain", "adapted", TFDF(**shared), per_domain=True)
-                pool.append(scaled)
-        return pool
+            scaled["TFDF per domain"] = TFDF(**shared)
+            scaled["logistic regression per domain"] = LogisticRegression(max_iter=_STEPS)
+        return pool + [Candidate(name, "adapted", m, per_domain=True) for name, m in scaled.items()]
 
     def _fit_domains(self, domains: Domains) -> None:
         self.classes_ = domains.classes
         with sharing():
-            self._fit_pool(self._pool(domains.n_target), domains)
+            self._fit_pool(self._pool(domains), domains)
             if domains.n_target:
                 self._agree(domains)
             else:
@@ -208,16 +220,16 @@ class AutoAdapter(ScoreClassifier):
         consensus = self._smooth(rows, table)
         for k, row in enumerate(self._fitted()):
             row["weight"], row["agreement"] = float(self._weights[k]), float(kappas[k])
-            row["estimated_accuracy"] = _expected(tables[k].argmax(axis=1), consensus)
-        estimate = _expected(consensus.argmax(axis=1), consensus)
+            row["estimated_accuracy"] = expected_accuracy(tables[k].argmax(axis=1), consensus)
+        estimate = expected_accuracy(consensus.argmax(axis=1), consensus)
         self.estimated_accuracy_ = estimate
-        self.accuracy_interval_ = max(0.0, estimate - _MARGIN), min(1.0, estimate + _MARGIN)
+        self.accuracy_interval_ = max(0.0, estimate - MARGIN), min(1.0, estimate + MARGIN)
         self.class_shares_ = consensus.mean(axis=0)
         adapted, alone = (self._labels(tables, block) for block in ("adapted", "source-only"))
         if adapted is None or alone is None:
-            self.harm_ = _not_compared("adapted and source-only candidates were not both fitted")
+            self.harm_ = not_compared("adapted and source-only candidates were not both fitted")
         else:
-            self.harm_ = _compared(adapted, alone, consensus.argmax(axis=1))
+            self.harm_ = compared(adapted, alone, consensus.argmax(axis=1))
 
     def _do_without_target(self, domains: Domains) -> None:
         self._weights = self._prior()
@@ -226,7 +238,7 @@ class AutoAdapter(ScoreClassifier):
         self._rows = self._table = None
         self.estimated_accuracy_, self.accuracy_interval_ = float("nan"), (0.0, 1.0)
         self.class_shares_ = domains.source_shares
-        self.harm_ = _not_compared("there is no target row")
+        self.harm_ = not_compared("there is no target row")
 
     def _fit_pool(self, pool: list[Candidate], domains: Domains) -> None:
         """Fit what can be fitted, and say what could not."""
@@ -249,7 +261,16 @@ class AutoAdapter(ScoreClassifier):
                     "error": error,
                 }
             )
+        if not any(isinstance(member.model, DomainAdapter) for member in self._members):
+            self._keep_the_source_alone()
         self._tell()
+
+    def _keep_the_source_alone(self) -> None:
+        """Leave out what merely scales by domain: alone it is no check on anything."""
+        for row in self._fitted():
+            if row["block"] == "adapted":
+                row["error"] = "no candidate that aligns was fitted"
+        self._members = [member for member in self._members if member.block == "source-only"]
 
     def _try(
         self, candidate: Candidate, domains: Domains, X: Any, deadline: float
@@ -286,11 +307,15 @@ class AutoAdapter(ScoreClassifier):
 
     def _prior(self) -> NDArray[np.float64]:
         """What each member counts before agreement is looked at, summing to 1."""
-        adapted = np.array([member.block == "adapted" for member in self._members])
-        if adapted.all() or not adapted.any():
-            return np.full(len(adapted), 1 / len(adapted))
-        block = np.where(adapted, 1 - self.caution, self.caution)
-        return block / np.where(adapted, adapted.sum(), (~adapted).sum())
+        views = np.array([member.view for member in self._members])
+        adapted = views != "source-only"
+        weights = np.empty(len(views))
+        for view in np.unique(views):
+            weights[views == view] = 1 / np.sum(views == view)
+        weights[adapted] /= max(1, len(np.unique(views[adapted])))
+        if adapted.any() and not adapted.all():
+            weights *= np.where(adapted, 1 - self.caution, self.caution)
+        return weights / weights.sum()
 
     def _smooth(self, rows: Any, table: Probabilities) -> Probabilities:
         """Probabilities of rows, averaged with those of their neighbours in the target."""
@@ -316,36 +341,7 @@ class AutoAdapter(ScoreClassifier):
         return np.tensordot(weights, [tables[k] for k in own], axes=1).argmax(axis=1)
 
 
-def _expected(codes: NDArray[np.intp], consensus: Probabilities) -> float:
-    """The accuracy of labels to be expected if confidence means what it meant on other data."""
-    share = float(np.mean(consensus[np.arange(len(codes)), codes]))
-    return float(expit(_INTERCEPT + _SLOPE * logit(np.clip(share, 1e-6, 1 - 1e-6))))
-
-
-def _not_compared(reason: str) -> dict[str, Any]:
-    return {"likely": None, "rows": 0, "share": 0.0, "reason": reason}
-
-
-def _compared(
-    adapted: NDArray[np.intp], alone: NDArray[np.intp], consensus: NDArray[np.intp]
-) -> dict[str, Any]:
-    """Which of two labellings is nearer to the consensus, and why that is thought."""
-    differ = adapted != alone
-    rows, n = int(differ.sum()), len(differ)
-    if rows == 0:
-        reason = "adapted and source-only models give every row the same label"
-        return {"likely": False, "rows": 0, "share": 0.0, "reason": reason}
-    with_adapted, with_alone = (
-        int(np.sum(consensus[differ] == labels[differ])) for labels in (adapted, alone)
-    )
-    reason = (
-        f"of the {rows} rows of {n} that adapted and source-only models label differently, the "
-        f"consensus sides with the adapted ones on {with_adapted} and with the others on "
-        f"{with_alone}"
-    )
-    return {
-        "likely": with_adapted <= with_alone,
-        "rows": rows,
-        "share": rows / n,
-        "reason": reason,
-    }
+def _embedding(flow: GFK) -> Any:
+    """Centred rows along a geodesic flow beside their place in JDA's space, both of unit length."""
+    parts = (make_pipeline(step, Normalizer()) for step in (flow, JDA()))
+    return make_pipeline(StandardScaler(with_std=False), make_union(*parts))

@@ -60,8 +60,7 @@ def run(
         typer.Option(
             metavar="FILE",
             help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
-            "to standard output.",
-            callback=check_output,
+            "to standard output. On a cluster, a folder.",
         ),
     ] = None,
     probabilities: Annotated[
@@ -110,6 +109,20 @@ def run(
     seed: Seed = 0,
     as_json: Json = False,
     escape_formulas: EscapeFormulas = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Fit on the workers of a Dask scheduler, such as tcp://host:8786: SOURCE and "
+            "TARGET are patterns of Parquet files, as 'rows/*.parquet', that all workers can read.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="The same on so many processes that are started for it."
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Label the rows of TARGET with what the labelled rows of SOURCE teach.
@@ -121,6 +134,38 @@ def run(
     used.
     """
     messages = Messages(quiet=quiet)
+    if scheduler is not None or workers is not None:
+        with reporting():
+            given = {
+                "--tune": tune,
+                "--report": report,
+                "--target-label": target_label,
+                "--device": device,
+                "--escape-formulas": escape_formulas,
+                "--scale": scale not in ("auto", "none"),
+                "--sheet": sheet,
+            }
+            _refuse_on_cluster([name for name, value in given.items() if value])
+            from transferable.cli._cluster import adapt_parts
+
+            adapt_parts(
+                str(source),
+                str(target),
+                out,
+                scheduler=scheduler,
+                workers=workers,
+                method=method,
+                settings=settings or (),
+                n_landmarks=n_landmarks,
+                roles=Roles(label, None, ids, drop, features),
+                every_class=probabilities,
+                model=model,
+                seed=seed,
+                as_json=as_json,
+                messages=messages,
+            )
+        return
+    out = _checked(out)
     with reporting():
         from transferable.cli._adaptation import adapt
         from transferable.cli._methods import configured, tuned, within_memory
@@ -166,6 +211,21 @@ def run(
             typer.echo(json.dumps(record, default=_plain))
         else:
             _tell(result, files, messages)
+
+
+def _checked(out: Path | None) -> Path | None:
+    try:
+        return check_output(out)
+    except typer.BadParameter as error:
+        error.param_hint = "'--out'"
+        raise
+
+
+def _refuse_on_cluster(options: list[str]) -> None:
+    if options:
+        raise ValueError(
+            f"{', '.join(options)} cannot be had with --scheduler or --workers; leave it out."
+        )
 
 
 def _tell(result: Adaptation, files: dict[str, Path | None], messages: Messages) -> None:

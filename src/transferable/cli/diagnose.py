@@ -52,11 +52,11 @@ def run(
         str,
         typer.Option(
             metavar="NAME",
-            help="Scaling of numeric columns: joint, per-domain (what is left when each domain is "
-            "scaled by itself, as 'adapt' mostly does), none, unit or auto (as 'adapt').",
+            help="Scaling of numeric columns for the gap: auto (as 'adapt', whose estimates are "
+            "told), per-domain, joint (the gap before anything is scaled away), none or unit.",
             **one_of("auto", "per-domain", "joint", "none", "unit"),
         ),
-    ] = "joint",
+    ] = "auto",
     sep: Separator = None,
     decimal: Decimal = ".",
     encoding: Encoding = "utf-8",
@@ -71,11 +71,13 @@ def run(
     A-distance is 0 if a linear classifier cannot tell the domains apart and 2 if it never errs;
     MMD is the distance of their means, MMCD of their means and covariances, where the rows' total
     standard deviation is 1. Without true target labels, classes are those that a model of the
-    source predicts. The verdict is a rule of thumb that needs no target label.
+    source predicts. The verdict is a rule of thumb that needs no target label; the estimates and
+    the warning are those of 'adapt'.
     Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
+        from transferable.cli._methods import configured
         from transferable.diagnostics import column_shifts, diagnose
 
         dialect = dialect_of(sep, decimal, encoding, missing, sheet)
@@ -87,8 +89,17 @@ def run(
                 inputs.encoder(s).adapt(inputs.source, None, inputs.target) for s in (scale, "none")
             )
         Xs, Xt = _rows(encoder, inputs)
+        alone = encoder.of_source_alone(inputs.source)
         with messages.bar("Measuring the gap"):
-            found = diagnose(Xs, ys, Xt, _true(inputs, messages), random_state=seed)
+            found = diagnose(
+                Xs,
+                ys,
+                Xt,
+                _true(inputs, messages),
+                estimator=configured(None, (), seed=seed, n_landmarks=None, device=None),
+                plain=(alone.transform(inputs.source), alone.transform(inputs.target)),
+                random_state=seed,
+            )
             shifts = column_shifts(*_rows(raw, inputs), raw.get_feature_names_out().tolist())
         if as_json:
             sizes = {"n_source": len(Xs), "n_target": len(Xt), "n_features": Xs.shape[1]}
@@ -157,8 +168,8 @@ def _estimates(found: Diagnosis) -> str:
     if transfer.warning:
         return f"Warning: {transfer.warning}"
     return (
-        f"Estimated without labels, TFDF gets {transfer.adapted} of the target rows right, "
-        f"logistic regression on the source alone {transfer.source_only}."
+        f"Estimated without labels, {transfer.method} gets {transfer.adapted} of the target rows "
+        f"right, logistic regression on the source alone {transfer.source_only}."
     )
 
 
@@ -173,11 +184,13 @@ def _record(found: Diagnosis, shifts: list[ColumnShift], notes: list[str]) -> di
         "estimated_accuracy": {
             name: {"accuracy": estimate.accuracy, "low": estimate.low, "high": estimate.high}
             for name, estimate in (
-                ("TFDF", found.transfer.adapted),
+                ("adapted", found.transfer.adapted),
                 ("source_only", found.transfer.source_only),
             )
         },
+        "verdict": found.transfer.verdict,
         "warning": found.transfer.warning,
+        "kind": found.kind,
         "columns": [shift._asdict() for shift in shifts],
         "adaptation_likely_to_pay": found.verdict,
         "reason": found.reason,

@@ -26,6 +26,7 @@ Verdict = Literal["likely", "uncertain", "unlikely"]
 _SPLITS = 19
 _MOST_ROWS = 1500  # of each domain, enough for these estimates
 _SLIGHT = 0.01
+_FAR = 0.8  # standard deviations between the means of a column that has moved
 
 
 @dataclass(frozen=True)
@@ -52,9 +53,11 @@ class Diagnosis:
         change by more.
     transfer : TransferEstimate
         Target accuracies of TFDF and of a model of the source alone, estimated without labels, and
-        a warning where TFDF does not seem the better one. The verdict does not depend on it.
+        a warning where TFDF does not seem the better one: what ``adapt`` and the report tell.
+    moved : float
+        Share of columns whose means are more than 0.8 standard deviations apart.
     verdict : {"likely", "uncertain", "unlikely"}
-        Whether adaptation is likely to pay.
+        Whether adaptation is likely to pay. Never "likely" where `transfer` warns.
     reason : str
         Why.
     """
@@ -67,21 +70,44 @@ class Diagnosis:
     majority: float
     changed: float
     transfer: TransferEstimate
+    moved: float
     verdict: Verdict
     reason: str
 
+    @property
+    def kind(self) -> Literal["alike", "seen differently", "other things"]:
+        """What the domains look like: alike, the same things seen differently, or other things.
+
+        Other sensors, styles and fonts show the same things; other people and other markets are
+        other things, which alignment takes for the same. Told by whether adapting seems to pay,
+        which is no proof.
+        """
+        if not self._differ:
+            return "alike"
+        return "other things" if self.transfer.warning else "seen differently"
+
+    @property
+    def _differ(self) -> bool:
+        return self.gap.overall["A-distance"] > self.chance or self.within > self.within_chance
+
 
 def diagnose(
-    Xs: Any, ys: ArrayLike, Xt: Any, yt: ArrayLike | None = None, *, random_state: int = 0
+    Xs: Any,
+    ys: ArrayLike,
+    Xt: Any,
+    yt: ArrayLike | None = None,
+    *,
+    estimator: Any = None,
+    plain: tuple[Any, Any] | None = None,
+    random_state: int = 0,
 ) -> Diagnosis:
     """Measure how far apart two domains are and judge whether adaptation is likely to pay.
 
-    The judgement is a rule of thumb from three observations, none of which needs a target label:
+    The judgement is a rule of thumb from four observations, none of which needs a target label:
     a gap beyond chance, between all rows or between rows of the same predicted class; a source
-    that can be learnt at home; labels that adaptation changes at all. On twelve tasks that had no
-    part in making the rule, six of the seven it called likely gained 1 to 23 points and one lost
-    0.8, and one of the five it called unlikely would have gained 2.5: docs/report.md. Beside it
-    stand label-free estimates of what TFDF and a model of the source alone reach.
+    that can be learnt at home; labels that adaptation changes at all; and an adapted model that,
+    as far as estimates tell, is better than one of the source alone (:func:`estimate_transfer`).
+    What the first three are worth is told in docs/report.md, and the last in docs/safety.md.
 
     Parameters
     ----------
@@ -90,6 +116,10 @@ def diagnose(
         1500 rows in a domain, so many are drawn at random for all but the gap.
     yt : array-like of shape (n_target,), default=None
         True labels of the target, used for the gap per class and for nothing else.
+    estimator : classifier or None, default=None
+        The method that would adapt, as for :func:`estimate_transfer`.
+    plain : tuple of two array-likes or None, default=None
+        The rows as a model of the source alone takes them, as for :func:`estimate_transfer`.
     random_state : int, default=0
         Seed of the random draws.
 
@@ -126,6 +156,10 @@ def diagnose(
 
     changed = _changed_by_adapting(A, y, B)
     majority = float(np.unique(y, return_counts=True)[1].max() / len(y))
+    transfer = estimate_transfer(
+        Xs, labels, Xt, estimator=estimator, plain=plain, random_state=random_state
+    )
+    moved = _moved(*(np.asarray(dense(X)) for X in plain or (Xs, Xt)))
     verdict, reason = _judge(
         differ=distance > chance or within > within_chance,
         told=f"A-distance {distance:.1f} overall and {within:.1f} within classes, by chance "
@@ -133,15 +167,28 @@ def diagnose(
         home=home,
         majority=majority,
         changed=changed,
+        moved=moved,
+        pays=not transfer.warning,
     )
-    transfer = estimate_transfer(A, y, B, random_state=random_state)
-    return Diagnosis(
-        gap, chance, within, within_chance, home, majority, changed, transfer, verdict, reason
-    )
+    measured = gap, chance, within, within_chance, home, majority, changed
+    return Diagnosis(*measured, transfer, moved, verdict, reason)
+
+
+def _moved(Xs: NDArray[Any], Xt: NDArray[Any]) -> float:
+    """Share of columns whose means are far apart in units of their spread within domains."""
+    spread = np.sqrt((Xs.var(axis=0) + Xt.var(axis=0)) / 2)
+    return float(np.mean(np.abs(Xs.mean(axis=0) - Xt.mean(axis=0)) > _FAR * spread))
 
 
 def _judge(
-    *, differ: bool, told: str, home: float, majority: float, changed: float
+    *,
+    differ: bool,
+    told: str,
+    home: float,
+    majority: float,
+    changed: float,
+    moved: float,
+    pays: bool,
 ) -> tuple[Verdict, str]:
     if not differ:
         return "unlikely", (
@@ -159,9 +206,17 @@ def _judge(
             f"correct; the most frequent class alone gives {majority:.1%}); look for columns that "
             "say more."
         )
+    columns = f"{moved:.0%} of the columns have moved by most of their spread"
+    if not pays:
+        return "uncertain", (
+            f"the domains differ ({told}; {columns}), but an adapted model does not seem better "
+            "than one of the source alone: this looks like other things (other people, other "
+            "markets) rather than the same things seen differently."
+        )
     return "likely", (
-        f"the domains differ ({told}), the source can be learnt at home ({home:.1%} correct), and "
-        f"adapting changes {changed:.1%} of the target's labels."
+        f"the domains differ ({told}; {columns}), the source can be learnt at home ({home:.1%} "
+        f"correct), adapting changes {changed:.1%} of the target's labels and seems to pay: this "
+        "looks like the same things seen differently (another sensor, style or font)."
     )
 
 

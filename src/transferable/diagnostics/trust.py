@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from transferable.diagnostics.comparison import source_only_methods
-from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
+from transferable.diagnostics.transfer import TransferEstimate, Verdict, estimate_transfer
 
 __all__ = ["Change", "Trust", "assess_trust"]
 
-_GOOD = 0.75  # estimated accuracy from which labels are called good
 _ROUNDS = 200
 
 
@@ -61,15 +60,13 @@ class Trust:
 
     @property
     def warning(self) -> str:
-        """What to be wary of; empty if adapting seems to have paid, or changed no label."""
-        return self.estimate.warning if self.changed else ""
+        """What to be wary of; empty if adapting seems to have paid."""
+        return self.estimate.warning
 
     @property
-    def verdict(self) -> Literal["good", "fair", "doubtful"]:
+    def verdict(self) -> Verdict:
         """Whether the labels may be relied upon, as far as estimates tell."""
-        if self.warning:
-            return "doubtful"
-        return "good" if self.estimate.adapted.accuracy >= _GOOD else "fair"
+        return self.estimate.verdict
 
 
 def assess_trust(

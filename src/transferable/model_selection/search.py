@@ -76,6 +76,9 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         `refit` says which one decides.
     refit : str or None, default=None
         Name of the score that decides, needed if there are several.
+    average : int, default=1
+        How many of the best settings answer together, by the mean of their probabilities, as far
+        as there are so many. One wrong choice matters less among several.
     halving : int or None, default=None
         Successive halving: settings are first compared on few rows, then one in `halving` of them
         on as many times more rows, and so on; the last ones on all rows. None tries all settings
@@ -94,6 +97,8 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     ----------
     best_estimator_ : classifier
         Fitted on all rows with the best setting.
+    top_estimators_ : list of classifiers
+        The `average` best, the best first, whose mean probabilities are the answer of the search.
     best_params_ : dict
         The best setting.
     best_index_ : int
@@ -140,6 +145,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         "param_grid": [dict, list, None],
         "scoring": [str, callable, RankSum, dict],
         "refit": [str, None],
+        "average": [Interval(Integral, 1, None, closed="left")],
         "halving": [Interval(Integral, 2, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "checkpoint": [str, os.PathLike, None],
@@ -156,6 +162,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         *,
         scoring: Scoring | Mapping[str, Scoring] = "recommended",
         refit: str | None = None,
+        average: int = 1,
         halving: int | None = None,
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -166,6 +173,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         self.param_grid = param_grid
         self.scoring = scoring
         self.refit = refit
+        self.average = average
         self.halving = halving
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
@@ -183,13 +191,17 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         rows = StackedRows.of(domains)
         rows = replace(rows, X=self._named(rows.X))
         with sharing():
-            tried = self._search(rows, domains, settings, scorers, columns, decisive)
-            best = clone(self.estimator).set_params(**self.best_params_)
-            self.best_estimator_ = rows.fit(best)
+            tried, top = self._search(rows, domains, settings, scorers, columns, decisive)
+            self.top_estimators_ = [
+                rows.fit(clone(self.estimator).set_params(**setting)) for setting in top
+            ]
+        self.best_estimator_ = self.top_estimators_[0]
         self.cv_results_ = columns_of(tried)
         self.classes_ = domains.classes
         labels = getattr(self.best_estimator_, "transduction_", None)
-        self.transduction_ = self.best_estimator_.predict(rows.X) if labels is None else labels
+        if labels is None or len(self.top_estimators_) > 1:
+            labels = self.classes_[self._predict_codes(rows.X)]
+        self.transduction_ = labels
 
     def _named(self, rows: Any) -> Any:
         """Validated rows with the names of their columns, where they came with such."""
@@ -200,11 +212,21 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         return pd.DataFrame(rows, columns=self.feature_names_in_, copy=False)
 
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
+        if self._answer_together:
+            return self._mean_probabilities(self._named(rows)).argmax(axis=1)
         return np.searchsorted(self.classes_, self.best_estimator_.predict(self._named(rows)))
+
+    @property
+    def _answer_together(self) -> bool:
+        return len(getattr(self, "top_estimators_", ())) > 1  # which models saved earlier lack
+
+    def _mean_probabilities(self, rows: Any) -> NDArray[np.float64]:
+        tables = [np.asarray(model.predict_proba(rows)) for model in self.top_estimators_]
+        return np.mean(tables, axis=0)
 
     @_if_best_has
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes by the best estimator.
+        """Probabilities of the classes by the best estimator, or the mean of the best ones.
 
         Parameters
         ----------
@@ -216,11 +238,13 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             A distribution over ``classes_`` for each row.
         """
-        return self._ask("predict_proba", X)
+        if not self._answer_together:
+            return self._ask("predict_proba", X)
+        return like(X, self._mean_probabilities(self._named(self._validate_rows(X))))
 
     @_if_best_has
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores of rows by the best estimator.
+        """Scores of rows.
 
         Parameters
         ----------
@@ -230,9 +254,13 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
-            As the best estimator gives them.
+            As the best estimator gives them; where several answer, their mean probabilities, with
+            two classes the second's minus the first's.
         """
-        return self._ask("decision_function", X)
+        if not self._answer_together:
+            return self._ask("decision_function", X)
+        scores = self.predict_proba(X)
+        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def _ask(self, method: str, X: Any) -> NDArray[np.float64]:
         rows = self._named(self._validate_rows(X))
@@ -266,8 +294,13 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         scorers: Mapping[str, Callable[..., float]],
         columns: Mapping[str, RankSum | str],
         decisive: str,
-    ) -> list[dict[str, Any]]:
-        """Try the settings, round by round if they are halved; what became of each in each."""
+    ) -> tuple[list[dict[str, Any]], list[Mapping[str, Any]]]:
+        """Try the settings, round by round if they are halved; what became of each, and the top."""
+        if self.average > 1 and not hasattr(self.estimator, "predict_proba"):
+            raise ValueError(
+                f"average={self.average} takes the mean of probabilities, which "
+                f"{type(self.estimator).__name__} does not give; take average=1."
+            )
         file = None if self.checkpoint is None else LineStore(self.checkpoint, keyed_trial)
         known = {} if file is None else file.load()
         digest = digest_of(domains)
@@ -282,12 +315,13 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             scores = named_scores(trials, scorers, columns)
             order = best_first(scores[decisive], trials)
             self.best_index_ = len(rows) + order[0]
-            self.best_params_ = dict(settings[order[0]])
+            top = [settings[i] for i in order[: self.average]]
+            self.best_params_ = dict(top[0])
             self.best_score_ = float(scores[decisive][order[0]])
             rows += rows_of(settings, trials, scores, iteration, len(subset.y))
             kept = order[: -(-len(settings) // int(self.halving or 1))]
             settings = [settings[i] for i in sorted(kept)]
-        return rows
+        return rows, top
 
     def _rounds(self, n_settings: int, domains: Domains) -> list[float]:
         """The share of rows that each round looks at."""

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.domains import Domains
+from transferable.engines.sources import SourceWeights, weigh_sources
 from transferable.engines.spectral.components import warn_if_reduced
 from transferable.engines.spectral.features import (
     Features,
@@ -118,6 +119,7 @@ class SpectralTransformer(BlockwiseTransformer):
         Draws the landmarks.
     """
 
+    source_weights: SourceWeights  # of those that take several sources
     _needs_factor: ClassVar[bool] = False
     _power: ClassVar[int | None] = None
     # Tables as large as the features of all rows that `_learn` forms.
@@ -170,8 +172,14 @@ class SpectralTransformer(BlockwiseTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None
-        features = self._features_of(domains, Spread.of(domains.X))
-        self._take(features, *self._learn(domains, features))
+        if self.takes.several_sources:
+            domains = weigh_sources(domains, self.source_weights)
+            self.source_weights_ = domains.weights_of_sources
+        features = self._features_of(domains, Spread.of(domains.X, domains.row_weights))
+        values, W = self._learn(domains, features)
+        if self.takes.sample_weight:
+            W = W * _signs(features, W)
+        self._take(features, values, W)
 
     def _take(self, features: Features, values: Matrix, W: Matrix) -> None:
         """Set the fitted attributes."""
@@ -259,6 +267,15 @@ class SpectralTransformer(BlockwiseTransformer):
 
     def _width(self, n_features: int) -> int:
         return self._map.width(n_features)
+
+
+def _signs(features: Features, W: Matrix) -> Matrix:
+    """Signs with which the embedded row farthest from zero is positive in each component.
+
+    Coefficients do not tell them where rows are repeated, or count for several.
+    """
+    Z = features.times(W)
+    return np.sign(Z[np.abs(Z).argmax(axis=0), np.arange(Z.shape[1])])
 
 
 def mean_discrepancy(

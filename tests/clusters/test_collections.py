@@ -1,7 +1,9 @@
 """What Dask collections are taken for, what is refused by name, and lazy results: in threads."""
 
 import importlib
+import re
 import sys
+from pathlib import Path
 
 import cloudpickle
 import dask.array as da
@@ -15,6 +17,7 @@ import transferable.classifiers as classifiers
 from problems import small_problem
 from transferable import load, save
 from transferable.dask import CORAL, JDA, MEDA, TCA, TFDF, TFDFV, PerDomainScaler
+from transferable.exceptions import NoTargetWarning
 
 P = small_problem(5, n_source=90, n_target=60, n_features=4)
 FEW = {"n_landmarks": 12, "manifold_dim": 2, "max_iter": 2}
@@ -105,6 +108,16 @@ def test_the_file_of_a_partition_is_named(tmp_path):
         TFDFV(**FEW).adapt(dd.read_parquet(tmp_path), "label", target)
 
 
+def test_without_a_target_the_source_is_fitted_alone():
+    X, y = da.from_array(P.Xs, chunks=(40, 4)), da.from_array(P.ys.astype(float), chunks=40)
+    local = classifiers.TFDFV(**FEW, graph="anchors")
+    with pytest.warns(NoTargetWarning):
+        expected = local.fit(P.Xs, P.ys.astype(float)).decision_function(P.Xt)
+    with pytest.warns(NoTargetWarning):
+        model = TFDFV(**FEW).fit(X, y)
+    np.testing.assert_allclose(model.to_local().decision_function(P.Xt), expected, atol=1e-8)
+
+
 def test_what_cannot_be_done_is_refused_before_anything_is_read():
     X, y = da.from_array(P.X), da.from_array(np.r_[P.ys, np.full(60, -1)])
     for model, message in [
@@ -114,6 +127,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read():
         (MEDA(graph="neighbors"), 'graph="neighbors" reaches across partitions'),
         (TFDFV(ridge=-1.0), "ridge"),
         (TCA(kernel="rbf", n_landmarks=None), "n_landmarks=None"),
+        (JDA(class_shares="auto"), "class_shares='auto': over Dask"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.fit(X, y)
@@ -192,3 +206,17 @@ def test_its_absence_is_told_in_one_line(monkeypatch):
     monkeypatch.delitem(sys.modules, "transferable.dask")
     with pytest.raises(ImportError, match=r'needs distributed, .*"transferable\[dask\]"'):
         importlib.import_module("transferable.dask")
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # which Dask uses of pandas
+def test_the_page_runs(tmp_path, monkeypatch):
+    page = Path(__file__).parents[2].joinpath("docs", "cluster.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    for name, rows in (("source", frame(P.Xs, P.ys)), ("target", frame(P.Xt))):
+        Path(name).mkdir()
+        for part in range(2):
+            rows[part::2].to_parquet(f"{name}/{part}.parquet", index=False)
+    exec(compile(block, "cluster.md", "exec"), {})  # noqa: S102
+    assert len(pd.read_parquet("labels")) == 60
+    assert load("model.skops").predict(frame(P.Xt)).shape == (60,)

@@ -70,10 +70,28 @@ def test_a_section_is_made_where_there_is_none():
     assert "kernel" not in inspect.getdoc(Method)
 
 
+def test_a_constructor_may_be_inherited():
+    class Method(Base):
+        """A method."""
+
+    complete_parameters(Method)
+    assert "weight : float, default=1\n" in inspect.getdoc(Method)
+
+
 def test_a_complete_docstring_is_left_alone():
-    before = Base.__doc__
-    complete_parameters(Base)
-    assert Base.__doc__ is before
+    class Method(Base):
+        """A method.
+
+        Parameters
+        ----------
+        **parameters
+            Those of the base.
+        """
+
+    for described in (Base, Method):
+        before = described.__doc__
+        complete_parameters(described)
+        assert described.__doc__ is before
 
 
 def deep_estimators():

@@ -50,5 +50,5 @@ for at, (name, share) in enumerate(accuracy.items()):
 right.set(ylabel="target accuracy", ylim=(0, 1))
 
 # %%
-# Told apart, sources that mislead do less harm than in one heap, and the nearest by itself is better
-# still: if you know which that is, take it.
+# Told apart, sources that mislead do less harm than in one heap, and the nearest by itself is
+# better still: if you know which that is, take it.

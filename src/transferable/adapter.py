@@ -1,4 +1,8 @@
-"""What every estimator does with its input: checks, the problem, all-or-nothing fits."""
+"""What every estimator of the library does with its input: ``fit`` and ``adapt``, all or nothing.
+
+``fit(X, y, sample_domain=None)`` takes the rows of both domains stacked in any order and
+``adapt(Xs, ys, Xt)`` takes them apart; everything a method learns is learnt in ``_fit_domains``.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +33,7 @@ from transferable.frames import as_pandas
 from transferable.linalg.arrays import device_of, on_host
 from transferable.marks import domain_ids, some_rows, weighty_rows
 from transferable.progress import shown
-from transferable.stacking import stack_domains, stack_weights
+from transferable.stacking import stack_domains, stack_weights, without_target_labels
 from transferable.takes import Takes, refusal
 from transferable.units import exponent_of, in_unit
 from transferable.workspace import Same, shared, workspace
@@ -198,6 +202,8 @@ class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
             The fitted estimator.
         """
         stacked = list(stack_domains(Xs, ys, Xt))
+        if self.target_labels == "use" and ys is not None:  # placeholders are not known labels
+            stacked[1] = without_target_labels(*stacked[1:])
         weights = stack_weights(sample_weight, Xs, Xt)
         if weights is not None and not self.takes.sample_weight:
             raise ValueError(refusal(DomainAdapter, self, "sample_weight", "leave it out"))

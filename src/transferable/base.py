@@ -1,7 +1,6 @@
-"""The contract that every estimator of the library shares: ``fit``, ``adapt``, ``transduction_``.
+"""The contract of classifiers and of transformers: what a fitted estimator answers.
 
-``fit(X, y, sample_domain=None)`` takes the rows of both domains stacked in any order and
-``adapt(Xs, ys, Xt)`` takes them apart; everything a method learns is learnt in ``_fit_domains``.
+What both do with their input is in :mod:`transferable.adapter`.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from transferable.tables.encoding import (
     shared_categories,
 )
 from transferable.tables.joining import joined
+from transferable.takes import Takes
 
 __all__ = ["TableEncoder", "as_table"]
 
@@ -95,6 +96,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['size', 'colour=blue', 'colour=red']
     """
 
+    takes = Takes(several_sources=True, no_labels=True)
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
 

@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-selection bench-deep bench-safety bench-auto bench-drift methods-table clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-drift bench-problems methods-table clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -52,7 +52,7 @@ test: $(VENV)/installed-test ## run the test suite and the documentation's examp
 .PHONY: docs
 docs: $(VENV)/installed-docs ## build the documentation site into build/docs and check it
 	rm -rf build/docs
-	$(ONE_THREAD) $(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees -b html docs build/docs
+	$(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -q -d build/doctrees -b html docs build/docs
 	$(BIN)/python -m pytest -q docs/checks
 
 .PHONY: dist test-dist check-release
@@ -124,6 +124,16 @@ bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the pe
 	$(BIN)/python benchmarks/scale_graph.py --faiss --rows 20000 80000 320000
 	$(BIN)/python benchmarks/scale_transformers.py
 
+$(VENV)/installed-dask: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[dask]"
+	@touch $@
+
+bench-dask: $(VENV)/installed-dask ## fits over Dask on two worker processes beside those in memory
+	$(ONE_THREAD) $(BIN)/python benchmarks/dask_scale.py
+
+bench-anchors: $(VENV)/installed-core ## accuracy of the graph of anchors beside that of neighbours, on every kind of data
+	$(ONE_THREAD) $(BIN)/python benchmarks/anchors.py
+
 bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/grids.py
@@ -146,6 +156,11 @@ $(VENV)/installed-deep: pyproject.toml | $(BIN)/python
 bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a GPU, into docs/deep.md
 	$(BIN)/python benchmarks/deep.py --out build/deep
 	$(BIN)/python benchmarks/deep.py --out build/deep --render
+
+# Records are kept in build/problems: a run that was stopped goes on.
+bench-problems: $(VENV)/installed-bench ## several sources and a few target labels against doing without, into docs/problems.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/real_problems.py
+	$(BIN)/python benchmarks/real_problems.py --render
 
 methods-table: $(VENV)/installed-deep ## what each estimator takes, from what the classes state, into docs/methods.md
 	$(BIN)/python benchmarks/abilities.py

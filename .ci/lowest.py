@@ -9,5 +9,5 @@ project = tomllib.loads(Path(__file__).parents[1].joinpath("pyproject.toml").rea
 extras = project["optional-dependencies"]
 wanted = project["dependencies"] + [line for name in sys.argv[1:] for line in extras[name]]
 for requirement in wanted:
-    name, bound = re.fullmatch(r"([\w.-]+)[>=]=([\w.]+)", requirement).groups()
+    name, bound = re.fullmatch(r"([\w.-]+)(?:\[[\w,]+\])?[>=]=([\w.]+)", requirement).groups()
     print(f"{name}=={bound}")

@@ -28,4 +28,4 @@ def problems(tag):
 
 if __name__ == "__main__":
     found = list(problems(os.environ.get("TAG")))
-    sys.exit("\n".join(found))
+    sys.exit("\n".join(found) or 0)

@@ -33,6 +33,7 @@ from transferable.datasets._registry import TABLES
 from transferable.engines.risk import rows
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.linalg import anchors
+from transferable.terms.smoothness import Smoothness
 from transferable.workspace import sharing
 
 Record = dict[str, Any]
@@ -62,7 +63,8 @@ def _table(task: str) -> Bunch:
 
 def _full(task: str) -> Bunch:
     if task == "shift":
-        return Bunch(zip(("Xs", "ys", "Xt", "yt"), synthetic_shift(80_000).parts, strict=True))
+        parts = synthetic_shift(80_000).parts
+        return Bunch(**dict(zip(("Xs", "ys", "Xt", "yt"), parts, strict=True)))
     return fetch_mnist_usps(full=True, download=False).task(*task.split("->"))
 
 
@@ -85,13 +87,13 @@ def settings(group: str) -> Iterator[tuple[str, Record, str]]:
     for weight in ("auto", 1.0):
         yield f"neighbors, weight {weight}", {"manifold": weight, "graph": "neighbors"}, ""
         for s, share in product((3, 5), shares):
-            chosen = {"manifold": weight, "graph": "anchors", "n_neighbors": s, "share": share}
+            chosen = {"manifold": weight, "graph": "anchors", "ties": s, "share": share}
             for kind in KINDS if weight == "auto" else ("k-means",):
                 yield f"{kind}, 1/{share}, s {s}, weight {weight}", chosen, kind
     if group != "full":
         yield "exact: neighbors", {"n_landmarks": None, "graph": "neighbors"}, ""
         for s, share in product((3, 5), (10, 5)):
-            chosen = {"n_landmarks": None, "graph": "anchors", "n_neighbors": s, "share": share}
+            chosen = {"n_landmarks": None, "graph": "anchors", "ties": s, "share": share}
             yield f"exact: k-means, 1/{share}, s {s}", chosen, "k-means"
 
 
@@ -139,6 +141,7 @@ def _fitted(task: Bunch, group: str, parameters: Record) -> Record:
     parameters = {"n_landmarks": 1000 if group == "full" else min(500, n // 2)} | parameters
     if share := parameters.pop("share", None):
         parameters["n_anchors"] = max(n // share, 2)
+    Smoothness.n_ties = parameters.pop("ties", Smoothness.n_ties)
     try:
         model = TFDFV(**parameters).adapt(task.Xs, task.ys, task.Xt)
     except ValueError as error:

@@ -1,11 +1,12 @@
-"""Optimal transport, ratios of densities and DASVM against POT's and skada's, in one run.
+"""Optimal transport, ratios of densities and DASVM against POT's, skada's and adapt's, in one run.
 
 All run in one process with one BLAS thread on the same rows. Methods that move rows are followed by
 one nearest neighbour, ratios weight a logistic regression. "Changed if shuffled" is the share of
 target rows whose label changes if the rows are given in another order; 0 is right.
 
-``python benchmarks/peers_methods.py`` renews the table of docs/field.md; the peers come with
-``pip install transferable[bench]``.
+``python benchmarks/peers_methods.py`` renews a table of docs/field.md; POT and skada come with
+``pip install transferable[bench]``. adapt needs TensorFlow: in an environment that has both,
+``--only adapt`` measures what it has and renews a table of its own.
 """
 
 from __future__ import annotations
@@ -30,7 +31,13 @@ from threadpoolctl import threadpool_limits
 
 from methods import write
 from transferable.classifiers import DASVM, JDOTClassifier
-from transferable.ratios import kernel_mean_matching, kliep, logistic_ratio, nearest_neighbor_ratio
+from transferable.ratios import (
+    kernel_mean_matching,
+    kliep,
+    logistic_ratio,
+    nearest_neighbor_ratio,
+    rulsif,
+)
 from transferable.transformers import LinearOTMapping, OTMapping
 
 Array = NDArray[Any]
@@ -131,6 +138,15 @@ def skada_weights(make: Callable[[Any], Any]) -> Labelling:
     return label
 
 
+def adapt_weights(make: Callable[[Any, Any, Array], Any]) -> Labelling:
+    def label(Xs: Array, ys: Array, Xt: Array) -> Array:
+        from adapt import instance_based
+
+        return make(instance_based, LogisticRegression(C=100), Xt).fit(Xs, ys).predict(Xt)
+
+    return label
+
+
 def own_weights(ratio: Callable[[Array, Array], Array]) -> Labelling:
     def label(Xs: Array, ys: Array, Xt: Array) -> Array:
         weights = ratio(Xs, Xt)
@@ -223,17 +239,30 @@ def transports(classes: Problem) -> Iterator[Contest]:
 
 
 def weightings(shift: Problem) -> Iterator[Contest]:
-    for name, ratio, make in (
-        ("KMM", kernel_mean_matching, lambda skada: skada.KMMReweightAdapter()),
-        ("KLIEP", kliep, lambda skada: skada.KLIEPReweightAdapter(gamma=[0.1, 0.3, 1.0, 3.0])),
-        (
-            "nearest",
-            nearest_neighbor_ratio,
-            lambda skada: skada.NearestNeighborReweightAdapter(laplace_smoothing=True),
-        ),
-        ("logistic", logistic_ratio, lambda skada: skada.DiscriminatorReweightAdapter()),
+    gammas = [0.1, 0.3, 1.0, 3.0]
+    quiet = {"verbose": 0, "random_state": 0}
+    skada = {
+        "KMM": lambda skada: skada.KMMReweightAdapter(),
+        "KLIEP": lambda skada: skada.KLIEPReweightAdapter(gamma=gammas),
+        "nearest": lambda skada: skada.NearestNeighborReweightAdapter(laplace_smoothing=True),
+        "logistic": lambda skada: skada.DiscriminatorReweightAdapter(),
+    }
+    adapt = {
+        "KMM": lambda a, base, Xt: a.KMM(base, Xt, **quiet),
+        "KLIEP": lambda a, base, Xt: a.KLIEP(base, Xt, gamma=gammas, **quiet),
+        "RuLSIF": lambda a, base, Xt: a.RULSIF(base, Xt, gamma=gammas, **quiet),
+        "nearest": lambda a, base, Xt: a.NearestNeighborsWeighting(base, Xt, **quiet),
+    }
+    for name, ratio in (
+        ("KMM", kernel_mean_matching),
+        ("KLIEP", kliep),
+        ("RuLSIF", rulsif),
+        ("nearest", nearest_neighbor_ratio),
+        ("logistic", logistic_ratio),
     ):
-        parties = {"transferable": own_weights(ratio), "skada": skada_weights(make)}
+        parties = {"transferable": own_weights(ratio)}
+        parties |= {"skada": skada_weights(skada[name])} if name in skada else {}
+        parties |= {"adapt": adapt_weights(adapt[name])} if name in adapt else {}
         yield Contest(name, shift, parties)
 
 
@@ -254,13 +283,16 @@ def changed_if_shuffled(label: Labelling, p: Problem, predicted: Array) -> float
     return float(np.mean(again != predicted[target]))
 
 
-def measured(n: int) -> Iterator[tuple[str, ...]]:
-    """Rows of the table."""
+def measured(n: int, peer: str | None) -> Iterator[tuple[str, ...]]:
+    """Rows of the table, of all that are installed or of one peer's methods."""
     for contest in contests(n):
         own = 0.0
-        for who, label in contest.labellings.items():
+        parties = contest.labellings
+        if peer is not None:
+            parties = {w: parties[w] for w in ("transferable", peer) if peer in parties}
+        for who, label in parties.items():
             try:
-                seconds, predicted = labelled(label, contest.problem, 2)
+                seconds, predicted = labelled(label, contest.problem, 3)
             except ImportError:
                 continue
             except (ValueError, IndexError) as error:  # a peer that cannot do it
@@ -285,13 +317,16 @@ def markdown(rows: list[tuple[str, ...]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rows", type=int, default=1000, help="of each domain")
+    parser.add_argument("--only", help="a peer, whose methods have a table of their own")
+    options = parser.parse_args()
     rows = []
     with threadpool_limits(1), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for row in measured(parser.parse_args().rows):
+        for row in measured(options.rows, options.only):
             print(*row, sep="  ", flush=True)
             rows.append(row)
-    write(Path(__file__).parents[1] / "docs/field.md", {"peers": markdown}, rows)
+    table = "peers" if options.only is None else f"peers {options.only}"
+    write(Path(__file__).parents[1] / "docs/field.md", {table: markdown}, rows)
 
 
 if __name__ == "__main__":

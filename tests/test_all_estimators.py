@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import small_problem
-from transferable import TFDFV, all_estimators
+from transferable import ARTL, MEDA, TFDFV, all_estimators
 from transferable._discovery import FAMILIES
 from transferable.base import DomainClassifier, DomainTransformer
 from transferable.model_selection import LabelFreeSearch
@@ -45,10 +45,19 @@ every_classifier = pytest.mark.parametrize("estimator", CLASSIFIERS.values(), id
 every_transformer = pytest.mark.parametrize("estimator", TRANSFORMERS.values(), ids=TRANSFORMERS)
 
 
+def expected_to_fail(estimator):
+    """A graph of neighbours, a part of these by default, knows rows and not their weights."""
+    if not isinstance(estimator, ARTL | MEDA | TFDFV):
+        return {}
+    checks = (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
+    return dict.fromkeys(checks, "a repeated row is another neighbour, a heavier one is not")
+
+
 # scikit-learn itself skips check_array_api_input unless SCIPY_ARRAY_API is set, as it does for its
-# own estimators. No other check is skipped.
+# own estimators. No other check is skipped, and weights without a graph are tested in
+# test_sample_weight.py.
 @pytest.mark.filterwarnings("default")
-@parametrize_with_checks(list(EVERY.values()))
+@parametrize_with_checks(list(EVERY.values()), expected_failed_checks=expected_to_fail)
 def test_estimator_checks_of_scikit_learn(estimator, check):
     check(estimator)
 

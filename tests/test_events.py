@@ -59,6 +59,26 @@ def test_a_listener_hears_every_round_of_a_fit():
     assert heard[-1].table.shape == (60, 3)
 
 
+def test_what_nobody_asks_an_iterate_for_is_not_made():
+    made = []
+
+    def table():
+        made.append("table")
+        return np.ones((8, 2))
+
+    def codes():
+        made.append("codes")
+        return np.arange(8)
+
+    heard = []
+    with listen(heard.append), restoring(lambda rows: rows[::-1]):
+        iterate(codes, table)
+    assert made == []
+    np.testing.assert_array_equal(heard[0].codes, np.arange(8)[::-1])
+    assert heard[0].codes is heard[0].codes
+    assert made == ["codes"]
+
+
 def test_a_listener_is_told_stages_and_rounds():
     told = []
     with listen(told.append):

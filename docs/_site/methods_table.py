@@ -22,10 +22,11 @@ def _row(name, estimator):
         gives, home = ("features", "transformers")
     first = inspect.getdoc(estimator).split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
     first = first.split(": ", 1)[-1]  # what stands before is the name again
+    model = estimator()
     takes = (
-        estimator().__sklearn_tags__().input_tags.sparse,
+        model.__sklearn_tags__().input_tags.sparse,
         *(parameter in parameters for parameter in PARAMETERS),
-        *(getattr(estimator.takes, what) for what in TAKES),
+        *(getattr(model.takes, what) for what in TAKES),
     )
     link = f"{{class}}`~transferable.{home}.{name}`"
     return [link, first.rstrip("."), gives, *("yes" if has else "" for has in takes)]

@@ -13,8 +13,15 @@ SHOWN = {
     "development/contributing": "CONTRIBUTING.md",
     "development/security": "SECURITY.md",
 }
-INSTEAD = {"README.md": "start.md", "examples": "examples/index.rst"}
+INSTEAD = {
+    "README.md": "start.md",
+    "docs/gallery": "examples/index.rst",
+    "examples": "examples/index.rst",
+}
 PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | INSTEAD
+PARTS = {"index", "reproduction-notes"}  # the root, and what `make paper` puts into another page
+OTHERS = "how-to"  # takes the pages that no section lists
+_TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```", re.M | re.S)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")
 
 
@@ -22,8 +29,17 @@ def _on_site(link, folder, page):
     """A link of a file in `folder` of the repository, as it is on a page of the site."""
     path = posixpath.normpath(posixpath.join(folder, link))
     inside = PAGES.get(path) or (path.removeprefix("docs/") if path.startswith("docs/") else None)
+    if inside and inside.startswith("gallery/"):
+        inside = f"examples/{Path(inside).stem}.rst"
     start = posixpath.dirname(page) or "."
     return posixpath.relpath(inside if inside else f"../{path}", start)
+
+
+def unlisted(folder):
+    """Pages of a folder that no table of contents names."""
+    trees = [_TOCTREE.findall(path.read_text(encoding="utf-8")) for path in folder.glob("*.md")]
+    listed = {line for blocks in trees for block in blocks for line in block.split()}
+    return sorted({path.stem for path in folder.glob("*.md")} - listed - PARTS)
 
 
 def read(app, page, source):
@@ -34,6 +50,8 @@ def read(app, page, source):
         shown = root / SHOWN[page]
         app.env.note_dependency(str(shown))
         source[0], folder = shown.read_text(encoding="utf-8"), "."
+    if page == OTHERS and (others := unlisted(Path(app.srcdir))):
+        source[0] += "\n```{toctree}\n:hidden:\n\n" + "\n".join(others) + "\n```\n"
     if Path(app.env.doc2path(page)).suffix == ".md":
         source[0] = _LINK.sub(
             lambda link: _replaced(link, folder, page),

@@ -1,247 +1,35 @@
-"""The contract that every estimator of the library shares: ``fit``, ``adapt``, ``transduction_``.
+"""The contract of classifiers and of transformers: what a fitted estimator answers.
 
-``fit(X, y, sample_domain=None)`` takes the rows of both domains stacked in any order and
-``adapt(Xs, ys, Xt)`` takes them apart; everything a method learns is learnt in ``_fit_domains``.
+What both do with their input is in :mod:`transferable.adapter`.
 """
 
 from __future__ import annotations
 
-import warnings
-from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping
-from contextlib import nullcontext
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from abc import abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import (
-    BaseEstimator,
     ClassifierMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
-    clone,
 )
 from sklearn.metrics import accuracy_score
-from sklearn.utils import Tags, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
 
-from transferable._docstrings import complete_parameters
-from transferable._sklearn import validate_parameter_constraints
-from transferable.domains import Domains, known_labels, marked_source, source_mask
-from transferable.events import restoring, stage
-from transferable.exceptions import warn_of_marks, warn_of_no_target
-from transferable.frames import as_pandas, is_frame, stacked
-from transferable.linalg.arrays import device_of, is_torch_array, like, namespace, on_host
-from transferable.progress import shown
-from transferable.takes import Takes
-from transferable.threads import stacked_rows
-from transferable.units import exponent_of, in_unit
-from transferable.workspace import Same, shared, workspace
+from transferable.adapter import DomainAdapter, target_sample
+from transferable.exceptions import warn_of_marks
+from transferable.linalg.arrays import like, on_host
+from transferable.marks import domain_ids, known_labels, marked_ids
+from transferable.stacking import stack_domains
 
-__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer", "stack_domains"]
-
-# Parameters in models that earlier versions saved: their present names, and values that changed.
-_EARLIER: dict[str, tuple[str, dict[Any, Any]]] = {
-    "kernel": ("kernel", {"primal": None}),
-    "landmark_share": ("weight_share", {}),
-    "projection": ("map_kernel", {"primal": None}),
-}
-
-_SAMPLE_ROWS = 200  # of the target that are remembered
-_SAMPLE_VALUES = 2**18  # in all of them
-
-
-class DomainAdapter(BaseEstimator, metaclass=ABCMeta):
-    """Base of every estimator: checks the input, then hands :class:`Domains` to the method.
-
-    A fit is all or nothing: if it fails, for whatever reason, the estimator is left as it was.
-    There is no ``partial_fit``: pseudo-labels, neighbours and the domains' distance concern all
-    rows at once, so that rows seen in parts would give another model, which depends on their
-    order. Fit again with ``n_landmarks`` instead, at a cost linear in the rows.
-
-    Attributes
-    ----------
-    takes : Takes
-        What the method takes besides labelled source rows and unlabelled target rows.
-    """
-
-    _parameter_constraints: dict[str, list[Any]] = {}  # noqa: RUF012 (scikit-learn's convention)
-    _accept_sparse = False
-    _exponent = 0  # rows are learnt from in units of 2**_exponent
-    # What it does without target rows; None where that is what it is for. Of fits that share a
-    # workspace, the outermost says so.
-    _without_target: ClassVar[str | None] = "learns from the source alone and adapts to nothing"
-    takes: Takes = Takes()
-    # Read by scikit-learn: whoever routes metadata need not be told to pass the marks on.
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
-    # What the fitted target looked like, for `diagnostics.drift`; None without a target.
-    _target_sample: Any = None
-    # Parameters of the method's paper where they are not our defaults.
-    _published: ClassVar[Mapping[str, Any]] = {}
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        complete_parameters(cls)
-
-    @classmethod
-    def as_published(cls, **parameters: Any) -> Self:
-        """Make the method with the setting of its paper, where the paper gives one.
-
-        Where the defaults are the paper's, or it chooses parameters anew for each dataset, this is
-        the method with its defaults.
-
-        Parameters
-        ----------
-        **parameters
-            Parameters that shall be others.
-
-        Returns
-        -------
-        estimator : object
-            Not fitted.
-
-        Examples
-        --------
-        >>> from transferable.transformers import JDA
-        >>> JDA.as_published(n_components=30)
-        JDA(kernel='linear', n_components=30, normalize=True, regularization=1.0)
-        """
-        return cls(**{**clone(dict(cls._published), safe=False), **parameters})
-
-    def fit(
-        self, X: Any, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
-    ) -> Self:
-        """Learn from labelled source rows and unlabelled target rows, stacked in any order.
-
-        Parameters
-        ----------
-        X : array-like, frame or sparse matrix of shape (n_samples, n_features)
-            The rows of both domains. Frames may be of pandas, polars, pyarrow or any library that
-            speaks the dataframe interchange protocol.
-        y : array-like of shape (n_samples,) or None, default=None
-            Labels. Those of target rows are never looked at. Methods that look at none (see
-            ``takes.no_labels``) do without, given ``sample_domain``.
-        sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows. Without it, unlabelled rows are
-            the target: ``-1`` in integer labels (if at least two other labels remain), ``NaN`` in
-            float labels, ``None`` in object labels. Without any unlabelled row there is no
-            target, and the source is fitted alone, with a warning.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        before = dict(vars(self))
-        stage("Checking rows")
-        try:
-            validate_parameter_constraints(
-                self._parameter_constraints, self.get_params(deep=False), type(self).__name__
-            )
-            if y is None:
-                self._refuse_missing_labels(sample_domain)
-            rows = self._check_rows(X, reset=True)
-            domains = _domains(rows, on_host(y), on_host(sample_domain), device_of(X))
-            if domains.n_target == 0 and self._without_target and shared() is None:
-                warn_of_no_target(type(self).__name__, domains.n_source, self._without_target)
-            bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
-            with bar, restoring(domains.restore):
-                self._fit_domains(domains)
-            self._target_sample = domains.share("target sample", None, _target_sample, domains)
-        except BaseException as error:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            if isinstance(error, np.linalg.LinAlgError):
-                raise ValueError(
-                    f"{type(self).__name__} has no solution for these rows and parameters "
-                    f"({error}); take weights closer to 1, or a kernel by name."
-                ) from error
-            raise
-        return self
-
-    def adapt(self, Xs: Any, ys: ArrayLike | None, Xt: Any) -> Self:
-        """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
-
-        Parameters
-        ----------
-        Xs : array-like, frame or sparse matrix of shape (n_source, n_features)
-            Source rows.
-        ys : array-like of shape (n_source,) or None
-            Their labels; None for methods that look at none (see ``takes.no_labels``).
-        Xt : array-like, frame or sparse matrix of shape (n_target, n_features)
-            Target rows. Columns of frames are matched by name.
-
-        Returns
-        -------
-        self : object
-            The fitted estimator.
-        """
-        X, y, sample_domain = stack_domains(Xs, ys, Xt)
-        return self.fit(X, y, sample_domain=sample_domain)
-
-    @property
-    def _takes_no_labels(self) -> bool:
-        """Whether the method, as it is set, looks at no label."""
-        return self.takes.no_labels
-
-    def _refuse_missing_labels(self, sample_domain: ArrayLike | None) -> None:
-        message = f"{type(self).__name__} requires y to be passed, but the target y is None"
-        if not self._takes_no_labels:
-            raise ValueError(f"{message}: it learns from the labels of the source rows.")
-        if sample_domain is None:
-            raise ValueError(f"{message}; without labels, sample_domain has to mark the target.")
-
-    @property
-    def _scale_free(self) -> bool:
-        """Whether no parameter is in the unit of the rows."""
-        return True
-
-    def _choose_exponent(self, rows: Any) -> int:
-        """Of the unit that rows are learnt from in."""
-        exponent = exponent_of(rows)
-        if exponent and not self._scale_free:
-            raise ValueError(
-                f"X holds values of about 1e{round(0.30103 * exponent)}, too far from 1 for a "
-                "kernel function or a gamma in the unit of the rows; scale X, or take "
-                'gamma="scale".'
-            )
-        return exponent
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version or an earlier one saved."""
-        super().__setstate__(dict(_present(name, value) for name, value in state.items()))
-
-    @abstractmethod
-    def _fit_domains(self, domains: Domains) -> None:
-        """Learn from a validated problem and set the fitted attributes."""
-
-    def _validate_rows(self, X: Any) -> Any:
-        """Rows to predict or transform, checked against those that were fitted."""
-        check_is_fitted(self)
-        return self._check_rows(X, reset=False)
-
-    def _check_rows(self, X: Any, *, reset: bool) -> Any:
-        """Rows as the method takes them; `reset` notes their columns, else these must be there."""
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused by its value
-            rows = validate_data(
-                self,
-                on_host(as_pandas(X)),
-                accept_sparse="csr" if self._accept_sparse else False,
-                dtype=[np.float64, np.float32],
-                ensure_min_samples=2 if reset else 1,
-                reset=reset,
-            )
-        if reset:
-            self._exponent = self._choose_exponent(rows)
-        return in_unit(rows, self._exponent)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self._accept_sparse
-        tags.target_tags.required = not self._takes_no_labels
-        return tags
+__all__ = [
+    "DomainAdapter",
+    "DomainClassifier",
+    "DomainTransformer",
+    "stack_domains",
+    "target_sample",
+]
 
 
 class DomainClassifier(ClassifierMixin, DomainAdapter):
@@ -296,6 +84,15 @@ class DomainClassifier(ClassifierMixin, DomainAdapter):
         weights = None if sample_weight is None else np.asarray(on_host(sample_weight))[rows]
         return float(accuracy_score(labels, on_host(self.predict(X))[rows], sample_weight=weights))
 
+    def _complete(
+        self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
+    ) -> None:
+        left_out = np.setdiff1d(np.arange(len(ids)), kept)
+        labels = np.empty(len(ids), dtype=self.transduction_.dtype)
+        labels[kept] = self.transduction_
+        labels[left_out] = self.classes_[self._predict_codes(rows[left_out])]
+        self.transduction_ = labels
+
     @abstractmethod
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         """Class codes of validated rows."""
@@ -319,8 +116,8 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
         X : array-like of shape (n_samples, n_features)
             Rows of either domain.
         sample_domain : array-like of shape (n_samples,), default=None
-            Positive for source rows, negative for target rows; None takes all for target rows.
-            It matters to methods with a map for each domain only.
+            Positive for source rows, negative for target rows, as in ``fit``; None takes all for
+            target rows. It matters to methods with a map for each domain only.
 
         Returns
         -------
@@ -328,12 +125,10 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
             The adapted rows.
         """
         rows = self._validate_rows(X)
-        source = (
-            np.zeros(rows.shape[0], dtype=bool)
-            if sample_domain is None
-            else marked_source(on_host(sample_domain), rows.shape[0])
-        )
-        return like(X, self._transform_rows(rows, source))
+        n = rows.shape[0]
+        unmarked = sample_domain is None
+        ids = np.zeros(n) if unmarked else marked_ids(on_host(sample_domain), n)
+        return like(X, self._transform_rows(rows, self._told(ids)))
 
     def fit_transform(
         self, X: Any, y: ArrayLike | None = None, sample_domain: ArrayLike | None = None
@@ -356,91 +151,21 @@ class DomainTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Domai
             The adapted rows, each mapped as a row of its own domain.
         """
         rows = self.fit(X, y, sample_domain=sample_domain)._validate_rows(X)
-        source = source_mask(on_host(y), on_host(sample_domain), rows.shape[0])
-        if sample_domain is None and not source.all() and np.asarray(on_host(y)).dtype.kind in "iu":
-            warn_of_marks(type(self).__name__, int(np.sum(~source)))
-        return like(X, self._transform_rows(rows, source))
+        return self._fitted_rows(X, rows, y, sample_domain)
+
+    def _fitted_rows(
+        self, X: Any, rows: Any, y: ArrayLike | None, sample_domain: ArrayLike | None
+    ) -> NDArray[np.floating]:
+        """The adapted form of rows that were fitted."""
+        ids = domain_ids(on_host(y), on_host(sample_domain), rows.shape[0])
+        if sample_domain is None and (ids < 0).any() and np.asarray(on_host(y)).dtype.kind in "iu":
+            warn_of_marks(type(self).__name__, int(np.sum(ids < 0)))
+        return like(X, self._transform_rows(rows, self._told(ids)))
+
+    def _told(self, ids: NDArray[Any]) -> NDArray[Any]:
+        """What a map is told of rows with these ids, 0 for unmarked: which are the source's."""
+        return ids > 0
 
     @abstractmethod
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         """Adapted form of validated rows, of which `source` marks those of the source."""
-
-
-def _present(name: str, value: Any) -> tuple[str, Any]:
-    """What an attribute that was saved is called, and is, today."""
-    name, values = _EARLIER.get(name, (name, {}))
-    return name, values.get(value, value) if isinstance(value, str) else value
-
-
-def _domains(
-    X: Any, y: ArrayLike | None, sample_domain: ArrayLike | None, device: str | None
-) -> Domains:
-    """The problem, with the workspace that is shared here; fits of the same table share it too."""
-    shared = workspace()
-    rows = X, y, sample_domain
-    domains = shared.get("domains", Same(*rows), Domains.from_stacked, *rows)
-    return replace(domains, workspace=shared, device=device)
-
-
-def _target_sample(domains: Domains) -> Any:
-    """A few target rows, drawn at random; None if there are none, or one is too wide to keep."""
-    n_values = domains.X.nnz if sp.issparse(domains.X) else np.prod(domains.X.shape)
-    widest = max(1.0, float(n_values) / len(domains.order))
-    n_rows = min(_SAMPLE_ROWS, domains.n_target, int(_SAMPLE_VALUES / widest))
-    if n_rows == 0:
-        return None
-    drawn = np.random.default_rng(0).choice(domains.n_target, n_rows, replace=False)
-    return domains.X[domains.n_source + np.sort(drawn)]
-
-
-def stack_domains(Xs: Any, ys: ArrayLike | None, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]]:
-    """Both domains as one table, with marks; target labels are placeholders nobody reads."""
-    Xs, Xt = as_pandas(Xs), as_pandas(Xt)
-    n_source, n_target = _n_rows(Xs, "Xs"), _n_rows(Xt, "Xt")
-    y = None if ys is None else _with_placeholders(on_host(ys), n_source, n_target)
-    if _n_columns(Xs) != _n_columns(Xt):
-        raise ValueError(
-            f"Xt has {_n_columns(Xt)} features, but Xs has {_n_columns(Xs)}; both domains must be "
-            "described by the same features."
-        )
-    X: Any
-    named = [is_frame(table) for table in (Xs, Xt)]
-    if all(named):
-        X = stacked(Xs, Xt)
-    elif sp.issparse(Xs) or sp.issparse(Xt):
-        X = sp.vstack([sp.csr_array(Xs), sp.csr_array(Xt)], format="csr")
-    elif is_torch_array(Xs) and is_torch_array(Xt):
-        X = namespace(Xs, Xt).concat([Xs, Xt])
-    else:
-        if any(named):
-            warnings.warn(
-                f"{'Xs' if named[0] else 'Xt'} names its columns and the other domain does not; "
-                "they are taken to be in the same order.",
-                stacklevel=3,
-            )
-        X = stacked_rows(np.asarray(Xs), np.asarray(Xt))
-    return X, y, np.repeat(np.array([1, -1], dtype=np.int8), [n_source, n_target])
-
-
-def _with_placeholders(ys: ArrayLike, n_source: int, n_target: int) -> NDArray[Any]:
-    """Labels of the source rows, then one of them for each target row."""
-    labels = np.asarray(ys)
-    if labels.shape[:1] != (n_source,):
-        raise ValueError(
-            f"ys has shape {labels.shape}, but Xs has {n_source} rows; give one label each."
-        )
-    labels = column_or_1d(labels, dtype=labels.dtype, warn=True)
-    return np.concatenate([labels, np.repeat(labels[:1], n_target)])
-
-
-def _n_rows(X: Any, name: str) -> int:
-    shape = np.shape(X)
-    if len(shape) != 2:
-        raise ValueError(f"{name} must be a table of rows and columns; got shape {shape}.")
-    if shape[0] == 0:
-        raise ValueError(f"{name} has no rows; both domains need at least one.")
-    return int(shape[0])
-
-
-def _n_columns(X: Any) -> int:
-    return int(np.shape(X)[1])

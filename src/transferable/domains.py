@@ -11,19 +11,29 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
+from transferable.groups import Groups
 from transferable.limits import LIMITS
 from transferable.linalg.moments import Moments
+from transferable.linalg.reordered import Reordered
 from transferable.linalg.row_order import content_order, digest, row_hash, row_place
+from transferable.marks import (
+    as_labels,
+    class_codes,
+    domain_ids,
+    known_codes,
+    known_labels,
+    labelled_rows,
+    marked_source,
+    row_weights,
+    source_mask,
+)
 from transferable.threads import taken_rows
 from transferable.workspace import Workspace
 
@@ -62,8 +72,16 @@ class Domains:
         The device of torch that the rows came from, None if they were an array of numpy.
     shares : ndarray of shape (n_classes,) or None
         What share of the target's rows each class is taken to have; None for that of the source.
+    ids : ndarray of shape (n,) or None
+        The id of each row's domain, positive for sources; None if there is one of each.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows, all positive; None if all count alike.
+    known : ndarray of shape (n_target,) or None
+        Class codes of target rows whose label is known, -1 for the others; None if none is.
+    source_weights : ndarray of shape (n_sources,) or None
+        What each source counts, 1 on average over their rows; None if all count alike.
     n_source, n_target, n_classes : int
-        Rows of the source, rows of the target, classes of the source.
+        Rows of the sources, rows of the target, classes of the sources.
     """
 
     X: Any
@@ -74,6 +92,10 @@ class Domains:
     workspace: Workspace = field(default_factory=Workspace)
     device: str | None = None
     shares: NDArray[np.float64] | None = None
+    ids: NDArray[Any] | None = None
+    weights: NDArray[np.float64] | None = None
+    known: NDArray[np.intp] | None = None
+    source_weights: NDArray[np.float64] | None = None
     n_source: int = field(init=False)
     n_target: int = field(init=False)
     n_classes: int = field(init=False)
@@ -90,42 +112,45 @@ class Domains:
         y: ArrayLike | None,
         sample_domain: ArrayLike | None = None,
         *,
+        sample_weight: ArrayLike | None = None,
+        use_target_labels: bool = False,
         workspace: Workspace | None = None,
     ) -> Domains:
         """Read the domains off stacked rows; ``X`` must be a validated array already.
 
-        Without labels, for methods that look at none, all source rows are of one class.
+        Labels of target rows are looked at only if they are to be used. Without labels, for methods
+        that look at none, all source rows are of one class. Weights must be positive.
         """
         unlabelled = y is None
         y = np.zeros(X.shape[0], dtype=np.intp) if y is None else y
         check_consistent_length(X, y)
-        y = _as_labels(y)
-        source = source_mask(y, sample_domain, X.shape[0])
-        labels = _as_numbers(y[source])
-        if labels.dtype.kind == "f":
-            assert_all_finite(labels, input_name="y")
-        _refuse_missing(labels)
-        _refuse_mixed(labels)
-        _refuse_fractions(labels)
-        check_classification_targets(labels)
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2 and not unlabelled:
-            raise ValueError(
-                f"All {len(labels)} source rows are of one class, {classes.tolist()[0]!r}; a "
-                "classifier needs at least 2 classes."
-            )
+        y = as_labels(y)
+        ids = domain_ids(y, sample_domain, X.shape[0])
+        source = ids > 0
+        classes, codes = class_codes(y[source], fewest=1 if unlabelled else 2)
         all_codes = np.full(X.shape[0], -1, dtype=np.intp)
         all_codes[source] = codes
+        if use_target_labels:
+            all_codes[~source] = known_codes(y[~source], classes)
+        weights = None if sample_weight is None else row_weights(sample_weight, X.shape[0])
         hashes = row_hash(X)
-        order = content_order(source, row_place(X), hashes, all_codes)
-        codes = all_codes[order[: len(labels)]]
+        ties = (ids,) if weights is None else (ids, weights)
+        order = content_order(source, row_place(X), hashes, all_codes, *ties)
+        n_source = len(codes)
         in_place = not sp.issparse(X) and X.nbytes > LIMITS.copied_bytes
         if in_place:
             rows: Any = Reordered(X, order)
         else:
             rows = X[order] if sp.issparse(X) else taken_rows(X, order)
-        key = (len(codes), X.shape, str(X.dtype), digest(hashes[order]))
-        return cls(rows, codes, classes, order, key, workspace or Workspace())
+        codes, ids, known = all_codes[order], ids[order], all_codes[order[n_source:]]
+        further = {
+            "ids": ids if len(np.unique(ids)) > 1 + (n_source < len(ids)) else None,
+            "weights": None if weights is None else weights[order],
+            "known": known if (known >= 0).any() else None,
+        }
+        told = tuple(digest(value) for value in further.values() if value is not None)
+        key = (n_source, X.shape, str(X.dtype), digest(hashes[order]), *told)
+        return cls(rows, codes[:n_source], classes, order, key, workspace or Workspace(), **further)
 
     @cached_property
     def labels_key(self) -> bytes:
@@ -135,7 +160,64 @@ class Domains:
     @cached_property
     def source_shares(self) -> NDArray[np.float64]:
         """What share of the source's rows each class has."""
-        return np.bincount(self.y, minlength=self.n_classes) / max(self.n_source, 1)
+        if self.weights is None:
+            return np.bincount(self.y, minlength=self.n_classes) / max(self.n_source, 1)
+        weights = self.weights[self.source]
+        return np.bincount(self.y, weights, self.n_classes) / weights.sum()
+
+    @cached_property
+    def source_ids(self) -> NDArray[Any]:
+        """The ids of the sources, in order."""
+        return np.array([1]) if self.ids is None else np.unique(self.ids[self.source])
+
+    @property
+    def n_sources(self) -> int:
+        """How many sources there are."""
+        return len(self.source_ids)
+
+    @cached_property
+    def sources(self) -> NDArray[np.intp] | None:
+        """Which source each of their rows is of, None if there is one."""
+        if self.n_sources == 1:
+            return None
+        return np.searchsorted(self.source_ids, self.marks[self.source])
+
+    @property
+    def source_groups(self) -> NDArray[np.intp]:
+        """The group of each source row, by source and class."""
+        return self.y if self.sources is None else self.y + self.n_classes * self.sources
+
+    @property
+    def marks(self) -> NDArray[Any]:
+        """The id of each row's domain."""
+        if self.ids is not None:
+            return self.ids
+        return np.repeat([1, -1], [self.n_source, self.n_target])
+
+    @cached_property
+    def labelled(self) -> slice | NDArray[np.intp]:
+        """Where the rows are whose class is known: the sources', and such of the target."""
+        if self.known is None:
+            return self.source
+        known = self.n_source + np.flatnonzero(self.known >= 0)
+        return np.concatenate([np.arange(self.n_source), known])
+
+    @cached_property
+    def labels(self) -> NDArray[np.intp]:
+        """Class codes of the labelled rows."""
+        return self.y if self.known is None else self.with_target(self.known)[self.labelled]
+
+    @cached_property
+    def row_weights(self) -> NDArray[np.float64] | None:
+        """What each row counts in a sum over rows, its source's weight included.
+
+        None if all count alike.
+        """
+        if self.source_weights is None or self.sources is None:
+            return self.weights
+        weights = np.ones(len(self.order)) if self.weights is None else self.weights.copy()
+        weights[self.source] *= self.source_weights[self.sources]
+        return weights
 
     @property
     def ratios(self) -> NDArray[np.float64] | float:
@@ -146,6 +228,17 @@ class Domains:
     def target_shares(self) -> NDArray[np.float64]:
         """What share of the target's rows each class is taken to have."""
         return self.source_shares if self.shares is None else self.shares
+
+    @property
+    def weights_of_sources(self) -> NDArray[np.float64]:
+        """What each source counts, in the order of the ids."""
+        return np.ones(self.n_sources) if self.source_weights is None else self.source_weights
+
+    def with_source_weights(self, weights: NDArray[np.float64] | None) -> Domains:
+        """The same rows, where sources count like this."""
+        if weights is None or self.n_sources == 1:
+            return self
+        return replace(self, source_weights=weights, key=(self.key, weights.tobytes()))
 
     def with_shares(self, shares: NDArray[np.float64] | None) -> Domains:
         """The same rows, where the target's classes are taken to have these shares."""
@@ -161,12 +254,13 @@ class Domains:
         """Moments of source and target, where they are known or rows are read block by block."""
         if not isinstance(self.X, Reordered):
             return None
-        width = self.X.shape[1]
+        width, weights = self.X.shape[1], self.row_weights
         source = target = Moments.none(width)
         for positions, rows in self.X.blocks(max(1, LIMITS.block_values // width)):
             inside = positions < self.n_source
-            source += Moments.of(rows[inside].astype(np.float64))
-            target += Moments.of(rows[~inside].astype(np.float64))
+            own = None if weights is None else weights[positions]
+            source += _moments(rows, inside, own)
+            target += _moments(rows, ~inside, own)
         return source, target
 
     @property
@@ -202,27 +296,101 @@ class Domains:
         """What fits of these rows have in common under a key, made now if none had it before."""
         return self.workspace.get(slot, (self.key, key), make, *arguments)
 
+    @cached_property
+    def loss_weights(self) -> NDArray[np.float64] | None:
+        """What each row counts in the loss and in class confusion; None if all count alike.
+
+        Source rows count by the ratio of their class's shares too.
+        """
+        if self.shares is None:
+            return self.row_weights
+        weights = np.ones(len(self.order)) if self.row_weights is None else self.row_weights.copy()
+        weights[self.source] *= np.asarray(self.ratios)[self.y]
+        return weights
+
     def groups(self, target: NDArray[np.intp] | None) -> Groups:
         """The rows by domain and class, for the given (pseudo-)labels of the target.
 
         None takes all target rows for one class, where whole domains are compared.
         """
         target = np.zeros(self.n_target, dtype=np.intp) if target is None else target
-        codes = self.with_target(target)
-        return Groups(codes, self.n_source, self.n_classes, self.ratios)
+        return Groups(
+            self.with_target(target),
+            self.n_source,
+            self.n_classes,
+            self.ratios,
+            sources=self.sources,
+            source_weights=self.weights_of_sources,
+            weights=self.weights,
+        )
+
+    def pairs(self) -> Iterator[Domains]:
+        """Each source with the target."""
+        if self.sources is None:
+            yield self
+            return
+        for k, source in enumerate(self.source_ids.tolist()):
+            own = np.flatnonzero(self.sources == k)
+            rows = np.concatenate([own, np.arange(self.n_source, len(self.order))])
+            yield Domains(
+                self.X[rows],
+                self.y[own],
+                self.classes,
+                self.order[rows],
+                (self.key, source),
+                self.workspace,
+                self.device,
+                weights=None if self.weights is None else self.weights[rows],
+            )
 
     def reversed(self, target: NDArray[np.intp]) -> Domains:
         """The same rows with the target, labelled as given, for the source, and the other way."""
         back = np.roll(np.arange(len(self.order)), -self.n_source)
         X = self.share("reversed rows", None, self.X.__getitem__, back)
         key = (self.key, "reversed")
-        return replace(self, X=X, y=target, order=self.order[back], key=key, shares=None)
+        return Domains(
+            X,
+            target,
+            self.classes,
+            self.order[back],
+            key,
+            self.workspace,
+            self.device,
+            weights=None if self.weights is None else self.weights[back],
+        )
 
     def one_hot(self) -> NDArray[np.float64]:
-        """Label matrix Y of the paper, transposed: n x C, zero on target rows."""
+        """Label matrix Y of the paper, transposed: n x C, zero on rows without a label."""
         Y = np.zeros((len(self.order), self.n_classes))
-        Y[np.arange(self.n_source), self.y] = 1.0
+        rows = np.arange(len(self.order))[self.labelled]
+        Y[rows, self.labels] = 1.0
         return Y
+
+    def label_target(
+        self, label: Callable[[slice | NDArray[np.intp]], NDArray[np.intp]]
+    ) -> NDArray[np.intp]:
+        """Class codes of target rows: known ones, and what a function of others' positions says."""
+        if self.known is None:
+            return label(slice(None))
+        codes, unknown = self.known.copy(), np.flatnonzero(self.known < 0)
+        if len(unknown):
+            codes[unknown] = label(unknown)
+        return codes
+
+    def first_labelled(
+        self, most: int
+    ) -> tuple[slice | NDArray[np.intp], NDArray[np.intp], NDArray[np.float64] | None]:
+        """Where the first labelled rows are and all known ones of the target, codes, weights."""
+        count, weights = min(self.n_source, most), self.row_weights
+        rows: Any = slice(0, count)
+        if not isinstance(self.labelled, slice):
+            rows = np.delete(self.labelled, np.arange(count, self.n_source))
+        codes = self.y[:count] if self.known is None else self.with_target(self.known)[rows]
+        return rows, codes, None if weights is None else weights[rows]
+
+    def fixed(self, target: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Class codes of the target rows, with those that are known in place of the given."""
+        return target if self.known is None else np.where(self.known >= 0, self.known, target)
 
     def with_target(self, target: NDArray[np.intp]) -> NDArray[np.intp]:
         """Class codes of all rows: the source's own, then the given (pseudo-)labels."""
@@ -235,231 +403,6 @@ class Domains:
         return out
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Every row by its domain and class, for one labelling of the target.
-
-    Terms speak of groups, not of rows: group ``c`` holds the source rows of class ``c``, group
-    ``n_classes + c`` the target rows of that class.
-
-    Attributes
-    ----------
-    codes : ndarray of shape (n,)
-        Class codes of all rows, source rows first.
-    n_source, n_classes : int
-        How many rows are the source's, how many classes there are.
-    ratios : ndarray of shape (n_classes,) or float
-        How many times as frequent as in the source each class is taken to be in the target.
-    """
-
-    codes: NDArray[np.intp]
-    n_source: int
-    n_classes: int
-    ratios: NDArray[np.float64] | float = 1.0
-
-    @cached_property
-    def index(self) -> NDArray[np.intp]:
-        """The group of each row."""
-        index = self.codes.copy()
-        index[self.n_source :] += self.n_classes
-        return index
-
-    @cached_property
-    def counts(self) -> NDArray[np.float64]:
-        """Rows of each class, in the source and in the target: an array of shape (2, n_classes)."""
-        counts = np.bincount(self.index, minlength=2 * self.n_classes)
-        return counts.reshape(2, self.n_classes).astype(np.float64)
-
-    @cached_property
-    def key(self) -> bytes:
-        """The same for the same labelling and the same ratios of shares."""
-        return digest(self.codes, np.asarray(self.ratios))
-
-    @property
-    def class_trust(self) -> NDArray[np.float64]:
-        """What each class counts where domains are compared class by class, at most 1.
-
-        The rows that are taken for a class of which the target has less than the source are wrong
-        more often.
-        """
-        return np.minimum(1.0, self.ratios * np.ones(self.n_classes))
-
-    def spread(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values, one for each group, as one for each row."""
-        return values[self.index]
-
-    def members(
-        self, code: int, most: int | None = None
-    ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Positions of the rows of a class, or of the first of them, in source and target."""
-        source, target = self.codes[: self.n_source], self.codes[self.n_source :]
-        return _first(source, code, most), self.n_source + _first(target, code, most)
-
-
-class Reordered:
-    """A table too large to be copied, such as a memory map, that is read in another order.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n, d)
-        The rows as they lie.
-    order : ndarray of shape (n,)
-        ``order[i]`` is the position in the table of row ``i``.
-    """
-
-    def __init__(self, table: NDArray[Any], order: NDArray[np.intp]) -> None:
-        self.table, self.order = table, order
-        self.shape, self.dtype = table.shape, table.dtype
-
-    def __len__(self) -> int:
-        return len(self.order)
-
-    def __getitem__(self, rows: Any) -> NDArray[Any]:
-        return np.asarray(self.table[self.order[rows]])
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        if copy is False:
-            raise ValueError("The rows of a reordered table are copied when they are read.")
-        return np.asarray(self[:], dtype=dtype)
-
-    def blocks(self, n_rows: int) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
-        """Blocks in the order in which they lie, with the positions of their rows in ours."""
-        positions = np.empty_like(self.order)
-        positions[self.order] = np.arange(len(self.order))
-        for start in range(0, len(self), n_rows):
-            yield positions[start : start + n_rows], self.table[start : start + n_rows]
-
-
-def _first(codes: NDArray[np.intp], code: int, most: int | None) -> NDArray[np.intp]:
-    """Positions of the first so many of a code, None for all, from no more rows than it takes."""
-    size = len(codes) if most is None else 16 * most
-    while True:
-        found = np.flatnonzero(codes[:size] == code)[:most]
-        if len(found) == most or size >= len(codes):
-            return found
-        size *= 4
-
-
-def _as_labels(y: ArrayLike) -> NDArray[Any]:
-    """Labels as a one-dimensional array; missing values of any library become None or NaN."""
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
-    if labels.dtype.kind not in "OfiubUS":
-        raise ValueError(f"Unknown label type: labels of dtype {labels.dtype} cannot name classes.")
-    return labels
-
-
-def _as_numbers(labels: NDArray[Any]) -> NDArray[Any]:
-    """Numbers that are objects only because unlabelled rows stood among them, as numbers."""
-    if labels.dtype.kind == "O" and all(isinstance(label, Real) for label in labels):
-        return np.array(labels.tolist())
-    return labels
-
-
-def _missing(y: NDArray[Any]) -> NDArray[np.bool_]:
-    """Rows without a label: NaN in float labels, None, NaN or NA in object labels."""
-    if y.dtype.kind == "f":
-        return np.isnan(y)
-    if y.dtype.kind == "O":
-        return np.fromiter((_is_missing(v) for v in y), dtype=bool, count=len(y))
-    return np.zeros(len(y), dtype=bool)
-
-
-def _is_missing(value: object) -> bool:
-    if value is None or type(value).__name__ == "NAType":
-        return True
-    return isinstance(value, float) and value != value
-
-
-def labelled_rows(y: ArrayLike) -> NDArray[np.bool_]:
-    """True on rows with a label, which is neither NaN nor None nor NA."""
-    return ~_missing(_as_labels(y))
-
-
-def _refuse_missing(labels: NDArray[Any]) -> None:
-    missing = int(_missing(labels).sum())
-    if missing:
-        raise ValueError(
-            f"{missing} of the {len(labels)} source rows have no label; label them, drop them, or "
-            "mark them as target rows with a negative sample_domain."
-        )
-
-
-def _refuse_mixed(labels: NDArray[Any]) -> None:
-    """Refuse labels that cannot be put in order, such as numbers among text."""
-    kinds = sorted({type(label).__name__ for label in labels}) if labels.dtype.kind == "O" else []
-    if len(kinds) > 1 and not all(isinstance(label, Real) for label in labels):
-        raise ValueError(f"Labels are of several types, {', '.join(kinds)}; give all of them one.")
-
-
-def _refuse_fractions(labels: NDArray[Any]) -> None:
-    fractions = labels[labels != np.floor(labels)] if labels.dtype.kind == "f" else []
-    if len(fractions):
-        raise ValueError(
-            f"Unknown label type: continuous. y holds fractions such as {fractions[0]}, as targets "
-            "of regression do, and these methods predict classes only; cut y into classes, or turn "
-            "it into text if its values are names."
-        )
-
-
-def known_labels(y: ArrayLike, classes: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[Any]]:
-    """Where rows have a label to be compared with, and these labels; an error if none has.
-
-    Rows without one are marked as in ``fit``, among integers by a -1 that is no class.
-    """
-    y = _as_labels(y)
-    unlabelled = _missing(y)
-    if y.dtype.kind in "iu" and -1 not in classes:
-        unlabelled = y == -1
-    if unlabelled.all():
-        raise ValueError(
-            f"None of the {len(y)} rows has a label to compare with; score rows that have one, or "
-            "take a scorer of transferable.model_selection, which needs none."
-        )
-    rows = np.flatnonzero(~unlabelled)
-    return rows, _as_numbers(y[rows])
-
-
-def source_mask(
-    y: ArrayLike | None, sample_domain: ArrayLike | None, n_rows: int
-) -> NDArray[np.bool_]:
-    """True on source rows, by the marks if there are any, else by the labels."""
-    if sample_domain is not None:
-        return _refuse_empty(marked_source(sample_domain, n_rows))
-    if y is None:
-        raise ValueError("Neither labels nor sample_domain tell which rows are the target.")
-    y = _as_labels(y)
-    unlabelled = _missing(y)
-    if y.dtype.kind in "iu" and len(np.unique(y[y != -1])) >= 2:
-        unlabelled = y == -1
-    if unlabelled.all():
-        raise ValueError(f"None of the {n_rows} rows has a label; the source domain is empty.")
-    return ~unlabelled
-
-
-def marked_source(sample_domain: ArrayLike, n_rows: int) -> NDArray[np.bool_]:
-    """True on rows whose mark is positive."""
-    marks = column_or_1d(sample_domain)
-    if len(marks) != n_rows:
-        raise ValueError(f"sample_domain marks {len(marks)} rows, but X has {n_rows}.")
-    if marks.dtype.kind not in "iuf":
-        raise TypeError(
-            "sample_domain must hold numbers, positive for source rows and negative for target "
-            f"rows; got dtype {marks.dtype}."
-        )
-    unknown = np.unique(marks[~((marks > 0) | (marks < 0))])
-    if len(unknown):
-        raise ValueError(
-            f"sample_domain holds {unknown.tolist()}, which mark no domain; use a positive number "
-            "for source rows and a negative one for target rows."
-        )
-    return marks > 0
-
-
-def _refuse_empty(source: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    if source.all() or not source.any():
-        empty = "target" if source.all() else "source"
-        raise ValueError(
-            f"sample_domain leaves the {empty} domain empty: {int(source.sum())} source and "
-            f"{int((~source).sum())} target rows. To fit the source alone, leave sample_domain out."
-        )
-    return source
+def _moments(rows: Any, some: NDArray[np.bool_], weights: NDArray[np.float64] | None) -> Moments:
+    own = None if weights is None else weights[some]
+    return Moments.of(rows[some].astype(np.float64), own)

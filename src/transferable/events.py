@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,9 @@ __all__ = [
 ]
 
 
+Made = Any | Callable[[], Any]  # a table of numpy or of torch, or what makes it
+
+
 @dataclass(frozen=True)
 class Progress:
     """What is going on, and the share of it that is done, None where that is not known."""
@@ -44,12 +48,25 @@ class Progress:
     share: float | None = None
 
 
-@dataclass(frozen=True)
 class Iterate:
-    """The class code of every row after an iteration, and its scores or embedding."""
+    """The class code of every row after an iteration, and its scores or embedding.
 
-    codes: NDArray[np.intp]
-    table: NDArray[Any]
+    Both are made when they are first asked for: most listeners want to know the time only, and of
+    a million rows on a GPU the scores alone are 80 MB.
+    """
+
+    def __init__(self, codes: Made, table: Made) -> None:
+        self._codes, self._table = codes, table
+
+    @cached_property
+    def codes(self) -> NDArray[np.intp]:
+        """Class codes of all rows."""
+        return to_numpy(self._codes() if callable(self._codes) else self._codes)
+
+    @cached_property
+    def table(self) -> NDArray[Any]:
+        """Scores or embedding of all rows."""
+        return to_numpy(self._table() if callable(self._table) else self._table)
 
 
 @dataclass(frozen=True)
@@ -85,13 +102,13 @@ def rounds(most: int, what: str = "Adapting") -> Iterator[int]:
         yield i
 
 
-def iterate(codes: NDArray[np.intp], table: Any) -> None:
+def iterate(codes: Made, table: Made) -> None:
     """Tell whoever listens the codes of all rows and the table they were read off.
 
-    A table that takes time to make may be given as a function that makes it.
+    What takes time to make may be given as a function that makes it.
     """
     for listener in _listeners.get():
-        listener(Iterate(codes, to_numpy(table() if callable(table) else table)))
+        listener(Iterate(codes, table))
 
 
 @contextmanager
@@ -121,10 +138,13 @@ def silence() -> Iterator[None]:
 def restoring(restore: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[None]:
     """Within, bring the rows of iterates into the order of the input."""
 
+    def restored(event: Iterate) -> Iterate:
+        return Iterate(lambda: restore(event.codes), lambda: restore(event.table))
+
     def outward(listener: Listener) -> Listener:
         def tell(event: Event) -> None:
             if isinstance(event, Iterate):
-                event = Iterate(restore(event.codes), restore(event.table))
+                event = restored(event)
             listener(event)
 
         return tell

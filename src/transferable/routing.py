@@ -24,14 +24,21 @@ def takes_marks(estimator: Any) -> bool:
 
 
 def call_with_marks(
-    method: Callable[..., Any], X: Any, y: Any, sample_domain: ArrayLike | None
+    method: Callable[..., Any],
+    X: Any,
+    y: Any,
+    sample_domain: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
 ) -> Any:
-    """Call ``fit`` or ``fit_transform``, with the marks if the estimator takes any."""
+    """Call ``fit`` or ``fit_transform``, with marks and weights if the estimator takes any."""
     estimator = method.__self__  # type: ignore[attr-defined]
+    more: dict[str, Any] = {}
+    if sample_weight is not None and has_fit_parameter(estimator, "sample_weight"):
+        more = {"sample_weight": sample_weight}
     if sample_domain is None or not takes_marks(estimator):
-        return method(X, y)
+        return method(X, y, **more)
     if has_fit_parameter(estimator, "sample_domain"):
-        return method(X, y, sample_domain=sample_domain)
+        return method(X, y, sample_domain=sample_domain, **more)
     with config_context(enable_metadata_routing=True):
         return method(X, y, sample_domain=sample_domain)
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from inspect import isabstract
+from typing import Any
 
-__all__ = ["Takes"]
+__all__ = ["Takes", "methods_taking", "refusal"]
 
 
 @dataclass(frozen=True)
@@ -37,3 +39,22 @@ class Takes:
     sample_weight: bool = False
     target_labels: bool = False
     no_labels: bool = False
+
+
+def methods_taking(base: type, what: str) -> list[str]:
+    """Names of the library's estimators of a base class that take something, if imported."""
+    waiting, names = [base], set()
+    while waiting:
+        cls: Any = waiting.pop()
+        waiting.extend(cls.__subclasses__())
+        ours = cls.__module__.startswith("transferable.") and not isabstract(cls)
+        if ours and isinstance(cls.takes, Takes) and getattr(cls.takes, what):
+            names.add(cls.__name__)
+    return sorted(names)
+
+
+def refusal(base: type, estimator: object, what: str, remedy: str) -> str:
+    """One line that says what an estimator does not take, which ones do, and what to do."""
+    thing = "several sources" if what == "several_sources" else what
+    others = ", ".join(methods_taking(base, what))
+    return f"{type(estimator).__name__} takes no {thing}; {others} do. Or {remedy}."

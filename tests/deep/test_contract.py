@@ -105,6 +105,7 @@ def test_no_weight_is_source_only_to_the_bit(name):
     assert (weighted != expected).any()
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "AdaBN"])
 @pytest.mark.parametrize(
     "rows", [slice(0, 61), slice(0, 60)], ids=["one target row", "no target row"]

@@ -78,6 +78,7 @@ def test_sparse_rows_and_tables():
     assert drift(table, new.assign(c3=new.c3 + 3)).columns[0].name == "c3"
 
 
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
 def test_no_sample_no_answer(model):
     with pytest.warns(NoTargetWarning):
         alone = EasyTL().fit(PROBLEM.Xs, PROBLEM.ys)

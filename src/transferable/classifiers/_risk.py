@@ -17,6 +17,7 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import (
     CLASS_SHARES,
@@ -41,6 +42,7 @@ from transferable.engines.risk.shares import SOFTNESS, follow_target, keep_small
 from transferable.engines.risk.sizes import RiskSizes
 from transferable.engines.risk.solver import Labels, Solver
 from transferable.engines.shares import ClassShares, KnownShares, Labelling, wanted_shares
+from transferable.engines.sources import SOURCE_WEIGHTS, SourceWeights, weigh_sources
 from transferable.events import stage
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
@@ -50,10 +52,12 @@ from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
 from transferable.linalg.row_order import table_key
+from transferable.takes import Takes
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
 from transferable.terms.smoothness import AnchorLaplacian, Smoothness
+from transferable.weighted import WeightedFit
 from transferable.workspace import shared
 
 __all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
@@ -61,7 +65,7 @@ __all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
 COUNT = Interval(Integral, 1, None, closed="left")
 
 
-class RiskClassifier(ScoreClassifier):
+class RiskClassifier(WeightedFit, ScoreClassifier):
     """Base of ARTL, MEDA, TFDF-V and TFDF."""
 
     ridge: float
@@ -80,6 +84,8 @@ class RiskClassifier(ScoreClassifier):
     record_history: bool
     verbose: bool
     class_shares: ClassShares
+    source_weights: SourceWeights
+    takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _accept_sparse = True
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
@@ -99,6 +105,8 @@ class RiskClassifier(ScoreClassifier):
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "device": [str],
         "class_shares": CLASS_SHARES,
+        "source_weights": SOURCE_WEIGHTS,
+        "target_labels": [StrOptions({"ignore", "use"})],
         "record_history": ["boolean"],
         "verbose": ["boolean"],
     }
@@ -125,6 +133,7 @@ class RiskClassifier(ScoreClassifier):
     def _fit_domains(self, domains: Domains) -> None:
         objective = self._objective()
         _check_neighbors(objective, len(domains.order))
+        domains = weigh_sources(domains, self.source_weights)
         stage("Finding the domains' directions")
         shares = wanted_shares(self.class_shares, domains)
         solver = self._solver(objective, self._rows(domains, self._map(domains)))
@@ -146,6 +155,7 @@ class RiskClassifier(ScoreClassifier):
         offsets = np.zeros(domains.n_classes) if found is None else found
         self._absent = np.flatnonzero(np.isneginf(offsets))
         self._offsets = np.where(np.isneginf(offsets), 0.0, offsets)
+        self.source_weights_ = domains.weights_of_sources
         self.class_shares_ = solver.domains.target_shares if shares is None else shares
         self.n_iter_ = rounds.n_iter
         self.balance_ = rounds.labelled.balance
@@ -167,6 +177,7 @@ class RiskClassifier(ScoreClassifier):
         if shares is not None and solver.domains.n_target > 0:
             known = KnownShares(shares, SOFTNESS)
             solver = solver.with_shares(known.in_solve(solver.domains.source_shares))
+            known = known.among(solver.domains)
             first = solver.source_only_labels(known)
             rounds = Rounds(solver, first, known, record_history=history)
             self._align(rounds)
@@ -228,8 +239,12 @@ class RiskClassifier(ScoreClassifier):
             return np.empty(0, dtype=np.intp)
         if self.estimator is None:
             return self._start(solver)
-        count = min(domains.n_source, LIMITS.pool_rows)
-        estimator = clone(self.estimator).fit(solver.rows.Z[:count], domains.y[:count])
+        rows, codes, weights = domains.first_labelled(LIMITS.pool_rows)
+        estimator = clone(self.estimator)
+        if weights is not None and has_fit_parameter(estimator, "sample_weight"):
+            estimator.fit(solver.rows.Z[rows], codes, sample_weight=weights)
+        else:
+            estimator.fit(solver.rows.Z[rows], codes)
         return solver.labels_by(estimator.predict)
 
     def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -11,12 +11,15 @@ from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
-from transferable.base import DomainClassifier
+from transferable.base import DomainAdapter, DomainClassifier
 from transferable.domains import Domains
 from transferable.engines.nearest_row import NearestRow
 from transferable.routing import call_with_marks, takes_marks
+from transferable.takes import Takes
+from transferable.weighted import WeightedFit
 
 __all__ = ["AdaptedClassifier"]
 
@@ -29,7 +32,7 @@ def _if_estimator_has(method: Callable[..., Any]) -> Any:
     )
 
 
-class AdaptedClassifier(DomainClassifier):
+class AdaptedClassifier(WeightedFit, DomainClassifier):
     """Train a scikit-learn classifier on source rows that a transformer has adapted.
 
     The transformer learns a feature space from both domains, the classifier learns there from
@@ -62,6 +65,9 @@ class AdaptedClassifier(DomainClassifier):
 
     Notes
     -----
+    Weights of rows are passed on to the transformer and to the estimator if their ``fit`` takes
+    them. Several sources are taken if the steps of this library that are told of domains take them.
+
     New rows are taken for target rows. This matters for transformers that map each domain in its
     own way: ``predict`` of a source row then differs from its entry in ``transduction_``, where
     it was mapped as a source row.
@@ -95,6 +101,13 @@ class AdaptedClassifier(DomainClassifier):
         step = self._first_of("transformer_", "transformer", "estimator_", "estimator")
         return bool(get_tags(step).input_tags.sparse)
 
+    @property
+    def takes(self) -> Takes:  # type: ignore[override]
+        """What the steps take: several sources if all of this library's that know domains do."""
+        steps = [s for s in (self.transformer, self.estimator) if isinstance(s, DomainAdapter)]
+        several = bool(steps) and all(step.takes.several_sources for step in steps)
+        return Takes(several_sources=several, sample_weight=True)
+
     def _first_of(self, *names: str) -> Any:
         """The first of these attributes that is set; one nearest neighbour if none is."""
         steps = (getattr(self, name, None) for name in names)
@@ -106,12 +119,21 @@ class AdaptedClassifier(DomainClassifier):
         self.estimator_ = clone(self._first_of("estimator"))
         self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
-        marks = np.where(codes < 0, -1, 1) if domains.n_target else None
-        adapted = call_with_marks(self.transformer_.fit_transform, domains.X, codes, marks)
-        if marks is not None and takes_marks(self.estimator_):
-            call_with_marks(self.estimator_.fit, adapted, codes, marks)
+        marks = domains.marks if domains.n_target else None
+        transform, weights = self.transformer_.fit_transform, domains.weights
+        adapted = call_with_marks(transform, domains.X, codes, marks, weights)
+        learner = self.estimator_
+        if marks is not None and takes_marks(learner):
+            call_with_marks(learner.fit, adapted, codes, marks, weights)
         else:
-            self.estimator_.fit(adapted[domains.source], domains.y)
+            own = None if weights is None else weights[domains.source]
+            call_with_marks(learner.fit, adapted[domains.source], domains.y, None, own)
+        steps = self.transformer_, learner
+        if weights is not None and not any(has_fit_parameter(s, "sample_weight") for s in steps):
+            raise ValueError(
+                f"Neither {type(self.transformer_).__name__} nor {type(learner).__name__} takes "
+                "sample_weight in fit; leave it out, or choose a step that does."
+            )
         labels = self.classes_[self.estimator_.predict(adapted)]
         self.transduction_ = domains.restore(labels)
 

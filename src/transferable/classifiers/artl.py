@@ -14,6 +14,7 @@ from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.solver import Labels, Solver
 from transferable.engines.shares import ClassShares
+from transferable.engines.sources import SourceWeights
 from transferable.linalg.kernels import Kernel
 from transferable.terms.means import Means
 from transferable.terms.risk import SourceLoss
@@ -68,6 +69,8 @@ class ARTL(RiskClassifier):
     class_shares : {"auto", "source"} or mapping or array-like, default="source"
         What share of the target's rows each class has, as in :class:`TFDFV`. The authors' method
         takes those of the source.
+    source_weights, target_labels
+        As in :class:`TFDFV`.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -77,7 +80,7 @@ class ARTL(RiskClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDFV`.
-    n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_
+    n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_, source_weights_
         As in :class:`TFDFV`.
     n_features_in_ : int
         Number of features seen in ``fit``.
@@ -121,6 +124,8 @@ class ARTL(RiskClassifier):
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
         class_shares: ClassShares = "source",
+        source_weights: SourceWeights = "auto",
+        target_labels: Literal["ignore", "use"] = "ignore",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -141,6 +146,8 @@ class ARTL(RiskClassifier):
         self.device = device
         self.random_state = random_state
         self.class_shares = class_shares
+        self.source_weights = source_weights
+        self.target_labels = target_labels
         self.record_history = record_history
         self.verbose = verbose
 

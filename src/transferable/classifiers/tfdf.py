@@ -19,6 +19,7 @@ from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, adam, lbfgs_round, separate, solve
 from transferable.engines.shares import ClassShares
+from transferable.engines.sources import SourceWeights
 from transferable.linalg.kernels import Kernel
 from transferable.terms.confusion import ClassConfusion, ConfusionForm
 
@@ -58,6 +59,8 @@ class TFDF(TFDFV):
     learning_rate : float, default=0.0005
         alpha, the step of "adam".
     n_landmarks, max_memory, device, random_state, class_shares, record_history, verbose
+        As in :class:`TFDFV`.
+    source_weights, target_labels
         As in :class:`TFDFV`.
 
     Attributes
@@ -140,6 +143,8 @@ class TFDF(TFDFV):
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
         class_shares: ClassShares = "auto",
+        source_weights: SourceWeights = "auto",
+        target_labels: Literal["ignore", "use"] = "ignore",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -167,6 +172,8 @@ class TFDF(TFDFV):
             device=device,
             random_state=random_state,
             class_shares=class_shares,
+            source_weights=source_weights,
+            target_labels=target_labels,
             record_history=record_history,
             verbose=verbose,
         )

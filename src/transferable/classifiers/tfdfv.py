@@ -19,6 +19,7 @@ from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, lbfgs_round, solve
 from transferable.engines.shares import ClassShares
+from transferable.engines.sources import SourceWeights
 from transferable.linalg.kernels import Kernel
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
@@ -45,8 +46,9 @@ class TFDFV(ManifoldClassifier):
     manifold : float or "auto", default="auto"
         rho, the weight of the graph Laplacian. 0 switches it off. "auto" takes 1, the paper's
         value, less a tenth for each point of accuracy by which the nearest neighbour labels
-        left-out source rows worse than the kernel classifier does, but at least 0.1; and less in
-        proportion where the target has more than four times the rows of the source.
+        left-out source rows worse than the kernel classifier does, but at least 0.1; one more for
+        each point by which it is better, but at most 3; and less in proportion where the target has
+        more than four times the rows of the source.
     variance : float, default=0.01
         delta, the weight of the scores' variance. 0 switches it off.
     second_order : float, default=0
@@ -60,15 +62,14 @@ class TFDFV(ManifoldClassifier):
         and divides by the Frobenius norm (the means) or the trace (the covariances), so that one
         weight suits datasets of any size; "printed" does neither.
     n_neighbors : int, default=5
-        p, neighbours of each row in the graph, rows or anchors. The paper takes 10; fewer were
-        better on its data.
+        p, neighbours of each row in the graph. The paper takes 10; fewer were better on its data.
     graph : {"auto", "neighbors", "anchors"}, default="auto"
         "neighbors" joins rows that are nearest by cosine, which have to be searched for. "anchors"
         joins rows that are near the same of a few anchors, in time linear in the rows and without
         a search. "auto" takes anchors where landmarks are taken and there are 10,000 rows or more.
     n_anchors : "auto" or int, default="auto"
-        Anchors, placed by k-means. "auto" takes one for ten rows, 1,000 at most; at least five rows
-        are left to each. A row is tied to its ``n_neighbors`` nearest.
+        Anchors, placed by k-means; a row is tied to its three nearest. "auto" takes one for five
+        rows, 1,000 at most; fewer rows are never left to one.
     manifold_dim : "auto", int or None, default="auto"
         Dimension of the subspaces that the geodesic flow (GFK) joins; None works on the rows as
         they are. "auto" takes the smallest of 20, 40, 80 and None that keeps the accuracy on
@@ -112,6 +113,14 @@ class TFDFV(ManifoldClassifier):
         shares, give them, by label or in the order of ``classes_``: they are met to within a row
         on the fitted rows, and a class of share 0 is never predicted. They must be right: an error
         of a factor of 1.35 for each class costs 3 to 6 points.
+    source_weights : "auto", mapping or array-like, default="auto"
+        What each of several sources counts in the loss and in the alignment, by id or in the order
+        of the ids; only ratios matter. "auto" takes the squared share of target rows whose nearest
+        row is of that source, as many rows of each compared.
+    target_labels : {"ignore", "use"}, default="ignore"
+        "use" takes the labels of target rows that are not -1, NaN or None for known, if
+        ``sample_domain`` is given: these rows enter the loss, and their labels stand in every round
+        and in ``transduction_``. "ignore" never looks at them.
     record_history : bool, default=True
         Whether to keep ``history_``.
     verbose : bool, default=False
@@ -137,13 +146,16 @@ class TFDFV(ManifoldClassifier):
         The number of anchors of the graph, None for one of neighbours or none.
     graph_recall_ : float
         Share of the graph's neighbours that the search found, measured on a sample; 1 up to some
-        30,000 rows, where it is exact.
+        30,000 rows, where it is exact, and for anchors, which are not searched for. Beyond, each
+        row is compared with about 8,192 others at most.
     temperature_ : float
         The divisor of the scores in ``predict_proba``.
     class_shares_ : ndarray of shape (n_classes,)
         The shares that the target's classes were taken to have.
     class_shares_history_ : ndarray of shape (n_iter, n_classes)
         Those of each round.
+    source_weights_ : ndarray of shape (n_sources,)
+        What each source counted, in the order of the ids, 1 on average over their rows.
     history_ : list of dict
         For each round the objective, each of its terms, the balance and the share of pseudo-labels
         that changed.
@@ -227,6 +239,8 @@ class TFDFV(ManifoldClassifier):
         device: str = "cpu",
         random_state: int | RandomState | None = 0,
         class_shares: ClassShares = "auto",
+        source_weights: SourceWeights = "auto",
+        target_labels: Literal["ignore", "use"] = "ignore",
         record_history: bool = True,
         verbose: bool = False,
     ) -> None:
@@ -253,6 +267,8 @@ class TFDFV(ManifoldClassifier):
         self.device = device
         self.random_state = random_state
         self.class_shares = class_shares
+        self.source_weights = source_weights
+        self.target_labels = target_labels
         self.record_history = record_history
         self.verbose = verbose
 

@@ -23,6 +23,7 @@ __all__ = [
     "check_distinct",
     "check_folder",
     "check_output",
+    "lines_of",
     "predicted",
     "writing",
 ]
@@ -78,20 +79,34 @@ def predicted(
 ) -> tuple[pd.DataFrame, NDArray[Any]]:
     """Lines of predictions for the rows of a table, and the probabilities behind them."""
     import numpy as np
-    import pandas as pd
 
-    classes = model.classes_
-    each = [f"probability_{name}" for name in classes.tolist()] if every_class else []
-    _check_ids(table, ids, [*_COLUMNS, *each])
     X = model.encoder_.transform(table)
     blocks = [X[start : start + _BLOCK] for start in range(0, len(X), _BLOCK)]
     probabilities = np.concatenate([model.estimator_.predict_proba(block) for block in blocks])
+    labels = np.concatenate([model.estimator_.predict(block) for block in blocks])
+    lines = lines_of(table, ids, labels, probabilities, model.classes_, every_class)
+    return lines, probabilities
+
+
+def lines_of(
+    table: pd.DataFrame,
+    ids: Sequence[str],
+    labels: NDArray[Any],
+    probabilities: NDArray[Any],
+    classes: NDArray[Any],
+    every_class: bool,
+) -> pd.DataFrame:
+    """Lines for the rows of a table with these labels and probabilities."""
+    import numpy as np
+    import pandas as pd
+
+    each = [f"probability_{name}" for name in classes.tolist()] if every_class else []
+    _check_ids(table, ids, [*_COLUMNS, *each])
     order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
     best, second = np.take_along_axis(probabilities, order, axis=1).T
-    labels = np.concatenate([model.estimator_.predict(block) for block in blocks])
     other = np.where(classes[order[:, 0]] == labels, order[:, 1], order[:, 0])
     runner_up = pd.Series(classes[other]).astype(object).where(second > 0, "")
-    lines = (
+    return (
         table[list(ids)]
         .reset_index(drop=True)
         .assign(
@@ -101,7 +116,6 @@ def predicted(
             **dict(zip(each, probabilities.round(6).astype(float).T, strict=False)),
         )
     )
-    return lines, probabilities
 
 
 def _check_ids(table: pd.DataFrame, ids: Sequence[str], taken: Sequence[str]) -> None:

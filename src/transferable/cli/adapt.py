@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 def run(
     source: Source,
     target: Annotated[
-        Path,
+        list[Path],
         typer.Argument(
             metavar="TARGET",
-            help="Rows to label, of the other domain; - for CSV on standard input.",
+            help="Rows to label, of the other domain; - for CSV on standard input. Of several "
+            "files the last is the target, and those before it are further sources.",
         ),
     ],
     label: Label,
@@ -60,8 +61,7 @@ def run(
         typer.Option(
             metavar="FILE",
             help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
-            "to standard output.",
-            callback=check_output,
+            "to standard output. On a cluster, a folder.",
         ),
     ] = None,
     probabilities: Annotated[
@@ -88,6 +88,13 @@ def run(
         ),
     ] = False,
     target_label: TargetLabel = None,
+    use_target_labels: Annotated[
+        bool,
+        flag(
+            "--use-target-labels",
+            help="Learn from the values of --target-label, which may be there for some rows only.",
+        ),
+    ] = False,
     ids: Ids = None,
     drop: Drop = None,
     features: Features = None,
@@ -110,9 +117,23 @@ def run(
     seed: Seed = 0,
     as_json: Json = False,
     escape_formulas: EscapeFormulas = False,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Fit on the workers of a Dask scheduler, such as tcp://host:8786: SOURCE and "
+            "TARGET are patterns of Parquet files, as 'rows/*.parquet', that all workers can read.",
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="The same on so many processes that are started for it."
+        ),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Label the rows of TARGET with what the labelled rows of SOURCE teach.
+    """Label the rows of TARGET with what the labelled rows of SOURCE, or of several, teach.
 
     Writes one line for each target row, in order: its id columns, the prediction, its confidence,
     the runner-up, and what a model of the source alone says. Columns are matched by name; numbers,
@@ -121,21 +142,59 @@ def run(
     used.
     """
     messages = Messages(quiet=quiet)
+    if scheduler is not None or workers is not None:
+        with reporting():
+            given = {
+                "--tune": tune,
+                "--report": report,
+                "--target-label": target_label,
+                "--device": device,
+                "--escape-formulas": escape_formulas,
+                "--scale": scale not in ("auto", "none"),
+                "--sheet": sheet,
+            }
+            _refuse_on_cluster([name for name, value in given.items() if value])
+            from transferable.cli._cluster import adapt_parts
+
+            adapt_parts(
+                str(source),
+                str(target),
+                out,
+                scheduler=scheduler,
+                workers=workers,
+                method=method,
+                settings=settings or (),
+                n_landmarks=n_landmarks,
+                roles=Roles(label, None, ids, drop, features),
+                every_class=probabilities,
+                model=model,
+                seed=seed,
+                as_json=as_json,
+                messages=messages,
+            )
+        return
+    out = _checked(out)
     with reporting():
         from transferable.cli._adaptation import adapt
-        from transferable.cli._methods import configured, tuned, within_memory
+        from transferable.cli._methods import configured, tuned, use_labels, within_memory
         from transferable.cli._reporting import report_on
         from transferable.tables import TableClassifier
 
-        check_distinct((source, target), (out, model, report))
-        name = "TFDF" if tune and method is None else method
+        files = (source, *target)
+        check_distinct(files, (out, model, report))
+        if report is not None and len(files) > 2:
+            raise ValueError("--report shows one source and one target; leave it out.")
+        if method is None and (tune or use_target_labels or len(files) > 2):
+            method = "TFDF"  # what these options are about
         estimator = configured(
-            name, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
+            method, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )
+        if use_target_labels:
+            use_labels(estimator, target_label, tune=tune)
         dialect = dialect_of(sep, decimal, encoding, missing, sheet)
         roles = Roles(label, target_label, ids, drop, features)
         tuned_one = tuned(estimator, seed=seed) if tune else None
-        inputs = read_inputs((source, target), roles, dialect, messages)
+        inputs = read_inputs(files, roles, dialect, messages, uses_labels=use_target_labels)
         within_memory(estimator, inputs.n_rows, settings or (), messages)
         unfitted = TableClassifier(
             tuned_one or estimator,
@@ -160,13 +219,28 @@ def run(
 
             save(result.model, model)
         if report is not None:
-            report_on(result, report, (source, target), seed, messages)
-        files = {"predictions": out, "model": model, "report": report}
+            report_on(result, report, (files[0], files[-1]), seed, messages)
+        written = {"predictions": out, "model": model, "report": report}
         if as_json:
-            record = _record(result, files, seed, messages.notes)
+            record = _record(result, written, seed, messages.notes)
             typer.echo(json.dumps(record, default=_plain))
         else:
-            _tell(result, files, messages)
+            _tell(result, written, messages)
+
+
+def _checked(out: Path | None) -> Path | None:
+    try:
+        return check_output(out)
+    except typer.BadParameter as error:
+        error.param_hint = "'--out'"
+        raise
+
+
+def _refuse_on_cluster(options: list[str]) -> None:
+    if options:
+        raise ValueError(
+            f"{', '.join(options)} cannot be had with --scheduler or --workers; leave it out."
+        )
 
 
 def _tell(result: Adaptation, files: dict[str, Path | None], messages: Messages) -> None:

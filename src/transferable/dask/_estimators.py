@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,29 +14,32 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import validate_parameter_constraints
-from transferable.base import DomainAdapter
+from transferable.adapter import DomainAdapter, target_sample
 from transferable.classifiers._risk import RiskClassifier
 from transferable.dask._features import FeatureBlocks
 from transferable.dask._lazy import Gives, is_collection, lazily
 from transferable.dask._reading import Blocks, Schema, domains_apart, stacked_domains
 from transferable.dask._solver import BlockSolver
-from transferable.dask._survey import Survey, pooled, surveyed
+from transferable.dask._survey import HeldRows, pooled, surveyed
 from transferable.dask._workers import Workers
 from transferable.engines.risk.graphs import with_graph
 from transferable.engines.shares import wanted_shares
 from transferable.events import stage
+from transferable.exceptions import warn_of_no_target
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.memory import memory_budget
 from transferable.linalg.nystrom import draw_landmarks
+from transferable.progress import shown
+from transferable.takes import Takes
 from transferable.terms.smoothness import Smoothness
 
-__all__ = ["MOST_LANDMARKS", "DaskAdapter", "DaskRiskClassifier"]
+__all__ = ["DaskAdapter", "DaskRiskClassifier", "refuse_sizes"]
 
 _ROWS_SHARE = 0.25  # of the workers' memory: rows that take more are read again for each pass
-_FEATURES_SHARE = 0.45
-MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
+_FEATURES_SHARE = 0.35
+_MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
 
 
 class DaskAdapter(DomainAdapter):
@@ -54,10 +58,15 @@ class DaskAdapter(DomainAdapter):
 
     def __init_subclass__(cls, of: type[Any] | None = None, **options: Any) -> None:
         """`of` is the class in memory, whose parameters this one has, and a client."""
-        super().__init_subclass__(**options)
-        if of is None:
-            return
-        cls._local = of
+        if of is not None:
+            cls._local = of
+            cls.takes = Takes(no_labels=of.takes.no_labels)
+            cls.__init__ = cls._initialiser(of)  # type: ignore[method-assign]
+        super().__init_subclass__(**options)  # completes the docstring by the parameters
+
+    @classmethod
+    def _initialiser(cls, of: type[Any]) -> Any:
+        """The constructor of a class in memory, with a client."""
 
         def initialise(self: Any, *values: Any, client: Any = None, **named: Any) -> None:
             of.__init__(self, *values, **{**cls._defaults, **named})
@@ -70,14 +79,16 @@ class DaskAdapter(DomainAdapter):
         ]
         client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
         vars(initialise)["__signature__"] = inspect.Signature([*own, client])
-        cls.__init__ = initialise  # type: ignore[method-assign]
+        return initialise
 
     @property
     def client_(self) -> Any:
         """The client that is used now; None for threads."""
         return Workers(self.client).client
 
-    def fit(self, X: Any, y: Any = None, sample_domain: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, sample_domain: Any = None, sample_weight: Any = None
+    ) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
 
         Parameters
@@ -88,8 +99,11 @@ class DaskAdapter(DomainAdapter):
             Labels, in the partitions of `X`, or the column of `X` that has them. Those of target
             rows are never looked at.
         sample_domain : dask array or dask series, default=None
-            Positive for source rows, negative for target rows. Without it, rows labelled ``-1`` (of
-            integers), ``NaN`` or ``None`` are the target.
+            Positive for source rows, which are one source whatever the numbers, negative for
+            target rows. Without it, rows labelled ``-1`` (of integers), ``NaN`` or ``None`` are
+            the target.
+        sample_weight : None, default=None
+            Not taken here; the estimator in memory takes it where it says so.
 
         Returns
         -------
@@ -98,26 +112,40 @@ class DaskAdapter(DomainAdapter):
         """
         if y is None:
             self._refuse_missing_labels(sample_domain)
+        self._refuse_in_blocks("sample_weight", sample_weight is not None)
         return self._fit_blocks(X, stacked_domains(X, y, sample_domain))
 
-    def adapt(self, Xs: Any, ys: Any, Xt: Any) -> Self:
+    def adapt(self, Xs: Any, ys: Any, Xt: Any, sample_weight: Any = None) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
         ----------
         Xs : dask array or dask dataframe
             Source rows.
-        ys : dask array, dask series or str
-            Their labels, in the partitions of `Xs`, or the column of `Xs` that has them.
+        ys : dask array, dask series, str or None
+            Their labels, in the partitions of `Xs`, or the column of `Xs` that has them; None for
+            methods that look at none.
         Xt : dask array or dask dataframe
             Target rows, of the same columns. A column of the labels' name is left out.
+        sample_weight : None, default=None
+            Not taken here; the estimator in memory takes it where it says so.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        if ys is None:
+            self._refuse_missing_labels([1, -1])
+        self._refuse_in_blocks("sample_weight", sample_weight is not None)
         return self._fit_blocks(Xt, domains_apart(Xs, ys, Xt))
+
+    def _refuse_in_blocks(self, what: str, asked: bool) -> None:
+        if asked:
+            raise ValueError(
+                f"{type(self).__name__} of transferable.dask takes no {what}; leave it out, or fit "
+                f"{self._local.__module__.split('.')[0]}.{self._local.__name__} in memory."
+            )
 
     def _fit_blocks(self, fitted: Any, rows: Blocks) -> Self:
         """Fit, all or nothing."""
@@ -130,16 +158,10 @@ class DaskAdapter(DomainAdapter):
                 self._parameter_constraints, parameters, type(self).__name__
             )
             self._refuse_parameters()
-            stage("Checking rows")
-            workers = Workers(self.client)
-            survey = surveyed(blocks, workers)
-            n_bytes = sum(survey.sizes) * schema.n_features * np.dtype(schema.dtype).itemsize
-            if n_bytes <= _ROWS_SHARE * workers.memory():
-                blocks = workers.persist(blocks)
-            self.n_features_in_ = schema.n_features
-            if schema.names is not None:
-                self.feature_names_in_ = np.array(schema.names, dtype=object)
-            self._learn_blocks(blocks, survey, schema, workers)
+            self._refuse_in_blocks("target labels", self.target_labels == "use")
+            bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
+            with bar:
+                self._fit_checked(blocks, schema)
         except BaseException:
             self.__dict__.clear()
             self.__dict__.update(before)
@@ -147,12 +169,27 @@ class DaskAdapter(DomainAdapter):
         self._fitted = fitted
         return self
 
+    def _fit_checked(self, blocks: list[Delayed], schema: Schema) -> None:
+        stage("Checking rows")
+        workers = Workers(self.client)
+        survey = surveyed(blocks, workers, fewest=1 if self.takes.no_labels else 2)
+        if survey.sizes[1] == 0 and self._without_target:
+            warn_of_no_target(type(self).__name__, survey.sizes[0], self._without_target)
+        n_bytes = sum(survey.sizes) * schema.n_features * np.dtype(schema.dtype).itemsize
+        if n_bytes <= _ROWS_SHARE * workers.memory():
+            blocks = workers.persist(blocks)
+        self.n_features_in_ = schema.n_features
+        if schema.names is not None:
+            self.feature_names_in_ = np.array(schema.names, dtype=object)
+        there, pool = pooled(blocks, survey, workers)
+        self._learn_rows(HeldRows(blocks, there, pool, workers))
+        self._target_sample = target_sample(pool)
+
     def _refuse_parameters(self) -> None:
         """Refuse what cannot be done where nobody holds all rows."""
 
-    def _learn_blocks(
-        self, blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
-    ) -> None:
+    def _learn_rows(self, rows: HeldRows) -> None:
+        """Learn from rows that the workers hold, and set the fitted attributes."""
         raise NotImplementedError
 
     def to_local(self) -> Any:
@@ -191,19 +228,23 @@ class DaskAdapter(DomainAdapter):
         return lazily(self.to_local(), X, method, gives, domain)
 
 
+def refuse_sizes(**sizes: Any) -> None:
+    """Refuse numbers of landmarks or anchors that the pool has too few rows for."""
+    for name, value in sizes.items():
+        if value is None or (value != "auto" and int(value) > _MOST_LANDMARKS):
+            raise ValueError(
+                f"{name}={value!r} is not for rows that nobody holds together; take "
+                f'"auto" or at most {_MOST_LANDMARKS}.'
+            )
+
+
 class DaskRiskClassifier(DaskAdapter, RiskClassifier):
     """Mixin of TFDF, TFDF-V, MEDA and ARTL."""
 
     _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
 
     def _refuse_parameters(self) -> None:
-        if self.n_landmarks is None or (
-            self.n_landmarks != "auto" and int(self.n_landmarks) > MOST_LANDMARKS
-        ):
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks!r} is not for rows that nobody holds together; "
-                f'take "auto" or at most {MOST_LANDMARKS} landmarks.'
-            )
+        refuse_sizes(n_landmarks=self.n_landmarks, n_anchors=self.n_anchors)
         if self.device != "cpu":
             raise ValueError(f'device="{self.device}": workers compute with numpy, device="cpu".')
         if self.graph == "neighbors":
@@ -212,37 +253,36 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
                 "to do without a graph."
             )
 
-    def _learn_blocks(
-        self, blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
-    ) -> None:
+    def _learn_rows(self, rows: HeldRows) -> None:
         stage("Finding the domains' directions")
-        pool_there, pool = pooled(blocks, survey, schema, workers)
+        pool, n_rows = rows.pool, sum(rows.pool.sizes)
         shares = wanted_shares(self.class_shares, pool)
-        rows = self._rows(pool, self._map(pool))
+        seen = self._rows(pool, self._map(pool))
         stage("Comparing rows with landmarks")
         wanted = LIMITS.landmarks if self.n_landmarks == "auto" else int(self.n_landmarks or 0)
-        count = min(wanted, sum(survey.sizes))
+        count = min(wanted, n_rows)
         rng = check_random_state(self.random_state)
-        drawn = draw_landmarks(rows.Z, pool.n_source, count, rng)
         features = FeatureBlocks(
-            blocks,
-            pool=pool_there,
-            transform=rows.features.transform,
-            kernel=rows.kernel,
-            landmarks=drawn,
-            classes=pool.classes,
-            held_share=self._held_share(sum(survey.sizes) * count * pool.X.itemsize, workers),
-            workers=workers,
+            rows,
+            transform=seen.features.transform,
+            kernel=seen.kernel,
+            landmarks=draw_landmarks(seen.Z, pool.n_source, count, rng),
+            held_share=self._held_share(n_rows * count * pool.X.itemsize, rows.workers),
         )
-        table = FeatureTable(rows.table, features.nystrom, CPU)
+        table = FeatureTable(seen.table, features.nystrom, CPU)
         objective = self._objective()
         term = objective.find(Smoothness)
         if term is not None:
-            n_rows = sum(survey.sizes)
-            term = with_graph(term, "anchors", self.n_anchors, n_rows, by_landmarks=True)
-            objective = objective.replacing(term)
-        solver = BlockSolver(objective, rows, table, features)
+            graph = with_graph(term, "anchors", self.n_anchors, n_rows, by_landmarks=True)
+            objective = objective.replacing(graph)
+        solver = BlockSolver(objective, seen, table, features)
         self._keep(self._rounds(solver, shares), shares)
+
+    def _first_labels(self, solver: Any) -> Any:
+        """As in memory; without a target, whatever holds no labels for the workers' blocks."""
+        if solver.domains.n_target == 0:
+            return solver.source_only_labels()
+        return super()._first_labels(solver)
 
     def _held_share(self, n_bytes: int, workers: Workers) -> float:
         """The share of all features that there is room for."""

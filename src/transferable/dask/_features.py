@@ -17,6 +17,7 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from transferable.dask._reading import Block
+from transferable.dask._survey import HeldRows
 from transferable.dask._workers import Workers, summed
 from transferable.engines.risk.landmarks import Sums, class_sums
 from transferable.linalg.anchors import Anchors
@@ -139,22 +140,16 @@ class FeatureBlocks:
 
     Parameters
     ----------
-    blocks : list of Delayed
+    rows : HeldRows
         The rows.
-    pool : Delayed
-        The pool's rows, where the blocks are.
     transform : callable
         From rows to what the kernel compares.
     kernel : KernelFunction
         The kernel.
     landmarks : ndarray of int
         Positions of the landmarks in the pool.
-    classes : ndarray
-        The source's labels, sorted.
     held_share : float
         The share of the blocks whose features are kept; those of others are computed each time.
-    workers : Workers
-        Who computes.
 
     Attributes
     ----------
@@ -164,19 +159,17 @@ class FeatureBlocks:
 
     def __init__(
         self,
-        blocks: list[Delayed],
+        rows: HeldRows,
         *,
-        pool: Delayed,
         transform: RowTransform,
         kernel: KernelFunction,
         landmarks: NDArray[np.intp],
-        classes: NDArray[Any],
         held_share: float,
-        workers: Workers,
     ) -> None:
-        self._workers, self._n_classes = workers, len(classes)
-        transform, classes = delayed(transform), delayed(classes)
-        (nystrom,) = workers.persist([_nystrom(pool, transform, kernel, landmarks)])
+        workers, blocks = rows.workers, rows.blocks
+        self._workers, self._n_classes = workers, rows.pool.n_classes
+        transform, classes = delayed(transform), delayed(rows.pool.classes)
+        (nystrom,) = workers.persist([_nystrom(rows.pool_there, transform, kernel, landmarks)])
         self.nystrom: Nystrom = workers.compute(nystrom)
         held = np.diff(np.floor(np.arange(len(blocks) + 1) * held_share + 1e-9)) > 0
         self._blocks = workers.persist(

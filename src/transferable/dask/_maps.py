@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
-from dask.delayed import Delayed, delayed
+from dask.delayed import delayed
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import DomainTransformer
-from transferable.dask._estimators import MOST_LANDMARKS, DaskAdapter
+from transferable.dask._estimators import DaskAdapter, refuse_sizes
 from transferable.dask._features import FeatureBlocks
 from transferable.dask._lazy import Gives, is_collection
-from transferable.dask._reading import Block, Schema
+from transferable.dask._reading import Block
 from transferable.dask._spectral import BlockFeatures, spread_of
-from transferable.dask._survey import Pool, Survey, pooled
-from transferable.dask._workers import Workers, summed
+from transferable.dask._survey import HeldRows
 from transferable.engines.spectral.features import RowMap
 from transferable.limits import LIMITS
 from transferable.linalg.kernels import KernelFunction
@@ -28,6 +28,26 @@ __all__ = ["DaskSpectralTransformer", "DaskTransformer", "about_means"]
 
 class DaskTransformer(DaskAdapter, DomainTransformer):
     """Mixin of the transformers."""
+
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_domain: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Not over Dask: fit, then transform the rows of each domain.
+
+        Parameters
+        ----------
+        X, y, sample_domain, sample_weight
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        Z : object
+            Nothing is returned.
+        """
+        raise TypeError(
+            "rows of both domains cannot be transformed together over Dask; fit, then call "
+            "transform(Xs, 1) and transform(Xt)."
+        )
 
     def transform(self, X: Any, sample_domain: Any = None) -> Any:
         """Bring rows into the shared feature space, lazily where they are a Dask collection.
@@ -52,14 +72,12 @@ class DaskTransformer(DaskAdapter, DomainTransformer):
         return self._lazily(X, "transform", Gives(names, None), sample_domain)
 
 
-def about_means(
-    task: Any, blocks: list[Delayed], survey: Survey, workers: Workers
-) -> list[tuple[Any, Any]]:
+def about_means(task: Any, rows: HeldRows) -> list[tuple[Any, Any]]:
     """Means of source and target, and sums that a task makes of rows and these; of both domains."""
-    means = [moments.mean for moments in survey.moments]
-    sides = workers.compute(summed([_of_sides(task, block, *means) for block in blocks])).parts
+    means = [moments.mean for moments in rows.pool.moments]
+    sides = rows.summed(partial(_of_sides, task), *means).parts
     found = list(zip(means, sides, strict=True))
-    return found if survey.sizes[1] else [found[0], found[0]]
+    return found if rows.pool.sizes[1] else [found[0], found[0]]
 
 
 @delayed
@@ -81,59 +99,41 @@ class Sides:
 class DaskSpectralTransformer(DaskTransformer, SpectralTransformer):
     """Mixin of TCA and JDA."""
 
-    def _learn_blocks(
-        self, blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
-    ) -> None:
-        pool_there, pool = pooled(blocks, survey, schema, workers)
-        spread = spread_of(blocks, pool, workers)
-        self._refuse_equal_rows(spread, sum(survey.sizes), schema.n_features)
+    def _learn_rows(self, rows: HeldRows) -> None:
+        spread, pool = spread_of(rows), rows.pool
+        self._refuse_equal_rows(spread, sum(pool.sizes), pool.X.shape[1])
         self.n_landmarks_: int | None = None
-        moments, row_map, nystrom = list(survey.moments), RowMap(), None
+        moments, row_map, nystrom = list(pool.moments), RowMap(), None
         if self.kernel is not None and self.kernel != "linear":
             gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
             kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
-            features = self._landmarks(blocks, pool_there, pool, kernel, workers)
+            features = self._landmarks(rows, kernel)
             sums, _ = features.sum_up()
             moments, nystrom = [sums.source, sums.target], features.nystrom
             row_map = RowMap(kernel, nystrom.landmarks)
-        found = BlockFeatures(
-            blocks,
-            pool=(pool_there, pool),
-            moments=moments,
-            power=self._power or (1 if self.kernel is None else 2),
-            row_map=row_map,
-            nystrom=nystrom,
-            workers=workers,
-        )
-        self._take(found, *self._learn(pool, found))
+        power = self._power or (1 if self.kernel is None else 2)
+        found = BlockFeatures(rows, moments=moments, power=power, row_map=row_map, nystrom=nystrom)
+        values, W = self._learn(pool, found)
+        if self._local.takes.several_sources:
+            self.source_weights_ = pool.weights_of_sources
+        if self._local.takes.sample_weight:
+            W = W * found.signs(W)
+        self._take(found, values, W)
 
-    def _landmarks(
-        self,
-        blocks: list[Delayed],
-        pool_there: Delayed,
-        pool: Pool,
-        kernel: KernelFunction,
-        workers: Workers,
-    ) -> FeatureBlocks:
+    def _refuse_parameters(self) -> None:
+        if self.kernel is not None and self.kernel != "linear":
+            refuse_sizes(n_landmarks=self.n_landmarks)
+
+    def _landmarks(self, rows: HeldRows, kernel: KernelFunction) -> FeatureBlocks:
         """Features of the rows' kernel with landmarks, which nobody keeps."""
-        if self.n_landmarks is None or (
-            self.n_landmarks != "auto" and int(self.n_landmarks) > MOST_LANDMARKS
-        ):
-            raise ValueError(
-                f"n_landmarks={self.n_landmarks!r} is not for rows that nobody holds together; "
-                f'take "auto" or at most {MOST_LANDMARKS} landmarks.'
-            )
-        wanted = LIMITS.landmarks if self.n_landmarks == "auto" else int(self.n_landmarks)
-        count = min(wanted, sum(pool.sizes))
-        self.n_landmarks_ = count
+        pool = rows.pool
+        wanted = LIMITS.landmarks if self.n_landmarks == "auto" else int(self.n_landmarks or 0)
+        self.n_landmarks_ = count = min(wanted, sum(pool.sizes))
         rng = check_random_state(self.random_state)
         return FeatureBlocks(
-            blocks,
-            pool=pool_there,
+            rows,
             transform=np.asarray,
             kernel=kernel,
             landmarks=draw_landmarks(pool.X, pool.n_source, count, rng),
-            classes=pool.classes,
             held_share=0.0,
-            workers=workers,
         )

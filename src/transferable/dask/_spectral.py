@@ -7,15 +7,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from dask.delayed import Delayed, delayed
+from dask.delayed import delayed
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from transferable.dask._features import BlockLabels, Labelled, tallied
 from transferable.dask._reading import Block
-from transferable.dask._survey import CountedGroups, Pool
-from transferable.dask._workers import Workers, summed
-from transferable.engines.spectral.features import Features, RowMap, spectrum
+from transferable.dask._survey import CountedGroups, HeldRows
+from transferable.engines.spectral.features import Features, RowMap, farthest, spectrum
 from transferable.engines.spectral.spread import Extent, Spread
 from transferable.linalg.moments import Moments, row_blocks
 from transferable.linalg.nystrom import Nystrom
@@ -54,10 +53,8 @@ class BlockFeatures(Features):
 
     Parameters
     ----------
-    blocks : list of Delayed
+    rows : HeldRows
         The rows.
-    pool : tuple of Delayed and Pool
-        The first rows of each domain, there and here.
     moments : list of Moments
         Of the rows, or of their Nystrom features, in source and target.
     power : int
@@ -66,34 +63,30 @@ class BlockFeatures(Features):
         From rows to what maps have coefficients of.
     nystrom : Nystrom or None
         The landmarks' features, if rows are seen through landmarks.
-    workers : Workers
-        Who computes.
     """
 
     def __init__(
         self,
-        blocks: list[Delayed],
+        rows: HeldRows,
         *,
-        pool: tuple[Delayed, Pool],
         moments: list[Moments],
         power: int,
         row_map: RowMap,
         nystrom: Nystrom | None,
-        workers: Workers,
     ) -> None:
-        self._blocks, self._workers = blocks, workers
-        self._pool_there, self._pool = pool
-        table: Any = Table(sum(m.count for m in moments), len(moments[0].total), nystrom)
+        self._rows = rows
+        n_rows = sum(int(m.count) for m in moments)
+        table: Any = Table(n_rows, len(moments[0].total), nystrom)
         whitening = None if nystrom is None else nystrom.whitening
         found = spectrum(table, moments, power, whitening)
-        super().__init__(table, domains=self._pool, row_map=row_map, **found)
+        super().__init__(table, domains=rows.pool, row_map=row_map, **found)
         self._last: Labelled | None = None
 
     def projected(self, form: LowRank) -> Matrix:
         """Phi' E from sums of the features by group."""
         groups: CountedGroups = form.groups  # type: ignore[attr-defined]
         coefficients = form.weight**0.5 * form.coefficients  # type: ignore[attr-defined]
-        n_classes = self._pool.n_classes
+        n_classes = self._rows.pool.n_classes
         if groups.labels is None:  # whole domains: what is told of each class is the same
             totals = [moments.total for moments in self._known or []]
             own = np.stack([total @ self._matrix for total in totals], axis=1)
@@ -104,36 +97,56 @@ class BlockFeatures(Features):
     @cached_property
     def _source_sums(self) -> Matrix:
         """Sums of the mapped source rows by class."""
-        row_map, classes = delayed(self.map), delayed(self._pool.classes)
-        tasks = [_source_sums(block, row_map, classes) for block in self._blocks]
-        return self._workers.compute(summed(tasks))
+        classes = delayed(self._rows.pool.classes)
+        return self._rows.summed(_source_sums, delayed(self.map), classes)
+
+    def signs(self, W: Matrix) -> Matrix:
+        """Signs with which the embedded row farthest from zero is positive in each component."""
+        embedding = Embedding(self.map, self.expand(W), normalize=False)
+        return np.sign(self._rows.summed(_farthest, delayed(embedding)).values)
 
     def relabelled(
         self, W: Matrix, normalize: bool, estimator: ClassifierMixin | None
     ) -> tuple[Labelled, float]:
         """Labels of the target rows as they are embedded, and the share that changed."""
         embedding = Embedding(self.map, self.expand(W), normalize)
-        there, classes = delayed(embedding), delayed(self._pool.classes)
-        label = _labeller(self._pool_there, there, classes, estimator)
-        n_classes = self._pool.n_classes
-        tasks = [_label(block, there, label, n_classes) for block in self._blocks]
-        self._last = tallied(tasks, self._last, n_classes, self._workers)
+        rows = self._rows
+        there, classes = delayed(embedding), delayed(rows.pool.classes)
+        label = _labeller(rows.pool_there, there, classes, estimator)
+        n_classes = self._rows.pool.n_classes
+        tasks = [_label(block, there, label, n_classes) for block in rows.blocks]
+        self._last = tallied(tasks, self._last, n_classes, rows.workers)
         tally = self._last.tally
         return self._last, tally.changed / max(float(tally.counts.sum()), 1.0)
 
 
-def spread_of(blocks: list[Delayed], pool: Pool, workers: Workers) -> Spread:
+def spread_of(rows: HeldRows) -> Spread:
     """Range and variance of all rows."""
-    source, target = pool.moments
+    source, target = rows.pool.moments
     n = source.count + target.count
     mean = float((source.total + target.total).sum()) / (n * len(source.total))
-    extent: Extent = workers.compute(summed([_extent(block, mean) for block in blocks]))
+    extent: Extent = rows.summed(_extent, mean)
     return extent.spread
 
 
 @delayed
 def _extent(block: Block, mean: float) -> Extent:
     return Extent.of(block.X.astype(np.float64), mean)
+
+
+@dataclass(frozen=True)
+class Farthest:
+    """Values farthest from zero, of which a sum has the farther ones."""
+
+    values: Matrix
+
+    def __add__(self, other: Farthest) -> Farthest:
+        return Farthest(farthest(np.stack([self.values, other.values])))
+
+
+@delayed
+def _farthest(block: Block, embedding: Embedding) -> Farthest:
+    return Farthest(farthest(embedding(block.X)))
 
 
 @delayed

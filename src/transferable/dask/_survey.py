@@ -6,7 +6,7 @@ content alone: whatever holds the rows, in whatever partitions, the same ones co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from transferable.dask._reading import Block, Schema
+from transferable.dask._reading import Block
 from transferable.dask._workers import Workers, summed
 from transferable.domains import Domains, Groups
 from transferable.limits import LIMITS
@@ -22,7 +22,7 @@ from transferable.linalg.moments import Moments, row_blocks
 from transferable.linalg.row_order import row_hash, row_place
 from transferable.units import exponent_of
 
-__all__ = ["CountedGroups", "Pool", "Survey", "pooled", "surveyed"]
+__all__ = ["CountedGroups", "HeldRows", "Pool", "Survey", "pooled", "surveyed"]
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class Survey:
     @property
     def sizes(self) -> tuple[int, int]:
         """Rows of the source and of the target."""
-        return self.moments[0].count, self.moments[1].count
+        return int(self.moments[0].count), int(self.moments[1].count)
 
 
 def _moments(X: NDArray[Any]) -> Moments:
@@ -129,13 +129,13 @@ def _moments(X: NDArray[Any]) -> Moments:
     return total
 
 
-def surveyed(blocks: list[Delayed], workers: Workers) -> Survey:
-    """One reading of all blocks; what no method can work with is refused."""
+def surveyed(blocks: list[Delayed], workers: Workers, fewest: int = 2) -> Survey:
+    """One reading of all blocks; what no method can work with is refused, and too few classes."""
     survey = delayed(Survey.of)
     found: Survey = workers.compute(summed([survey(b, LIMITS.pool_rows) for b in blocks]))
     if found.sizes[0] == 0:
         raise ValueError("No row has a label; the source domain is empty.")
-    if len(found.labels) < 2:
+    if len(found.labels) < fewest:
         raise ValueError(
             f"All {found.sizes[0]} source rows are of one class, {found.labels.tolist()[0]!r}; a "
             "classifier needs at least 2 classes."
@@ -217,8 +217,8 @@ class Pool(Domains):
         )
         own = super().groups(codes)
         both = np.stack([self.survey.counts, counts]).astype(np.float64)
-        parts = own.codes, own.n_source, own.n_classes, own.ratios
-        return CountedGroups(*parts, all_counts=both, labels=target)
+        parts = {part.name: getattr(own, part.name) for part in fields(own) if part.init}
+        return CountedGroups(**parts, all_counts=both, labels=target)
 
 
 @dataclass(frozen=True)
@@ -237,9 +237,21 @@ class CountedGroups(Groups):
         return self.all_counts
 
 
-def pooled(
-    blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
-) -> tuple[Delayed, Pool]:
+@dataclass(frozen=True)
+class HeldRows:
+    """The rows of a fit: blocks that workers hold or read, and the pool, there and here."""
+
+    blocks: list[Delayed]
+    pool_there: Delayed
+    pool: Pool
+    workers: Workers
+
+    def summed(self, task: Any, *arguments: Any) -> Any:
+        """The sum, brought here, of what a task makes of each block and the arguments."""
+        return self.workers.compute(summed([task(block, *arguments) for block in self.blocks]))
+
+
+def pooled(blocks: list[Delayed], survey: Survey, workers: Workers) -> tuple[Delayed, Pool]:
     """The pool where the rows are, as a block, and here."""
     count = LIMITS.pool_rows
     last = tuple(side[-1:] for side in survey.first)
@@ -248,5 +260,4 @@ def pooled(
     (there,) = workers.persist([task])
     block: Block = workers.compute(there)
     y = np.searchsorted(survey.labels, block.labels)
-    pool = Pool(block.X, y, survey.labels, np.arange(len(block.X)), survey=survey)
-    return there, pool
+    return there, Pool(block.X, y, survey.labels, np.arange(len(block.X)), survey=survey)

@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from dask.delayed import Delayed
 
 from transferable import transformers as local
 from transferable.dask._maps import DaskSpectralTransformer, DaskTransformer, about_means
-from transferable.dask._reading import Schema
-from transferable.dask._survey import Survey
-from transferable.dask._workers import Workers
+from transferable.dask._survey import HeldRows
 from transferable.domains import Domains
 from transferable.events import rounds
 from transferable.linalg.eigen import Matrix
@@ -57,12 +54,10 @@ class PerDomainScaler(DaskTransformer, local.PerDomainScaler, of=local.PerDomain
     (300, 5)
     """
 
-    def _learn_blocks(
-        self, blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
-    ) -> None:
-        found = about_means(Deviations.of, blocks, survey, workers)
+    def _learn_rows(self, rows: HeldRows) -> None:
+        found = about_means(Deviations.of, rows)
         self._source, self._target = ((mean, sums.standard) for mean, sums in found)
-        self._n_features_out = schema.n_features
+        self._n_features_out = len(self._source[0])
 
 
 class CORAL(DaskTransformer, local.CORAL, of=local.CORAL):
@@ -99,10 +94,8 @@ class CORAL(DaskTransformer, local.CORAL, of=local.CORAL):
     (300, 5)
     """
 
-    def _learn_blocks(
-        self, blocks: list[Delayed], survey: Survey, schema: Schema, workers: Workers
-    ) -> None:
-        found = about_means(_centred, blocks, survey, workers)
+    def _learn_rows(self, rows: HeldRows) -> None:
+        found = about_means(_centred, rows)
         source, target = (
             Covariance.of_moments(mean, moments, self.regularization) for mean, moments in found
         )
@@ -185,13 +178,16 @@ class JDA(DaskSpectralTransformer, local.JDA, of=local.JDA):
     (300, 2)
     """
 
-    def _learn(self, domains: Domains, features: Any) -> Solution:
-        """Solve and relabel, as in memory, with labels that stay with the workers."""
-        if self.class_shares != "source":
+    def _refuse_parameters(self) -> None:
+        super()._refuse_parameters()
+        if not isinstance(self.class_shares, str) or self.class_shares != "source":
             raise ValueError(
                 f"class_shares={self.class_shares!r}: over Dask, JDA takes classes to be as "
                 'frequent as in the source, class_shares="source".'
             )
+
+    def _learn(self, domains: Domains, features: Any) -> Solution:
+        """Solve and relabel, as in memory, with labels that stay with the workers."""
         self.class_shares_ = domains.source_shares
         solve, codes = self._solver(domains, features), None
         self.n_iter_ = 0

@@ -92,7 +92,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         "verbose": ["boolean"],
     }
 
-    def adapt(self, Xs: Any, ys: ArrayLike | None, Xt: Any) -> Self:
+    def adapt(self, Xs: Any, ys: ArrayLike | None, Xt: Any, sample_weight: Any = None) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
@@ -104,12 +104,16 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
             Their labels; None takes those of the dataset.
         Xt : array, memory map or torch Dataset
             Target rows of the same shape; labels of a dataset are never looked at.
+        sample_weight : None, default=None
+            Weights are not taken.
 
         Returns
         -------
         self : object
             The fitted estimator.
         """
+        if sample_weight is not None:
+            raise ValueError(f"{type(self).__name__} takes no sample_weight; leave it out.")
         if ys is None and is_dataset(Xs):
             ys = dataset_labels(Xs)
         if not any(is_dataset(X) or isinstance(X, np.memmap) for X in (Xs, Xt)):

@@ -42,12 +42,16 @@ class NearestRow(ClassifierMixin, BaseEstimator):
 
     _centre: NDArray[np.float64] | None = None
 
-    def fit(self, X: Any, y: NDArray[Any]) -> Self:
-        """Keep the rows and fit the temperature."""
-        self.fit_left_out(X, y)
+    def fit(
+        self, X: Any, y: NDArray[Any], sample_weight: NDArray[np.float64] | None = None
+    ) -> Self:
+        """Keep the rows and fit the temperature; a row of weight 2 has a copy beside it."""
+        self.fit_left_out(X, y, sample_weight)
         return self
 
-    def fit_left_out(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
+    def fit_left_out(
+        self, X: Any, y: NDArray[Any], sample_weight: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Fit, and tell the log-probabilities of the first rows, each left out in turn."""
         X = check_array(X, accept_sparse="csr")
         self._centre = None if sp.issparse(X) else X.mean(axis=0)
@@ -59,13 +63,16 @@ class NearestRow(ClassifierMixin, BaseEstimator):
         self._starts = np.searchsorted(codes[order], np.arange(len(self.classes_)))
         judged = min(_ROWS, len(codes))
         own = np.argsort(order, kind="stable")[:judged]
+        weights = None if sample_weight is None else np.asarray(sample_weight)[:judged]
+        if weights is not None:  # the copies of a row are left where it is left out
+            own = np.where(weights < 2.0, own, -1)
         distances = self._distances(X[:judged], own)
         farthest = distances[np.isfinite(distances)].max(initial=0.0)
         distances[np.isinf(distances)] = farthest  # of classes with no other row
-        usual = distances.min(axis=1).mean() or distances.mean() or 1.0
+        usual = np.average(distances.min(axis=1), weights=weights) or distances.mean() or 1.0
         self._floor = _SMALLEST * usual
         scores = self._closeness(distances)
-        self.temperature_ = _temperature(scores, codes[:judged])
+        self.temperature_ = _temperature(scores, codes[:judged], weights)
         return log_softmax(scores / self.temperature_, axis=1)
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -96,7 +103,9 @@ class NearestRow(ClassifierMixin, BaseEstimator):
 
         def nearest(block: NDArray[np.float64], start: int) -> NDArray[np.float64]:
             if own is not None:
-                block[np.arange(len(block)), own[start : start + len(block)]] = np.inf
+                at = own[start : start + len(block)]
+                alone = np.flatnonzero(at >= 0)
+                block[alone, at[alone]] = np.inf
             return np.minimum.reduceat(block, self._starts, axis=1)
 
         blocks = pairwise_distances_chunked(X, self._rows, reduce_func=nearest, working_memory=_MIB)
@@ -111,14 +120,19 @@ class NearestRow(ClassifierMixin, BaseEstimator):
         return tags
 
 
-def _temperature(scores: NDArray[np.float64], codes: NDArray[np.intp]) -> float:
+def _temperature(
+    scores: NDArray[np.float64],
+    codes: NDArray[np.intp],
+    weights: NDArray[np.float64] | None = None,
+) -> float:
     """The divisor of scores that makes these classes most likely, were one row more wrong."""
     n, n_classes = scores.shape
-    wrong = 1.0 / (n + 1)
+    wrong = 1.0 / ((n if weights is None else weights.sum()) + 1)
     shares = np.full(scores.shape, wrong / max(n_classes - 1, 1))
     shares[np.arange(n), codes] = 1.0 - wrong
 
     def loss(log_temperature: float) -> float:
-        return -float(np.mean(shares * log_softmax(scores / np.exp(log_temperature), axis=1)))
+        likely = shares * log_softmax(scores / np.exp(log_temperature), axis=1)
+        return -float(np.average(np.mean(likely, axis=1), weights=weights))
 
     return float(np.exp(minimize_scalar(loss, bounds=_BOUNDS, method="bounded").x))

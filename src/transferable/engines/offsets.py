@@ -32,7 +32,12 @@ def whole_counts(shares: NDArray[np.float64], n_rows: int) -> NDArray[np.intp]:
     return counts
 
 
-def soft_offsets(F: Scores, shares: NDArray[np.float64], softness: float) -> NDArray[np.float64]:
+def soft_offsets(
+    F: Scores,
+    shares: NDArray[np.float64],
+    softness: float,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
     """Offsets v with which the mean of softmax((F + v) / softness) has these shares.
 
     Classes without a share get the offset -inf.
@@ -40,19 +45,26 @@ def soft_offsets(F: Scores, shares: NDArray[np.float64], softness: float) -> NDA
     v = np.where(shares > 0, 0.0, -np.inf)
     present = np.flatnonzero(shares > 0)
     if len(present) > 1:
-        wanted, weights = shares[present] / shares.sum(), np.full(len(F), 1.0 / len(F))
-        v[present] = _newton(F[:, present], wanted, weights, np.zeros(len(present)), softness)
+        wanted = shares[present] / shares.sum()
+        own = np.full(len(F), 1.0 / len(F)) if weights is None else weights / weights.sum()
+        v[present] = _newton(F[:, present], wanted, own, np.zeros(len(present)), softness)
     return v
 
 
 def weighted_offsets(
     F: Scores, shares: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Offsets v with which argmax(F + v) has these positive shares, rows counting by weights.
+    """Offsets v with which argmax(F + v) has these shares, rows counting by weights.
 
-    A row at the border of two classes may miss by what it counts.
+    A row at the border of two classes may miss by what it counts. Classes without a share get the
+    offset -inf.
     """
-    return _hardened(F, shares / shares.sum(), weights / weights.sum())
+    v = np.where(shares > 0, 0.0, -np.inf)
+    present = np.flatnonzero(shares > 0)
+    if len(present) > 1 and len(F):
+        wanted = shares[present] / shares.sum()
+        v[present] = _hardened(F[:, present], wanted, weights / weights.sum())
+    return v
 
 
 def exact_offsets(F: Scores, shares: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -133,7 +145,7 @@ def _costs(F: Scores, labels: NDArray[np.intp]) -> NDArray[np.float64]:
         rows = F[labels == giver]
         costs[giver] = (rows[:, [giver]] - rows).min(axis=0)
     np.fill_diagonal(costs, np.inf)
-    return costs
+    return costs + 1e-12 * np.abs(F).max()  # no way round may gain by rounding errors
 
 
 def _cheapest_path(costs: NDArray[np.float64], excess: NDArray[np.intp]) -> list[int]:

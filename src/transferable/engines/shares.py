@@ -15,10 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from transferable.domains import Domains
-from transferable.engines.offsets import exact_offsets, soft_offsets
+from transferable.engines.class_calibration import ClassCalibration
+from transferable.engines.offsets import exact_offsets, soft_offsets, weighted_offsets
 from transferable.linalg.arrays import device, namespace, to_numpy
 
 __all__ = [
@@ -121,11 +122,30 @@ class KnownShares(Labelling):
         The shares.
     softness : float
         Of the labels of a round, in units of the scores.
+    weights : ndarray of shape (n_target,) or None
+        Weights of the target rows that are labelled; None if all count alike.
     """
 
-    def __init__(self, shares: Shares, softness: float) -> None:
+    def __init__(
+        self, shares: Shares, softness: float, weights: NDArray[np.float64] | None = None
+    ) -> None:
         super().__init__()
-        self.shares, self._softness = shares, softness
+        self.shares, self._softness, self._weights = shares, softness, weights
+
+    def among(self, domains: Domains) -> KnownShares:
+        """The labelling of target rows without a known label, with which all have the shares.
+
+        A class that has more known labels than rows by its share gets no further ones.
+        """
+        weights = None if domains.weights is None else domains.weights[domains.target]
+        if domains.known is None:
+            return KnownShares(self.shares, self._softness, weights)
+        own = np.ones(domains.n_target) if weights is None else weights
+        is_known = domains.known >= 0
+        known = np.bincount(domains.known[is_known], own[is_known], domains.n_classes)
+        left = np.maximum(self.shares * own.sum() - known, 0.0)
+        shares = left / left.sum() if left.any() else self.shares
+        return KnownShares(shares, self._softness, None if weights is None else weights[~is_known])
 
     def in_solve(self, source: Shares) -> Shares:
         """The shares as the solve takes them: no class of the source counts for nothing."""
@@ -133,11 +153,13 @@ class KnownShares(Labelling):
 
     def choose_offsets(self, scores: Any, *, settled: bool) -> None:
         """Let probabilities have the shares on average or, at the end, labels to within a row."""
-        F = to_numpy(scores)
-        if settled:
+        F, weights = to_numpy(scores), self._weights
+        if not settled:
+            self.offsets = soft_offsets(F, self.shares, self._softness, weights)
+        elif weights is None:
             self.offsets = exact_offsets(F, self.shares)
         else:
-            self.offsets = soft_offsets(F, self.shares, self._softness)
+            self.offsets = weighted_offsets(F, self.shares, weights)
 
 
 class EstimatedShares(Labelling):
@@ -167,50 +189,57 @@ class View:
     ----------
     log_probabilities : ndarray of shape (n_rows, n_classes)
         Of target rows, as many as shares are estimated from, calibrated on the source.
+    label_shares : ndarray of shape (n_classes,)
+        Of the labels of these rows.
+    usual_shares : ndarray of shape (n_classes,)
+        Shares of the labels that all source rows would get, left out.
     accuracy : float
         On left-out source rows.
     informed : float
         From 0, right no more often than the majority class, to 1.
-    usual_shares : ndarray of shape (n_classes,)
-        Shares of the labels that all source rows would get, left out.
     """
 
     log_probabilities: NDArray[np.float64]
+    label_shares: Shares
+    usual_shares: Shares
     accuracy: float
     informed: float
-    usual_shares: Shares
 
     @classmethod
-    def of(cls, target: NDArray[Any], left_out: NDArray[Any], domains: Domains) -> View:
-        """From scores of target rows and of the first source rows, in units of log-odds."""
-        y, labels = domains.y[: len(left_out)], left_out.argmax(axis=1)
+    def of(cls, scores: NDArray[Any], left_out: NDArray[Any], domains: Domains) -> View:
+        """From scores of target rows and of the first source rows, each of these left out."""
+        y, n_classes = domains.y[: len(left_out)], domains.n_classes
+        labels, own = left_out.argmax(axis=1), _frequencies(y, n_classes)
         accuracy, majority = float(np.mean(labels == y)), domains.source_shares.max()
         none, enough = _INFORMED
         avoided = (accuracy - majority) / (1.0 - majority)
-        gained = _frequencies(labels, domains.n_classes) - _frequencies(y, domains.n_classes)
         return cls(
-            log_probabilities=log_softmax(target, axis=1),
+            log_probabilities=ClassCalibration(left_out, y).log_probabilities(scores),
+            label_shares=_frequencies(scores.argmax(axis=1), n_classes),
+            usual_shares=domains.source_shares + _frequencies(labels, n_classes) - own,
             accuracy=accuracy,
             informed=float(np.clip((avoided - none) / (enough - none), 0.0, 1.0)),
-            usual_shares=domains.source_shares + gained,
         )
-
-    def label_shares(self) -> Shares:
-        """Shares of the labels of the target rows."""
-        labels = self.log_probabilities.argmax(axis=1)
-        return _frequencies(labels, self.log_probabilities.shape[1])
 
 
 @dataclass(frozen=True)
 class Shift:
-    """Shares that the target speaks for, how far they are believed, and how far the unaligned view.
+    """Shares that the target speaks for, and how far they are believed.
 
-    The belief is in the shift, from 0, none, to 1; the trust is in the view without alignment.
+    Attributes
+    ----------
+    shares : ndarray of shape (n_classes,)
+        Between those of the source and those found, as far as the shift is believed in.
+    belief : float
+        From 0, not at all, to 1.
+    weight : float
+        Of the view without alignment in the labels to begin with: 0 for a shift that is hardly
+        believed in, so that labels and shares are then nearly what they were.
     """
 
     shares: Shares
     belief: float
-    trust: float
+    weight: float
 
 
 def find_shift(alone: View, aligned: Shares, domains: Domains) -> Shift | None:
@@ -223,13 +252,13 @@ def find_shift(alone: View, aligned: Shares, domains: Domains) -> Shift | None:
     """
     source, probabilities = domains.source_shares, np.exp(alone.log_probabilities)
     trust = min(1.0, probabilities.max(axis=1).mean() / max(alone.accuracy, 1e-12)) ** 2
-    moved = trust * _distance(alone.label_shares(), alone.usual_shares)
+    moved = trust * _distance(alone.label_shares, alone.usual_shares)
     belief = alone.informed * _belief(moved, source, len(probabilities))
     if belief == 0.0:
         return None
     estimate = (1.0 - trust) * aligned + trust * _em_shares(probabilities, source)
     shares = _between(source, np.maximum(estimate, 0.001), belief)
-    return Shift(_floored(shares, _LEAST_ESTIMATED, source), belief, trust)
+    return Shift(_floored(shares, _LEAST_ESTIMATED, source), belief, belief * trust)
 
 
 def _belief(moved: float, source: Shares, rows: int) -> float:

@@ -144,6 +144,6 @@ def _leading_symmetric(product: Product, size: int, k: int) -> tuple[Matrix, Mat
 
 def _significant(values: Matrix, vectors: Matrix, size: int) -> tuple[Matrix, Matrix]:
     """Pairs whose value is more than a rounding error of the largest."""
-    floor = size * np.finfo(float).eps * max(values.max(initial=0.0), np.finfo(float).tiny)
+    floor = 10 * size * np.finfo(float).eps * max(values.max(initial=0.0), np.finfo(float).tiny)
     kept = values > floor
     return values[kept], vectors[:, kept]

@@ -113,9 +113,8 @@ class FeatureTable:
 
         Features that are not held are computed once for both.
         """
-        xp = namespace(w)
-        if self._Phi is None:
-            w = self.nystrom.whitening @ w
+        xp, dtype = namespace(w), self.nystrom.dtype if self._Phi is not None else "float64"
+        w = self.arrays.table(w if self._Phi is not None else self.nystrom.whitening @ w, dtype)
         codes = [np.empty(0, dtype=np.intp)]
         total = xp.zeros(w.shape, dtype=xp.float64, device=self.arrays.device)
         for block in self._slices:
@@ -123,11 +122,11 @@ class FeatureTable:
             if rows.start >= rows.stop:
                 continue
             T = self._Phi[rows] if self._Phi is not None else self.nystrom.kernel(self.Z[rows])
-            T = xp.astype(T, xp.float64)
-            codes.append(label(T @ w))
+            T = self.arrays.table(T, dtype)
+            codes.append(label(xp.astype(T @ w, xp.float64)))
             member = np.zeros((T.shape[0], w.shape[1]))
             member[np.arange(len(member)), codes[-1]] = 1.0
-            total += T.T @ self.arrays.table(member)
+            total += xp.astype(T.T @ self.arrays.table(member, dtype), xp.float64)
         if self._Phi is None:
             total = self.nystrom.whitening.T @ total
         return np.concatenate(codes), total

@@ -30,33 +30,45 @@ _TOLERANCE = 1e-10  # share of the largest variance below which a direction is a
 _LARGEST = 4000  # the largest Gram matrix that is formed if few of its directions are wanted
 
 
-def principal_basis(X: Any, n_components: int) -> NDArray[np.float64]:
+def principal_basis(
+    X: Any, n_components: int, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Orthonormal basis of the leading principal directions of centred rows, strongest first.
 
     Returns an array of shape (n_features, k), where k is smaller than `n_components` if the rows
-    do not span that many directions. Sparse rows are never centred.
+    do not span that many directions. Sparse rows are never centred. Rows may have weights.
     """
     n, d = X.shape
     most = min(n - 1, d, n_components)
     if most < 1:
         return np.zeros((d, 0))
     if min(n, d) > _LARGEST and 3 * most < min(n, d):
-        return _by_products(X, most)
+        return _by_products(X, most, weights)
     if d <= n:
-        return basis_of_moments(moments_of_rows(X), n_components)
+        return basis_of_moments(moments_of_rows(X, weights), n_components, n)
     X = X.astype(np.float64)
-    mean = np.asarray(X.mean(axis=0)).ravel()
+    mean = _mean(X, weights)
     cross = np.asarray(X @ mean).ravel()
     gram = dense(X @ X.T) - cross[:, None] - cross[None, :] + mean @ mean
-    values, vectors = _leading(gram, most)
+    roots = np.ones(n) if weights is None else np.sqrt(weights)
+    values, vectors = _leading(gram if weights is None else gram * np.outer(roots, roots), most)
+    vectors = vectors if weights is None else roots[:, None] * vectors
     basis = (np.asarray(X.T @ vectors) - np.outer(mean, vectors.sum(axis=0))) / np.sqrt(values)
     return np.ascontiguousarray(basis)
 
 
-def basis_of_moments(moments: Moments, n_components: int) -> NDArray[np.float64]:
-    """The same from the moments of the rows."""
+def _mean(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    if weights is None:
+        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    return np.asarray(X.T @ weights, dtype=np.float64).ravel() / weights.sum()
+
+
+def basis_of_moments(
+    moments: Moments, n_components: int, n_rows: int | None = None
+) -> NDArray[np.float64]:
+    """The same from the moments of the rows; with weights, their number has to be told."""
     d = len(moments.total)
-    most = min(moments.count - 1, d, n_components)
+    most = min((int(moments.count) if n_rows is None else n_rows) - 1, d, n_components)
     if most < 1:
         return np.zeros((d, 0))
     return np.ascontiguousarray(_leading(moments.count * moments.covariance, most)[1])
@@ -70,13 +82,17 @@ def _leading(gram: NDArray[np.float64], most: int) -> tuple[NDArray[Any], NDArra
     return values[kept][::-1], vectors[:, kept][:, ::-1]
 
 
-def _by_products(X: Any, most: int) -> NDArray[np.float64]:
+def _by_products(
+    X: Any, most: int, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
     """Leading directions where either Gram matrix would be large: Lanczos, with products only."""
     n, d = X.shape
-    mean = np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
+    mean = _mean(X, weights)
+    total = n if weights is None else float(weights.sum())
 
     def scatter(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(X.T @ (X @ x)).ravel() - n * mean * (mean @ x)
+        along = X @ x if weights is None else weights * (X @ x)
+        return np.asarray(X.T @ along).ravel() - total * mean * (mean @ x)
 
     operator = LinearOperator((d, d), matvec=scatter, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(d)
@@ -86,10 +102,14 @@ def _by_products(X: Any, most: int) -> NDArray[np.float64]:
 
 
 def principal_bases(
-    Xs: Any, Xt: Any, n_components: int
+    Xs: Any,
+    Xt: Any,
+    n_components: int,
+    weights: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Principal bases of two tables with as many directions in both as each of them spans."""
-    return common_rank(principal_basis(Xs, n_components), principal_basis(Xt, n_components))
+    bases = (principal_basis(X, n_components, w) for X, w in zip((Xs, Xt), weights, strict=True))
+    return common_rank(*bases)
 
 
 def common_rank(

@@ -29,9 +29,11 @@ class RowTable:
         self.n, self.rank = X.shape
         self._slices = row_blocks(self.n, self.rank, block_rows)
 
-    def part(self, within: slice) -> RowTable:
-        """The rows of a slice as a table of their own, not read yet."""
-        return RowTable(_Part(self.X, within.start, within.stop))
+    def part(self, within: slice | NDArray[np.intp]) -> RowTable:
+        """The rows of a slice, or at some positions, as a table of their own, not read yet."""
+        if isinstance(within, slice):
+            return RowTable(_Part(self.X, within.start, within.stop))
+        return RowTable(_Some(self.X, within))
 
     def blocks(self, within: slice | None = None) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Slices of rows, all or those within a slice, with the rows."""
@@ -55,9 +57,10 @@ class RowTable:
             total += block.T @ T[rows]
         return total
 
-    def mean(self) -> NDArray[np.float64]:
-        """The mean row."""
-        return self.transposed_times(np.full((self.n, 1), 1.0 / self.n))[:, 0]
+    def mean(self, weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """The mean row, of rows with weights if there are any."""
+        shares = np.full(self.n, 1.0 / self.n) if weights is None else weights / weights.sum()
+        return self.transposed_times(shares[:, None])[:, 0]
 
 
 class _Part:
@@ -69,3 +72,14 @@ class _Part:
 
     def __getitem__(self, rows: slice) -> Any:
         return self.X[self.start + rows.start : self.start + rows.stop]
+
+
+class _Some:
+    """Rows at some positions of a table, read when they are asked for."""
+
+    def __init__(self, X: Any, positions: NDArray[np.intp]) -> None:
+        self.X, self.positions = X, positions
+        self.shape = len(positions), X.shape[1]
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.X[self.positions[rows]]

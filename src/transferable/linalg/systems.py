@@ -27,14 +27,14 @@ Matrix = Any
 _SMALLEST_RIDGE = 1e-9
 
 
-def effective_ridge(ridge: float, K: Matrix) -> float:
+def effective_ridge(ridge: float, K: Matrix, weights: Any = None) -> float:
     """The ridge itself, or the least that keeps K + ridge I invertible in floating point."""
     diagonal = to_numpy(namespace(K).linalg.diagonal(K))
-    return max(float(ridge), _SMALLEST_RIDGE * float(np.mean(diagonal)))
+    return max(float(ridge), _SMALLEST_RIDGE * float(np.average(diagonal, weights=weights)))
 
 
-def add_to_diagonal(A: Matrix, value: float) -> Matrix:
-    """A + value I, in place."""
+def add_to_diagonal(A: Matrix, value: Any) -> Matrix:
+    """A + value I, in place; of several values one for each entry."""
     if is_torch_array(A):
         A.diagonal().add_(value)
     else:

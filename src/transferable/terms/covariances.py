@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.domains import Groups
-from transferable.linalg.arrays import inner, namespace
+from transferable.linalg.arrays import Arrays, inner, namespace
 from transferable.linalg.moments import Moments
 from transferable.terms.base import Matrix, Quadratic, Term
 
@@ -36,27 +36,51 @@ __all__ = [
 class GroupCentring:
     """Z of one pair of groups: rows of the source centred over n_s, of the target over -n_t.
 
-    Source rows may count differently: `weights`, a number for each of them, sum to one.
+    Rows of either may count differently: `shares`, a number for each of them, sum to one.
     """
 
     def __init__(
-        self, source: NDArray[np.intp], target: NDArray[np.intp], weights: Matrix | None = None
+        self,
+        source: NDArray[np.intp],
+        target: NDArray[np.intp],
+        shares: tuple[Matrix | None, Matrix | None] = (None, None),
     ) -> None:
         self.rows = np.concatenate([source, target])
         self.sizes = (len(source), len(target))
-        self.weights = weights
+        self.shares = shares
 
     def apply(self, F: Matrix) -> Matrix:
         """Z F, where F and the result hold the rows of the group only."""
-        xp, (n_source, _) = namespace(F), self.sizes
-        out = xp.empty_like(F)
-        source, target = F[:n_source], F[n_source:]
-        if self.weights is None:
-            out[:n_source] = (source - xp.mean(source, axis=0)) / len(source)
-        else:
-            out[:n_source] = self.weights[:, None] * (source - self.weights @ source)
-        out[n_source:] = (xp.mean(target, axis=0) - target) / len(target)
+        n_source, _ = self.sizes
+        out = namespace(F).empty_like(F)
+        out[:n_source] = _centred_rows(F[:n_source], self.shares[0])
+        out[n_source:] = -_centred_rows(F[n_source:], self.shares[1])
         return out
+
+    def within(self, F: Matrix) -> Matrix:
+        """Z F for a table of all rows."""
+        if len(self.rows) == len(F):
+            return self.apply(F)
+        out = namespace(F).zeros_like(F)
+        out[self.rows] = self.apply(F[self.rows])
+        return out
+
+
+def _centred_rows(F: Matrix, shares: Matrix | None) -> Matrix:
+    """Rows less their mean, times what they count of it."""
+    if shares is None:
+        return (F - namespace(F).mean(F, axis=0)) / len(F)
+    return shares[:, None] * (F - shares @ F)
+
+
+def _shares(
+    weights: Matrix | None, rows: NDArray[np.intp], ratios: Matrix | float = 1.0
+) -> Matrix | None:
+    """What rows count in their mean; None if all count alike."""
+    if weights is None and isinstance(ratios, float):
+        return None
+    shares: Matrix = ratios if weights is None else ratios * weights[rows]
+    return shares / shares.sum()
 
 
 def squared_differences(
@@ -82,29 +106,101 @@ def class_groups(groups: Groups) -> list[GroupCentring]:
 
 
 class SecondOrder:
-    """What no pseudo-label changes: K, K K and the part that compares the domains as wholes."""
+    """What no pseudo-label changes: K, K K and the part that compares the domains as wholes.
+
+    Rows of weight w stand for w rows each: sums over rows are weighted, K K is K W K, and a trace
+    is that of the rows they stand for, tr(W^-1 S).
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+        The kernel matrix.
+    n_source : int
+        How many rows come first that are of a source.
+    marginals : list of (float, GroupCentring) or None
+        Each source with the target, and what it counts; None for one source.
+    weights : array of shape (n,) or None
+        Weights of the rows, None if all count alike.
+    K2 : array of shape (n, n) or None
+        K K, or K W K, if it is known.
+    """
 
     def __init__(
-        self, K: Matrix, n_source: int, weights: Matrix | None = None, K2: Matrix | None = None
+        self,
+        K: Matrix,
+        n_source: int,
+        marginals: list[tuple[float, GroupCentring]] | None = None,
+        weights: Matrix | None = None,
+        K2: Matrix | None = None,
     ) -> None:
-        self.K = K
-        # Of a matrix and its transpose BLAS computes one half only.
-        self.K2 = K.T @ K if K2 is None else K2
-        self.marginal = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)), weights)
+        self.K, self._weights = K, weights
+        if K2 is None:  # of a matrix and its transpose BLAS computes one half only
+            K2 = K.T @ K if weights is None else (K * weights) @ K
+        self.K2: Matrix = K2
+        whole = GroupCentring(np.arange(n_source), np.arange(n_source, len(K)))
+        self.marginals = marginals or [(1.0, whole)]
+
+    @classmethod
+    def of(cls, K: Matrix, groups: Groups, arrays: Arrays, K2: Matrix | None = None) -> SecondOrder:
+        """That of groups with several sources, class shares or weights."""
+        weights = None if groups.weights is None else arrays.table(groups.weights)
+        marginals = []
+        for k, share in enumerate(groups.source_weights):
+            source, target = groups.whole(k)
+            ratios: Matrix = groups.ratios_in(k)
+            if not isinstance(ratios, float):
+                ratios = arrays.table(ratios[groups.codes[source]])
+            shares = _shares(weights, source, ratios), _shares(weights, target)
+            marginals.append((float(share), GroupCentring(source, target, shares)))
+        return cls(K, groups.n_source, marginals, weights, K2)
+
+    def pairs(self, groups: Groups) -> list[tuple[float, GroupCentring]]:
+        """Every class of every source that the target has too, with what it counts."""
+        pairs = []
+        trusted = groups.class_trust**2
+        for k, weight in enumerate(groups.source_weights):
+            for code in np.flatnonzero((groups.counts[k] > 0) & (groups.counts[-1] > 0)).tolist():
+                source, target = groups.members(code, source=k)
+                shares = _shares(self._weights, source), _shares(self._weights, target)
+                centring = GroupCentring(source, target, shares)
+                pairs.append((float(weight * trusted[code]), centring))
+        return pairs
 
     def block(self, group: GroupCentring) -> Matrix:
         """Z K K Z on the rows of a group, outside of which it is zero."""
-        return group.apply(group.apply(self.K2[group.rows][:, group.rows]).T)
+        inside = self.K2[group.rows[:, None], group.rows[None, :]]
+        return group.apply(group.apply(inside).T)
+
+    def trace(self, block: Matrix, group: GroupCentring) -> float:
+        """The trace of such a block."""
+        diagonal = namespace(block).linalg.diagonal(block)
+        if self._weights is not None:
+            diagonal = diagonal / self._weights[group.rows]
+        return float(diagonal.sum())
 
     def marginal_product(self, F: Matrix) -> Matrix:
-        """Z_0 K K Z_0 F."""
-        return self.marginal.apply(self.K2 @ self.marginal.apply(F))
+        """Z_0 K K Z_0 F, summed over the sources."""
+        first, *others = self.marginals
+        out = self._product(*first, F)
+        for weight, marginal in others:
+            out += self._product(weight, marginal, F)
+        return out
+
+    def _product(self, weight: float, marginal: GroupCentring, F: Matrix) -> Matrix:
+        product = marginal.within(self.K2 @ marginal.within(F))
+        return product if weight == 1.0 else weight * product
 
     @cached_property
     def marginal_trace(self) -> float:
-        """tr(Z_0 K K Z_0)."""
-        centred = self.marginal.apply(self.K)
-        return inner(centred, centred)
+        """tr(Z_0 K K Z_0), summed over the sources."""
+        trace = 0.0
+        for weight, marginal in self.marginals:
+            centred = marginal.within(self.K)
+            other = centred
+            if self._weights is not None:
+                other = centred * self._weights / self._weights[:, None]
+            trace += weight * inner(centred, other)
+        return trace
 
     @cached_property
     def marginal_times_kernel(self) -> Matrix:
@@ -142,14 +238,12 @@ class CovarianceDiscrepancy(Quadratic):
         self.statistics = statistics
         self.marginal_weight = (1.0 - balance) * (groups.n_classes if normalised else 1.0)
         self.class_weight = balance
-        trusted = groups.class_trust[groups.counts.all(axis=0)] ** 2
         self.blocks = [
-            (group.rows, trust * statistics.block(group))
-            for trust, group in zip(trusted.tolist(), class_groups(groups), strict=True)
+            (group, trust * statistics.block(group)) for trust, group in statistics.pairs(groups)
         ]
         if normalised:
             trace = self.marginal_weight * statistics.marginal_trace + self.class_weight * sum(
-                float(namespace(block).linalg.trace(block)) for _, block in self.blocks
+                statistics.trace(block, group) for group, block in self.blocks
             )
             weight = weight / trace if trace > 0 else 0.0
         self.marginal_weight *= weight
@@ -166,8 +260,8 @@ class CovarianceDiscrepancy(Quadratic):
         return self._add_classes(self.marginal_weight * whole, self.statistics.K)
 
     def _add_classes(self, out: Matrix, F: Matrix) -> Matrix:
-        for rows, block in self.blocks:
-            out[rows] += self.class_weight * (block @ F[rows])
+        for group, block in self.blocks:
+            out[group.rows] += (self.class_weight * block) @ F[group.rows]
         return out
 
 
@@ -178,7 +272,7 @@ def _centred(
 
     Z = diag(a) - a a' with a the weights of the rows, which sum to one.
     """
-    weights = (ratios * np.ones(len(moments)) / max(sum(m.count for m in moments), 1)).tolist()
+    weights = (ratios * np.ones(len(moments)) / (sum(m.count for m in moments) or 1)).tolist()
     parts = list(zip(weights, moments, strict=True))
     mean, squared_mean = (sum(a**k * m.total for a, m in parts) for k in (1, 2))
     gram, squared_gram = (sum(a**k * m.gram for a, m in parts) for k in (1, 2))
@@ -209,7 +303,7 @@ class ProjectedCovariances(Quadratic):
     groups : Groups
         The rows by domain and class.
     source, target : sequence of Moments
-        Moments of the features by class, in each domain.
+        Moments of the features by class, of each source after the other, and of the target.
     weight, balance, normalised
         As in :class:`CovarianceDiscrepancy`.
     """
@@ -225,12 +319,15 @@ class ProjectedCovariances(Quadratic):
         normalised: bool,
     ) -> None:
         gram = reduce(add, source).gram + reduce(add, target).gram
-        weights = [(1.0 - balance) * (len(source) if normalised else 1.0)]
-        pairs = [(_centred(source, groups.ratios), _centred(target))]
-        for s, t, trust in zip(source, target, groups.class_trust.tolist(), strict=True):
-            if s.count and t.count:
-                pairs.append((_centred([s]), _centred([t])))
-                weights.append(balance * trust**2)
+        C, weights, pairs = groups.n_classes, [], []
+        for k, share in enumerate(groups.source_weights):
+            own = source[k * C : (k + 1) * C]
+            weights.append(float(share) * (1.0 - balance) * (C if normalised else 1.0))
+            pairs.append((_centred(own, groups.ratios_in(k)), _centred(target)))
+            for s, t, trust in zip(own, target, groups.class_trust.tolist(), strict=True):
+                if s.count and t.count:
+                    pairs.append((_centred([s]), _centred([t])))
+                    weights.append(float(share) * balance * trust**2)
         matrix: Any = 0.0
         trace = 0.0
         for share, ((source_covariance, s), (target_covariance, t)) in zip(

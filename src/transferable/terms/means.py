@@ -22,22 +22,25 @@ __all__ = ["MeanDiscrepancy", "Means", "mean_differences"]
 
 
 def mean_differences(groups: Groups) -> NDArray[np.float64]:
-    """B of shape (n_groups, n_classes + 1): (G B)'F = mean of F on the source - on the target.
+    """B of shape (n_groups, n_sources (n_classes + 1)): (G B)'F = mean on a source - on the target.
 
-    Column 0 compares whole domains, column c + 1 the rows of class c. A group that is empty on
-    either side cannot be compared: its column is zero. Where the target's class shares are taken to
-    differ, the source as a whole is weighted to have them, and classes count as they are trusted.
+    Of the columns of each source, column 0 compares whole domains, column c + 1 the rows of class
+    c; they count by the root of the source's weight. A group that is empty on either side cannot be
+    compared: its column is zero. Where the target's class shares are taken to differ, the source as
+    a whole is weighted to have them, and classes count as they are trusted.
     """
-    C = groups.n_classes
-    B = np.zeros((2 * C, C + 1))
-    source, target = groups.counts.sum(axis=1)
-    if source and target:
-        B[:C, 0], B[C:, 0] = groups.ratios / source, -1.0 / target
-    both = np.flatnonzero(groups.counts.all(axis=0))
-    B[both, both + 1] = 1.0 / groups.counts[0, both]
-    B[C + both, both + 1] = -1.0 / groups.counts[1, both]
-    B[:, 1:] *= groups.class_trust
-    return B
+    C, K = groups.n_classes, groups.n_sources
+    B = np.zeros((K + 1, C, K, C + 1))
+    target = groups.counts[K]
+    for k, source in enumerate(groups.counts[:K]):
+        if source.any() and target.any():
+            B[k, :, k, 0], B[K, :, k, 0] = groups.ratios_in(k) / source.sum(), -1.0 / target.sum()
+        both = np.flatnonzero((source > 0) & (target > 0))
+        B[k, both, k, both + 1] = 1.0 / source[both]
+        B[K, both, k, both + 1] = -1.0 / target[both]
+    B[..., 1:] *= groups.class_trust
+    B *= np.sqrt(groups.source_weights)[:, None]
+    return B.reshape(len(B) * C, -1)
 
 
 class MeanDiscrepancy(LowRank):
@@ -64,7 +67,7 @@ class MeanDiscrepancy(LowRank):
     ----------
     groups : Groups
         The rows by domain and class.
-    coefficients : ndarray of shape (n_groups, n_classes + 1)
+    coefficients : ndarray of shape (n_groups, n_sources (n_classes + 1))
         B, a number for each group and column.
     """
 
@@ -79,11 +82,13 @@ class MeanDiscrepancy(LowRank):
         arrays: Arrays = CPU,
     ) -> None:
         B = mean_differences(groups)
+        by_class = np.arange(B.shape[1]) % (groups.n_classes + 1) > 0
         if class_weighted:
-            shares = groups.counts / np.maximum(groups.counts.sum(axis=1, keepdims=True), 1.0)
-            B[:, 1:] *= shares.reshape(-1, 1) ** 0.5
-        B[:, 0] *= ((1.0 - balance) * (groups.n_classes if normalised else 1.0)) ** 0.5
-        B[:, 1:] *= balance**0.5
+            totals = groups.counts.sum(axis=1, keepdims=True)
+            shares = groups.counts / np.where(totals > 0, totals, 1.0)
+            B[:, by_class] *= shares.reshape(-1, 1) ** 0.5
+        B[:, ~by_class] *= ((1.0 - balance) * (groups.n_classes if normalised else 1.0)) ** 0.5
+        B[:, by_class] *= balance**0.5
         if normalised:
             norm = float(np.linalg.norm(B.T @ (groups.counts.reshape(-1, 1) * B)))
             weight = weight / norm if norm > 0 else 0.0
@@ -98,8 +103,10 @@ class MeanDiscrepancy(LowRank):
 
     @cached_property
     def unit(self) -> Matrix:
-        """E, the coefficients of each row's group."""
-        return self._arrays.table(self.coefficients)[self._arrays.table(self.groups.index)]
+        """E, the coefficients of each row's group, times the row's weight."""
+        E = self._arrays.table(self.coefficients)[self._arrays.table(self.groups.index)]
+        weights = self.groups.weights
+        return E if weights is None else E * self._arrays.table(weights[:, None])
 
 
 @dataclass(frozen=True)

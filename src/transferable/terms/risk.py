@@ -28,23 +28,30 @@ class SourceLoss(FixedTerm):
     def bind(self, rows: Any) -> SourceError:
         """A for these rows."""
         domains = rows.domains
-        if domains.shares is None:
-            return SourceError(domains.n_source)
-        row_weights = rows.arrays.table(domains.ratios[domains.y][:, None])
-        return SourceError(domains.n_source, domains.ratios, row_weights)
+        class_weights = None
+        if domains.shares is not None:
+            of_sources, ratios = domains.weights_of_sources, domains.ratios
+            class_weights = np.multiply.outer(of_sources, ratios).ravel()
+        weights = domains.loss_weights
+        if weights is not None:
+            weights = rows.arrays.table(weights[domains.labelled][:, None])
+        return SourceError(domains.n_source, class_weights, weights, domains.labelled)
 
 
 class SourceError(FixedForm):
-    """A: the quadratic part of the squared error on the source rows, which come first.
+    """A: the quadratic part of the squared error on the labelled rows.
 
     Parameters
     ----------
     n_source : int
-        Number of source rows.
-    class_weights : ndarray of shape (n_classes,) or None
-        What the rows of each class count, 1 on average over the rows; None if all count the same.
-    row_weights : array of shape (n_source, 1) or None
-        The same for each row.
+        Number of source rows, which come first.
+    class_weights : ndarray of shape (n_sources * n_classes,) or None
+        What the rows of each source and class count besides their own weights, where the target's
+        class shares differ; None if they do not.
+    row_weights : array of shape (n_labelled, 1) or None
+        What each row counts in all; None if all count the same.
+    labelled : slice, ndarray or None
+        Where the labelled rows are, if some of the target are among them; None for the sources'.
     """
 
     def __init__(
@@ -52,23 +59,27 @@ class SourceError(FixedForm):
         n_source: int,
         class_weights: NDArray[np.float64] | None = None,
         row_weights: Matrix | None = None,
+        labelled: slice | NDArray[np.intp] | None = None,
     ) -> None:
-        self.n_source, self.class_weights, self._row_weights = n_source, class_weights, row_weights
+        self._labelled = slice(0, n_source) if labelled is None else labelled
+        self.class_weights, self._row_weights = class_weights, row_weights
         self.key = "source", None if class_weights is None else class_weights.tobytes()
 
     def apply(self, F: Matrix) -> Matrix:
-        """A F: the source rows of F times their weights, zero elsewhere."""
+        """A F: the labelled rows of F times their weights, zero elsewhere."""
         out = namespace(F).zeros_like(F)
-        out[: self.n_source] = F[: self.n_source]
-        if self._row_weights is not None:
-            out[: self.n_source] *= self._row_weights
+        rows = F[self._labelled]
+        out[self._labelled] = rows if self._row_weights is None else rows * self._row_weights
         return out
 
     def projected(self, sums: Any) -> Matrix | None:
-        """Phi' A Phi: the products of the source's features, by class where weights differ."""
-        if self.class_weights is None:
-            return sums.source.gram
-        return sums.weighted_gram(self.class_weights)
+        """Phi' A Phi: the products of the labelled features, by group where weights differ."""
+        gram = sums.source.gram
+        if self.class_weights is not None:
+            gram = sums.weighted_gram(self.class_weights)
+        if gram is None or sums.known is None:
+            return gram
+        return gram + sums.known.gram
 
 
 @dataclass(frozen=True)
@@ -80,20 +91,25 @@ class Variance(FixedTerm):
 
     def bind(self, rows: Any) -> Spread:
         """delta H."""
-        return Spread(self.weight)
+        weights = rows.domains.row_weights
+        return Spread(self.weight, None if weights is None else rows.arrays.table(weights))
 
 
 class Spread(FixedForm):
-    """delta H, with H the matrix that takes the mean off."""
+    """delta H, with H the matrix that takes the mean off, rows counting by weights if given."""
 
     key = "variance"
 
-    def __init__(self, weight: float) -> None:
-        self.weight = weight
+    def __init__(self, weight: float, row_weights: Matrix | None = None) -> None:
+        self.weight, self._row_weights = weight, row_weights
 
     def apply(self, F: Matrix) -> Matrix:
         """delta (F - mean of F)."""
-        return self.weight * (F - namespace(F).mean(F, axis=0))
+        weights = self._row_weights
+        if weights is None:
+            return self.weight * (F - namespace(F).mean(F, axis=0))
+        weights = namespace(F).astype(weights, F.dtype)
+        return (self.weight * weights)[:, None] * (F - (weights @ F) / weights.sum())
 
     def projected(self, sums: Any) -> Matrix:
         """delta Phi' H Phi."""

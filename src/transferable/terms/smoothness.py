@@ -23,14 +23,15 @@ class Smoothness(FixedTerm):
     """rho tr(F'LF) with L the Laplacian of a graph by cosine.
 
     It joins each row to its `n_neighbors` nearest rows or, where a number of anchors is given, to
-    the rows that share its `n_neighbors` nearest anchors. "auto" for the weight takes what the
-    rows' own labels tell of their neighbours.
+    the rows that share its nearest anchors. "auto" for the weight takes what the rows' own labels
+    tell of their neighbours.
     """
 
     weight: float | str
     n_neighbors: int
     self_loops: bool = False
     n_anchors: int | None = None
+    n_ties: ClassVar[int] = 3  # anchors of a row; five were worse where many rows share one
     name: ClassVar[str] = "manifold"
 
     def bind(self, rows: Any) -> Laplacian | AnchorLaplacian:
@@ -38,7 +39,7 @@ class Smoothness(FixedTerm):
         weight = rows.trust_in_neighbors() if self.weight == "auto" else float(self.weight)
         if self.n_anchors is None:
             return rows.laplacian(self.n_neighbors, self.self_loops).weighted(weight)
-        return rows.anchor_laplacian(self.n_anchors, self.n_neighbors).weighted(weight)
+        return rows.anchor_laplacian(self.n_anchors, self.n_ties).weighted(weight)
 
 
 class Laplacian(FixedForm):
@@ -88,8 +89,10 @@ class AnchorLaplacian(FixedForm):
         Z = _as_precise(self._ties(), F)
         return self.weight * (F - Z @ AnchorSums.of(Z, F).means)
 
-    def projected(self, sums: Any) -> Matrix:
-        """rho Phi' L Phi."""
+    def projected(self, sums: Any) -> Matrix | None:
+        """rho Phi' L Phi; None where rows are weighted, of which the graph knows nothing."""
+        if sums.weighted:
+            return None
         return self.weight * (sums.whole.gram - sums.anchors.gram)
 
 

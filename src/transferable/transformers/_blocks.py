@@ -14,8 +14,14 @@ from transferable.domains import Domains
 from transferable.limits import LIMITS
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.row_tables import RowTable
+from transferable.marks import positions_of
 
-__all__ = ["BlockwiseTransformer", "domain_tables"]
+__all__ = [
+    "BlockwiseTransformer",
+    "PerDomainTransformer",
+    "domain_tables",
+    "weighted_tables",
+]
 
 
 class BlockwiseTransformer(DomainTransformer):
@@ -47,8 +53,40 @@ class BlockwiseTransformer(DomainTransformer):
         return tags
 
 
+class PerDomainTransformer(BlockwiseTransformer):
+    """Base of those with a map for each source: the ids of rows tell which to take.
+
+    Where there is one source, any positive number marks its rows.
+    """
+
+    _source_ids: NDArray[Any] = np.array([1])  # models of earlier versions knew one source
+
+    def _told(self, ids: NDArray[Any]) -> NDArray[Any]:
+        return ids
+
+    def _source_of(self, ids: NDArray[Any]) -> NDArray[np.intp]:
+        """The position of each row's source in their order, -1 for target rows."""
+        return np.where(ids > 0, positions_of(np.abs(ids), self._source_ids, ids > 0), -1)
+
+
 def domain_tables(domains: Domains) -> tuple[RowTable, RowTable]:
     """The rows of source and target, read in blocks; without a target, twice the source's."""
     table = RowTable(domains.X)
     source = table.part(domains.source)
     return source, table.part(domains.target) if domains.n_target else source
+
+
+def weighted_tables(
+    domains: Domains, within: slice
+) -> tuple[NDArray[Any], list[tuple[RowTable, NDArray[np.float64] | None]]]:
+    """The ids of the domains of a slice of rows, and the rows of each with their weights."""
+    table, weights = RowTable(domains.X), domains.weights
+    marks = domains.marks[within]
+    ids = np.unique(marks)
+    parts = []
+    for one in ids:
+        rows: Any = within
+        if len(ids) > 1:
+            rows = within.start + np.flatnonzero(marks == one)
+        parts.append((table.part(rows), None if weights is None else weights[rows]))
+    return ids, parts

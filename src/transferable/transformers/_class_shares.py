@@ -24,7 +24,7 @@ from transferable.engines.shares import (
 from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
-from transferable.transformers._pseudo_labels import PseudoLabelTransformer, Round
+from transferable.transformers._pseudo_labels import PseudoLabelTransformer, Round, trained
 from transferable.transformers._spectral import Codes, Solution
 
 __all__ = ["ClassSharesTransformer"]
@@ -114,21 +114,25 @@ class ClassSharesTransformer(PseudoLabelTransformer):
         """Rounds whose labels have these shares, at the end to within a row."""
         known = KnownShares(shares, softness=1.0)
         domains = domains.with_shares(known.in_solve(domains.source_shares))
+        known = known.among(domains)
         last = self._rounds(domains, features, labelling=known)
-        return last.labelled(known.codes(self._log_probabilities(domains, last.Z), settled=True))
+        likely = self._log_probabilities(domains, last.Z)
+        return last.labelled(
+            domains.label_target(lambda rows: known.codes(likely[rows], settled=True))
+        )
 
     def _followed(self, last: Round, domains: Domains, features: Features) -> Round:
         """The same rounds, or those that follow the shift of shares that rows and maps show."""
         if domains.n_target == 0:
             return last
         alone, aligned = self._view(domains, domains.X), self._view(domains, last.Z)
-        shift = find_shift(alone, aligned.label_shares(), domains)
+        shift = find_shift(alone, aligned.label_shares, domains)
         if shift is None:
             return last
-        log_odds = (1.0 - shift.trust) * aligned.log_probabilities
-        log_odds = log_odds + shift.trust * alone.log_probabilities
+        log_odds = (1.0 - shift.weight) * aligned.log_probabilities
+        log_odds = log_odds + shift.weight * alone.log_probabilities
         codes = (log_odds + np.log(shift.shares / domains.source_shares)).argmax(axis=1)
-        estimated = EstimatedShares(shift, domains.source_shares)
+        estimated, codes = EstimatedShares(shift, domains.source_shares), domains.fixed(codes)
         other = self._rounds(domains.with_shares(shift.shares), features, codes, estimated)
         return other.after(last)
 
@@ -137,7 +141,8 @@ class ClassSharesTransformer(PseudoLabelTransformer):
     ) -> Codes:
         if labelling is None or domains.n_target == 0:
             return super()._relabel(domains, Z, weights, labelling)
-        return labelling.codes(self._log_probabilities(domains, Z))
+        likely = self._log_probabilities(domains, Z)
+        return domains.label_target(lambda rows: labelling.codes(likely[rows]))
 
     def _log_probabilities(self, domains: Domains, Z: Matrix) -> Matrix:
         """Of the target rows, where classes have the shares that they are taken to have."""
@@ -147,7 +152,9 @@ class ClassSharesTransformer(PseudoLabelTransformer):
                 f"class_shares needs an estimator with predict_proba, which {fitted!r} has not; "
                 'give another, or leave class_shares at "source".'
             )
-        fitted.fit(Z[domains.source], domains.y)
+        weights = domains.row_weights
+        own = None if weights is None else weights[domains.labelled]
+        trained(fitted, Z[domains.labelled], domains.labels, own)
         probabilities = fitted.predict_proba(Z[domains.target])
         return np.log(np.maximum(probabilities, _SMALLEST)) + np.log(domains.ratios)
 

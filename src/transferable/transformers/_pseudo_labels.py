@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.random import RandomState
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -22,6 +22,7 @@ from transferable.limits import LIMITS
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
+from transferable.marks import as_labels
 from transferable.transformers._spectral import (
     COUNT,
     Codes,
@@ -32,7 +33,7 @@ from transferable.transformers._spectral import (
     WeighingSolver,
 )
 
-__all__ = ["PseudoLabelTransformer", "Round", "labeller"]
+__all__ = ["PseudoLabelTransformer", "Round", "labeller", "trained"]
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,7 @@ class PseudoLabelTransformer(SpectralTransformer):
             taken.append(domains.target_shares)
             shares = None
             if labelling is not None:
-                shares = labelling.renewed(domains.groups(renewed).counts[1])
+                shares = labelling.renewed(domains.groups(renewed).counts[-1])
             if shares is not None:
                 domains = domains.with_shares(shares)
                 solve = self._solver(domains, features)
@@ -183,13 +184,33 @@ class PseudoLabelTransformer(SpectralTransformer):
     def _relabel(
         self, domains: Domains, Z: Matrix, weights: Matrix | None, labelling: Labelling | None
     ) -> Codes:
-        """Labels of the target rows by a classifier trained on the embedded source rows."""
+        """Labels of the target rows by a classifier trained on the embedded labelled rows."""
         if domains.n_target == 0:
             return np.empty(0, dtype=np.intp)
-        first = slice(0, min(domains.n_source, LIMITS.pool_rows))
-        weights = None if weights is None else weights[first]
-        label = labeller(self.estimator, Z[first], domains.y[first], weights)
-        return label(Z[domains.target])
+        rows, codes, own = domains.first_labelled(LIMITS.pool_rows)
+        weights = own if weights is None else weights[rows]
+        label = labeller(self.estimator, Z[rows], codes, weights)
+        return domains.fixed(label(Z[domains.target]))
+
+    def _complete(
+        self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
+    ) -> None:
+        labels = as_labels(y).astype(self.transduction_.dtype)  # type: ignore[arg-type]
+        labels[kept] = self.transduction_
+        asked = np.setdiff1d(np.flatnonzero(ids < 0), kept)
+        if len(asked):
+            Z: Any = self._transform_rows(rows, ids > 0)
+            source = kept[ids[kept] > 0]
+            classes, codes = np.unique(labels[source], return_inverse=True)
+            labels[asked] = classes[labeller(self.estimator, Z[source], codes)(Z[asked])]
+        self.transduction_ = labels
+
+
+def trained(classifier: Any, Z: Matrix, labels: NDArray[Any], weights: Matrix | None) -> Any:
+    """The classifier, fitted, with weights of rows if there are any and it takes them."""
+    if weights is not None and has_fit_parameter(classifier, "sample_weight"):
+        return classifier.fit(Z, labels, sample_weight=weights)
+    return classifier.fit(Z, labels)
 
 
 def labeller(
@@ -198,10 +219,7 @@ def labeller(
     """What labels embedded rows: the nearest of these, or a classifier that is fitted to them."""
     if estimator is None:
         return partial(_nearest, Z, y)
-    fitted = clone(estimator)
-    weighs = weights is not None and has_fit_parameter(fitted, "sample_weight")
-    fitted.fit(Z, y, **({"sample_weight": weights} if weighs else {}))
-    return partial(_predicted, fitted)
+    return partial(_predicted, trained(clone(estimator), Z, y, weights))
 
 
 def _nearest(base: Matrix, y: Codes, Z: Matrix) -> Codes:

@@ -18,6 +18,7 @@ from sklearn.utils import check_random_state
 
 from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.domains import Domains
+from transferable.engines.sources import SourceWeights, weigh_sources
 from transferable.engines.spectral.components import warn_if_reduced
 from transferable.engines.spectral.features import (
     Features,
@@ -118,6 +119,7 @@ class SpectralTransformer(BlockwiseTransformer):
         Draws the landmarks.
     """
 
+    source_weights: SourceWeights  # of those that take several sources
     _needs_factor: ClassVar[bool] = False
     _power: ClassVar[int | None] = None
     # Tables as large as the features of all rows that `_learn` forms.
@@ -170,12 +172,17 @@ class SpectralTransformer(BlockwiseTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None
-        features = self._features_of(domains, Spread.of(domains.X))
+        if self.takes.several_sources:
+            domains = weigh_sources(domains, self.source_weights)
+            self.source_weights_ = domains.weights_of_sources
+        features = self._features_of(domains, Spread.of(domains.X, domains.row_weights))
         self._take(features, *self._learn(domains, features))
 
     def _take(self, features: Features, values: Matrix, W: Matrix) -> None:
         """Set the fitted attributes."""
         warn_if_reduced(self.n_components, len(values))
+        if self.takes.sample_weight:
+            W = W * features.signs(W)
         self.eigenvalues_ = values
         self._map, self._coefficients = features.map, features.expand(W)
         self._n_features_out = W.shape[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,19 @@ from transferable.linalg.eigen import Matrix, gram_basis, row_basis
 from transferable.linalg.moments import Moments
 from transferable.linalg.row_tables import RowTable
 from transferable.takes import Takes
-from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
+from transferable.transformers._blocks import PerDomainTransformer, weighted_tables
 from transferable.transformers._spectral import WEIGHT
+from transferable.weighted import WeightedTransformer
 
 __all__ = ["CORAL"]
 
 
-class CORAL(BlockwiseTransformer):
+class CORAL(WeightedTransformer, PerDomainTransformer):
     """Correlation alignment: source rows get the covariance of the target.
 
     The source is whitened and coloured again, x -> x C_s^-1/2 C_t^1/2, which minimises ||A'C_s A -
-    C_t||^2 over linear maps A. Target rows stay as they are.
+    C_t||^2 over linear maps A. Target rows stay as they are. Several sources are mapped each by its
+    own map; new rows of theirs have to be marked with the id of their source.
 
     Parameters
     ----------
@@ -63,75 +66,87 @@ class CORAL(BlockwiseTransformer):
     (30, 5)
     """
 
-    takes = Takes(no_labels=True)
     _parameter_constraints = {  # noqa: RUF012
         "regularization": [WEIGHT],
         "align_means": ["boolean"],
     }
 
-    # None: rows go through the directions one after the other, as in models of earlier versions.
+    takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
+    # None: rows go through the directions one after the other.
     _recolouring: Matrix | None = None
+    _further: Sequence[tuple[Covariance, Matrix | None]] = ()  # sources after the first
 
     def __init__(self, *, regularization: float = 1.0, align_means: bool = True) -> None:
         self.regularization = regularization
         self.align_means = align_means
 
     def _fit_domains(self, domains: Domains) -> None:
-        source, target = (
-            Covariance.of(table, self.regularization) for table in domain_tables(domains)
-        )
-        self._align_covariances(source, target)
+        self._source_ids, tables = weighted_tables(domains, domains.source)
+        first, *further = (Covariance.of(*part, self.regularization) for part in tables)
+        target = first
+        if domains.n_target:
+            weights = None if domains.weights is None else domains.weights[domains.target]
+            table = RowTable(domains.X).part(domains.target)
+            target = Covariance.of(table, weights, self.regularization)
+        self._align_covariances(first, target)
+        self._further = [(source, self._one_matrix(source)) for source in further]
 
     def _align_covariances(self, source: Covariance, target: Covariance) -> None:
         self._source, self._target = source, target
-        self._n_features_out = n_features = len(source.mean)
-        # One matrix, where it takes no more room than the directions that it is made of.
-        if n_features <= self._source.rank + self._target.rank:
-            self._recolouring = self._source.matrix(-0.5) @ self._target.matrix(0.5)
-        else:
-            self._recolouring = None
+        self._n_features_out = len(source.mean)
+        self._recolouring = self._one_matrix(source)
 
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
-        if not source.any():
+    def _one_matrix(self, source: Covariance) -> Matrix | None:
+        """C_s^-1/2 C_t^1/2, where it takes no more room than the directions it is made of."""
+        if len(source.mean) > source.rank + self._target.rank:
+            return None
+        return source.matrix(-0.5) @ self._target.matrix(0.5)
+
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
+        if not (ids > 0).any():
             return np.asarray(rows)
         Z = np.array(rows, dtype=np.float64)
-        moved = Z[source]
-        if self.align_means:
-            moved -= self._source.mean
-        moved = self._recoloured(moved)
-        if self.align_means:
-            moved += self._target.mean
-        Z[source] = moved
+        of_source = self._source_of(ids)
+        for k, (source, matrix) in enumerate([(self._source, self._recolouring), *self._further]):
+            moved = Z[of_source == k]
+            if self.align_means:
+                moved -= source.mean
+            if matrix is None:
+                moved = self._target.times(source.times(moved, -0.5), 0.5)
+            else:
+                moved = moved @ matrix
+            if self.align_means:
+                moved += self._target.mean
+            Z[of_source == k] = moved
         return Z
-
-    def _recoloured(self, rows: Matrix) -> Matrix:
-        """Rows times C_s^-1/2 C_t^1/2."""
-        if self._recolouring is not None:
-            return rows @ self._recolouring
-        return self._target.times(self._source.times(rows, -0.5), 0.5)
 
 
 class Covariance:
     """Powers of C + regularization * I, through the directions that the rows of a table span.
 
-    A direction without variance keeps none.
+    A direction without variance keeps none. Rows may have weights.
     """
 
     def __init__(
-        self, mean: Matrix, basis: tuple[Matrix, Matrix], count: int, regularization: float
+        self, mean: Matrix, basis: tuple[Matrix, Matrix], count: float, regularization: float
     ) -> None:
         self.floor, self.mean = regularization, mean
         self.V, s = basis
         self.values = s**2 / max(count - 1, 1) + regularization
 
     @classmethod
-    def of(cls, table: RowTable, regularization: float) -> Covariance:
+    def of(
+        cls, table: RowTable, weights: NDArray[np.float64] | None, regularization: float
+    ) -> Covariance:
         """That of the rows of a table."""
         if table.rank <= table.n:
-            return cls.of_moments(*_shifted_moments(table), regularization)
-        mean = table.mean()
+            return cls.of_moments(*_shifted_moments(table, weights), regularization)
+        mean = table.mean(weights)
         centred = np.concatenate([rows - mean for _, rows in table.blocks()])
-        return cls(mean, row_basis(centred), table.n, regularization)
+        if weights is None:
+            return cls(mean, row_basis(centred), table.n, regularization)
+        basis = row_basis(np.sqrt(weights)[:, None] * centred)
+        return cls(mean, basis, float(weights.sum()), regularization)
 
     @classmethod
     def of_moments(cls, shift: Matrix, moments: Moments, regularization: float) -> Covariance:
@@ -162,14 +177,16 @@ class Covariance:
         return outside, self.values**exponent - outside
 
 
-def _shifted_moments(table: RowTable) -> tuple[Matrix, Moments]:
+def _shifted_moments(
+    table: RowTable, weights: NDArray[np.float64] | None
+) -> tuple[Matrix, Moments]:
     """The mean of the first block and, in one reading, moments of all rows about it.
 
     That difference leaves little to take off the Gram matrix, wherever the rows lie.
     """
     shift: Any = None
     moments = Moments.none(table.rank)
-    for _, rows in table.blocks():
+    for some, rows in table.blocks():
         shift = rows.mean(axis=0) if shift is None else shift
-        moments += Moments.of(rows - shift)
+        moments += Moments.of(rows - shift, None if weights is None else weights[some])
     return shift, moments

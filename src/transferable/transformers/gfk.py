@@ -20,7 +20,8 @@ class GFK(SubspaceTransformer):
 
     The principal subspaces of the source and of the target are joined by a geodesic; the kernel is
     x'G y with G the integral of the projections P(t) P(t)' along it. Rows are mapped to x Q with Q
-    Q' = G, so any classifier can use it.
+    Q' = G, so any classifier can use it. With several sources the kernel is the mean of those of
+    each source with the target, and the features of all pairs stand side by side.
 
     Parameters
     ----------
@@ -30,7 +31,7 @@ class GFK(SubspaceTransformer):
 
     Attributes
     ----------
-    factor_ : ndarray of shape (n_features, 2 * n_components)
+    factor_ : ndarray of shape (n_features, n_sources * 2 * n_components)
         Q.
 
     Notes
@@ -58,11 +59,12 @@ class GFK(SubspaceTransformer):
     (30, 4)
     """
 
-    takes = Takes(no_labels=True)
+    takes = Takes(several_sources=True, no_labels=True)
     _accept_sparse = True
 
     def _fit_domains(self, domains: Domains) -> None:
-        self.factor_ = geodesic_flow_factor(*self._bases(domains))
+        pairs = [geodesic_flow_factor(*self._bases(part)) for part in domains.pairs()]
+        self.factor_ = np.hstack(pairs) / np.sqrt(len(pairs)) if len(pairs) > 1 else pairs[0]
         self._n_features_out = self.factor_.shape[1]
 
     def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:

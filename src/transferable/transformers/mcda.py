@@ -171,7 +171,7 @@ class _Covariances:
         if self.Phi is not None:
             source, target = np.split(np.arange(self.features.n), [domains.n_source])
             weights = (domains.ratios * np.ones(domains.n_classes) / domains.n_source)[domains.y]
-            return squared_differences([GroupCentring(source, target, weights)], self.Phi)
+            return squared_differences([GroupCentring(source, target, (weights, None))], self.Phi)
         D = weighted_covariance(self._source, domains.ratios)
         D = D - self.features.scatter(1) / domains.n_target
         return D @ D

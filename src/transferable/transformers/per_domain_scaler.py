@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -12,14 +13,21 @@ from numpy.typing import NDArray
 
 from transferable.domains import Domains
 from transferable.linalg.row_tables import RowTable
+from transferable.marks import positions_of
 from transferable.takes import Takes
-from transferable.transformers._blocks import BlockwiseTransformer, domain_tables
+from transferable.transformers._blocks import PerDomainTransformer, weighted_tables
+from transferable.weighted import WeightedTransformer
 
 __all__ = ["Deviations", "PerDomainScaler"]
 
+Scale = tuple[NDArray[np.float64], NDArray[np.float64]]  # means and standard deviations
 
-class PerDomainScaler(BlockwiseTransformer):
+
+class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
     """Bring every feature to mean 0 and variance 1 within each domain.
+
+    Every id of ``sample_domain`` is a domain: several sources, and several targets, are each
+    scaled by themselves.
 
     The plainest adaptation there is, and a common first step of others: it removes differences in
     level and scale, feature by feature. A feature that is constant in a domain becomes 0 there.
@@ -31,8 +39,9 @@ class PerDomainScaler(BlockwiseTransformer):
 
     Notes
     -----
-    Rows to transform are taken for target rows unless ``sample_domain`` marks them as source. The
-    standard deviation is the population's, as in the published preprocessing of SURF histograms.
+    Rows to transform are taken for target rows unless ``sample_domain`` marks them as source; of
+    several targets, unmarked rows are scaled as all of them together. The standard deviation is the
+    population's, as in the published preprocessing of SURF histograms.
 
     References
     ----------
@@ -52,23 +61,40 @@ class PerDomainScaler(BlockwiseTransformer):
     True
     """
 
-    takes = Takes(no_labels=True)
+    takes = Takes(several_sources=True, several_targets=True, sample_weight=True, no_labels=True)
+    _target_ids: NDArray[Any] = np.array([-1])
+    _further: Sequence[Scale] = ()  # of sources after the first
+    _targets: Sequence[Scale] = ()  # of each target, where there are several
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source, self._target = map(_scales_of, domain_tables(domains))
-        self._n_features_out = domains.X.shape[1]
+        self._source_ids, sources = weighted_tables(domains, domains.source)
+        self._source, *self._further = (_scale(*part) for part in sources)
+        self._target, self._n_features_out = self._source, domains.X.shape[1]
+        if domains.n_target == 0:
+            return
+        self._target_ids, targets = weighted_tables(domains, domains.target)
+        weights = None if domains.weights is None else domains.weights[domains.target]
+        self._target = _scale(RowTable(domains.X).part(domains.target), weights)
+        self._targets = [_scale(*part) for part in targets] if len(targets) > 1 else ()
 
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         Z = np.empty(rows.shape)
-        for mask, (mean, deviation) in ((source, self._source), (~source, self._target)):
+        source, target = self._source_of(ids), positions_of(ids, self._target_ids, ids < 0)
+        scales = [(source == k, scale) for k, scale in enumerate([self._source, *self._further])]
+        marked = (ids < 0) & (len(self._targets) > 0)
+        scales += [(marked & (target == k), scale) for k, scale in enumerate(self._targets)]
+        for mask, (mean, deviation) in [*scales, ((ids <= 0) & ~marked, self._target)]:
             Z[mask] = (rows[mask] - mean) / deviation
         return Z
 
 
-def _scales_of(table: RowTable) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _scale(table: RowTable, weights: NDArray[np.float64] | None) -> Scale:
     """Means and standard deviations of the rows of a table."""
-    mean = table.mean()
-    parts = (Deviations.of(rows, mean) for _, rows in table.blocks())
+    mean = table.mean(weights)
+    parts = (
+        Deviations.of(rows, mean, None if weights is None else weights[some])
+        for some, rows in table.blocks()
+    )
     return mean, reduce(add, parts).standard
 
 
@@ -76,15 +102,22 @@ def _scales_of(table: RowTable) -> tuple[NDArray[np.float64], NDArray[np.float64
 class Deviations:
     """Squares about given means and largest sizes of each feature, which add up over blocks."""
 
-    count: int
+    count: float
     squares: NDArray[np.float64]
     largest: NDArray[np.float64]
 
     @classmethod
-    def of(cls, rows: NDArray[np.float64], mean: NDArray[np.float64]) -> Deviations:
+    def of(
+        cls,
+        rows: NDArray[np.float64],
+        mean: NDArray[np.float64],
+        weights: NDArray[np.float64] | None = None,
+    ) -> Deviations:
         """Those of a few rows."""
-        largest = np.abs(rows).max(axis=0, initial=0.0)
-        return cls(len(rows), np.sum((rows - mean) ** 2, axis=0), largest)
+        largest, squared = np.abs(rows).max(axis=0, initial=0.0), (rows - mean) ** 2
+        if weights is None:
+            return cls(len(rows), np.sum(squared, axis=0), largest)
+        return cls(float(weights.sum()), weights @ squared, largest)
 
     def __add__(self, other: Deviations) -> Deviations:
         return Deviations(

@@ -18,7 +18,7 @@ from transferable.terms.smoothness import Smoothness
 
 P = small_problem(seed=3, n_source=90, n_target=70)
 METHODS = [TFDF, TFDFV, MEDA, ARTL]
-ANCHORED = {"graph": "anchors", "n_anchors": 20, "n_neighbors": 3, "manifold": 1.0}
+ANCHORED = {"graph": "anchors", "n_anchors": 20, "manifold": 1.0}
 MARKS = np.r_[np.ones(len(P.Xs)), -np.ones(len(P.Xt))]
 
 
@@ -94,15 +94,16 @@ def test_auto_takes_anchors_for_landmarks_of_many_rows():
     assert taken("auto", 3_000, by_landmarks=True) is None
     assert taken("auto", 1_000_000, by_landmarks=True) == 1000
     assert taken("neighbors", 1_000_000, by_landmarks=True) is None
-    assert taken("anchors", 3_000, by_landmarks=False) == 300
+    assert taken("anchors", 3_000, by_landmarks=False) == 600
     assert taken("anchors", 3_000, by_landmarks=False, n_anchors=70) == 70
 
 
 def test_too_many_anchors_are_reduced_and_too_few_rows_refused():
     with pytest.warns(UserWarning, match="n_anchors=100 .* reduced to 32"):
         assert adapted(TFDFV(**ANCHORED | {"n_anchors": 100})).n_anchors_ == 32
-    with pytest.raises(ValueError, match=r'160 rows are too few\. Take graph="neighbors"'):
-        adapted(TFDFV(**ANCHORED | {"n_neighbors": 40}))
+    few = small_problem(n_source=9, n_target=8)
+    with pytest.raises(ValueError, match=r'17 rows are too few\. Take graph="neighbors"'):
+        TFDFV(graph="anchors", manifold_dim=None).adapt(few.Xs, few.ys, few.Xt)
 
 
 @pytest.mark.parametrize("wrong", [{"graph": "anchor"}, {"n_anchors": 1}, {"n_anchors": 2.5}])
@@ -118,3 +119,23 @@ def test_models_that_earlier_versions_saved_had_neighbors():
     earlier.__setstate__(state)
     assert earlier.get_params()["graph"] == "neighbors"
     np.testing.assert_array_equal(earlier.predict(P.X), model.predict(P.X))
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 40])
+def test_other_class_shares_leave_the_graph_as_it_is(n_landmarks, monkeypatch):
+    """Of three rounds of shares none searches or places anything again."""
+    placed = []
+    monkeypatch.setattr(Rows, "anchor_laplacian", _noting(placed, Rows.anchor_laplacian))
+    monkeypatch.setattr(Rows, "laplacian", _noting(placed, Rows.laplacian))
+    known = {"class_shares": {0: 0.5, 1: 0.3, 2: 0.2}, "n_landmarks": n_landmarks}
+    adapted(TFDFV(**ANCHORED, **known))
+    adapted(TFDFV(graph="neighbors", **known))
+    assert len(placed) == 2
+
+
+def _noting(calls, function):
+    def noted(*arguments):
+        calls.append(arguments)
+        return function(*arguments)
+
+    return noted

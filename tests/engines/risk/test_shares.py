@@ -8,6 +8,8 @@ from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable.datasets import fetch_office_caltech, load_printed_to_handwritten
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import left_out_scores
+from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.rows import left_out_error
 from transferable.engines.shares import wanted_shares
 from transferable.limits import LIMITS
 from transferable.persistence import load, save
@@ -225,6 +227,21 @@ def accuracies_of_perturbed(Xs, ys, Xt, yt, times=10):
         model = TFDF(record_history=False).adapt(source, ys, target)
         found.append(np.mean(model.transduction_[len(ys) :] == yt))
     return np.array(found)
+
+
+def test_left_out_errors_change_as_little_as_the_rows():
+    """Counted by whole rows, one that is nearly a tie would change them by a row at once."""
+    rng = np.random.default_rng(1)
+    y = np.arange(200) % 2
+    X = rng.normal(size=(200, 3)) + 0.3 * y[:, None]  # classes overlap, margins are small
+    errors = []
+    for size in (0.0, *[1e-4] * 10):
+        rows = X * (1.0 + size * rng.normal(size=X.shape))
+        domains = Domains.from_stacked(np.vstack([rows, rows]), np.r_[y, np.full(200, -1)])
+        model = TFDFV(manifold_dim=None)
+        errors.append(left_out_error(domains, ManifoldFeatures(None), model._kernel, model.ridge))
+    assert 0.2 < errors[0] < 0.6
+    assert 0 < np.ptp(errors) < 0.2 / 200
 
 
 def test_no_decision_hangs_by_a_thread(partial):

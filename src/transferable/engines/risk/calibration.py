@@ -31,14 +31,17 @@ def temperatures(rounds: Rounds) -> tuple[float, float]:
     """That of left-out source rows, and the higher of it and of first-labelled target rows."""
     domains = rounds.solver.domains
     left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
-    source = temperature(left_out, domains.y[: len(left_out)])
+    count, weights = len(left_out), domains.weights
+    own = None if weights is None else weights[:count]
+    source = temperature(left_out, domains.y[:count], own)
     if domains.n_target == 0:
         return source, source
     scores = to_numpy(rounds.scores[domains.target][: LIMITS.pool_rows])
     if rounds.labelling.offsets is not None:
         scores = scores + rounds.labelling.offsets
     first = rounds.solver.codes(rounds.first)[: len(scores)]
-    return source, max(source, temperature(scores, first))
+    own = None if weights is None else weights[domains.target][: len(scores)]
+    return source, max(source, temperature(scores, first, own))
 
 
 def left_out_scores(
@@ -54,11 +57,13 @@ def left_out_scores(
     return (to_numpy(scores[:count]) - own * to_numpy(solver.Y[:count])) / (1.0 - own)
 
 
-def temperature(scores: Matrix, codes: NDArray[np.intp]) -> float:
+def temperature(
+    scores: Matrix, codes: NDArray[np.intp], weights: NDArray[np.float64] | None = None
+) -> float:
     """The divisor of the scores that makes the given classes most likely under a softmax."""
 
     def loss(log_temperature: float) -> float:
         log_probabilities = log_softmax(scores / np.exp(log_temperature), axis=1)
-        return -float(np.mean(log_probabilities[np.arange(len(codes)), codes]))
+        return -float(np.average(log_probabilities[np.arange(len(codes)), codes], weights=weights))
 
     return float(np.exp(minimize_scalar(loss, bounds=_BOUNDS, method="bounded").x))

@@ -30,7 +30,6 @@ from transferable.linalg.systems import (
 )
 from transferable.terms.base import FixedForm, Matrix
 from transferable.terms.covariances import CovarianceDiscrepancy, Covariances, SecondOrder
-from transferable.terms.risk import SourceLoss
 
 __all__ = ["ExactSolver"]
 
@@ -40,12 +39,12 @@ class ExactSolver(Solver):
 
     def __init__(self, objective: Objective, rows: Rows, known: ExactSolver | None = None) -> None:
         """`known` solved the same with other class shares, which change nothing but the loss."""
-        super().__init__(objective, rows)
+        super().__init__(objective, rows, known)
         self._known = known
         if known is None:
             stage("Comparing all rows")
         self.K: Matrix = rows.kernel_matrix() if known is None else known.K
-        self.ridge = effective_ridge(objective.ridge, self.K)
+        self.ridge = effective_ridge(objective.ridge, self.K, self.domains.weights)
         self._kernel = rows.place, rows.kernel
         weights = tuple((form.key, form.weight) for form in self.fixed.values())
         self._key = self._kernel, self.ridge, weights
@@ -105,24 +104,24 @@ class ExactSolver(Solver):
 
     def _images(self, F: Matrix) -> tuple[Matrix, Matrix]:
         """F with its rows weighted as the loss weights them, and F'F so weighted."""
-        image = F
-        if self.class_weights is not None:
-            image = namespace(F).asarray(F, copy=True)
-            n_source = self.domains.n_source
-            image[:n_source] = self.fixed[SourceLoss.name].apply(F)[:n_source]
+        image = F if self.row_weights is None else F * self.row_weights
         return image, F.T @ image
 
     def source_only_labels(self, labelling: Labelling | None = None) -> NDArray[np.intp]:
-        """Labels of the target rows by the source's regularised risk alone."""
+        """Labels of the target rows by the regularised risk of labelled rows alone."""
         key = self._kernel, self.ridge, self.domains.labels_key
         scores = self.domains.share("source-only scores", key, self._source_only_scores)
-        return (labelling or Labelling()).codes(scores)
+        by = labelling or Labelling()
+        return self.domains.label_target(lambda rows: by.codes(scores[rows]))
 
     def _source_only_scores(self) -> Matrix:
-        n_source = self.domains.n_source
-        inside = namespace(self.K).asarray(self.K[:n_source, :n_source], copy=True)
-        factor = Cholesky(add_to_diagonal(inside, self.ridge))
-        return self.K[n_source:, :n_source] @ factor.solve(self.Y[:n_source])
+        labelled, weights = self.domains.labelled, self.domains.row_weights
+        inside = namespace(self.K).asarray(self.K[labelled][:, labelled], copy=True)
+        ridge: Any = self.ridge
+        if weights is not None:  # (W K + eta I) b = W Y, divided by W
+            ridge = self.rows.arrays.table(self.ridge / weights[labelled])
+        factor = Cholesky(add_to_diagonal(inside, ridge))
+        return self.K[self.domains.target][:, labelled] @ factor.solve(self.Y[labelled])
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
@@ -132,8 +131,7 @@ class ExactSolver(Solver):
             if self._units is None or self._units.shape[1] < count:
                 self._units = self._unit_solutions(labelled, count)
             solved = self._updated(labelled, self._units[:, :count])
-        weights = namespace(solved).sum(self.AY[:count], axis=1)
-        return weights * namespace(solved).sum(self.K[:, :count] * solved, axis=0)
+        return self.own_counts(count) * namespace(solved).sum(self.K[:, :count] * solved, axis=0)
 
     def _unit_solutions(self, labelled: Labelled, count: int) -> Matrix:
         """Solutions of the system without the terms of few columns for the first unit vectors."""
@@ -223,9 +221,5 @@ class ExactSolver(Solver):
 
     @cached_property
     def _second_order(self) -> SecondOrder:
-        weights, domains = None, self.domains
-        if domains.shares is not None:
-            shares = np.asarray(domains.ratios) / domains.n_source
-            weights = self.rows.arrays.table(shares[domains.y])
         K2 = None if self._known is None else self._known._second_order.K2
-        return SecondOrder(self.K, domains.n_source, weights, K2)
+        return SecondOrder.of(self.K, self.domains.groups(None), self.rows.arrays, K2)

@@ -108,8 +108,13 @@ def _leading_directions(domains: Domains, most: int) -> Bases:
     """Leading directions of both domains, as many of each as both have."""
     moments = domains.moments
     if moments is None:
-        return principal_bases(domains.Xs, domains.Xt, most)
-    source, target = (basis_of_moments(domain, most) for domain in moments)
+        weights = domains.row_weights
+        if weights is None:
+            return principal_bases(domains.Xs, domains.Xt, most)
+        own = weights[domains.source], weights[domains.target]
+        return principal_bases(domains.Xs, domains.Xt, most, own)
+    pairs = zip(moments, domains.sizes, strict=True)
+    source, target = (basis_of_moments(domain, most, size) for domain, size in pairs)
     return common_rank(source, target)
 
 

@@ -12,8 +12,7 @@ __all__ = ["GraphKind", "with_graph"]
 
 GraphKind = Literal["auto", "neighbors", "anchors"]
 
-_ROWS_PER_ANCHOR = 10  # that "auto" leaves to each
-_FEWEST_PER_ANCHOR = 5  # below, anchors join rows of different classes, or none at all
+_ROWS_PER_ANCHOR = 5  # at least: below, anchors join rows of different classes, or none at all
 _MOST_ANCHORS = 1000  # that "auto" takes
 _MANY_ROWS = 10_000  # from which "auto" takes anchors, where it solves over landmarks
 
@@ -31,22 +30,18 @@ def with_graph(
         graph = "anchors" if by_landmarks and n_rows >= _MANY_ROWS else "neighbors"
     if graph == "neighbors":
         return term
-    most = n_rows // _FEWEST_PER_ANCHOR
-    if most <= term.n_neighbors:
+    most = n_rows // _ROWS_PER_ANCHOR
+    if most <= term.n_ties:
         raise ValueError(
-            f'graph="anchors" ties each row to {term.n_neighbors} of more anchors, with at least '
-            f"{_FEWEST_PER_ANCHOR} rows to each; {n_rows} rows are too few. Take "
-            'graph="neighbors", or fewer n_neighbors.'
+            f'graph="anchors" ties each row to {term.n_ties} of more anchors, with at least '
+            f'{_ROWS_PER_ANCHOR} rows to each; {n_rows} rows are too few. Take graph="neighbors".'
         )
-    if n_anchors == "auto":
-        count = min(_MOST_ANCHORS, n_rows // _ROWS_PER_ANCHOR)
-    else:
-        count = min(n_anchors, most)
-        if count < n_anchors:
-            warnings.warn(
-                f"n_anchors={n_anchors} would leave fewer than {_FEWEST_PER_ANCHOR} of {n_rows} "
-                f"rows to each; it is reduced to {count}.",
-                UserWarning,
-                stacklevel=2,
-            )
-    return replace(term, n_anchors=max(count, term.n_neighbors + 1))
+    wanted = _MOST_ANCHORS if n_anchors == "auto" else n_anchors
+    if n_anchors != "auto" and wanted > most:
+        warnings.warn(
+            f"n_anchors={n_anchors} would leave fewer than {_ROWS_PER_ANCHOR} of {n_rows} rows to "
+            f"each; it is reduced to {most}.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return replace(term, n_anchors=max(min(wanted, most), term.n_ties + 1))

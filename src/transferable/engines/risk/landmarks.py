@@ -49,25 +49,35 @@ __all__ = ["LandmarkSolver", "Sums", "class_sums"]
 class Sums:
     """Moments of the features in each domain, which no label of the target changes.
 
-    Those of the source's classes are known where rows of different classes count differently and
-    there is room for them; sums over the rows that are tied to each anchor, where there are any.
+    Those of the classes of each source are known where rows of different classes count differently
+    and there is room for them; sums over the rows that are tied to each anchor, where there are
+    any; those of target rows with a known label, where there are any. `weighted` tells whether rows
+    have weights.
     """
 
     source: Moments
     target: Moments
     classes: tuple[Moments, ...] | None = None
     anchors: AnchorSums | None = None
+    known: Moments | None = None
+    weighted: bool = False
 
     @classmethod
-    def of(cls, table: FeatureTable, n_source: int, anchors: Anchors | None = None) -> Sums:
-        """Those of a table whose first rows are the source's."""
+    def of(
+        cls,
+        table: FeatureTable,
+        n_source: int,
+        anchors: Anchors | None = None,
+        weights: NDArray[np.float64] | None = None,
+    ) -> Sums:
+        """Those of a table whose first rows are the sources', with weights of all rows."""
         within = slice(0, n_source), slice(n_source, table.n)
-        source, target = (moments_of_blocks(table, rows, table.arrays) for rows in within)
+        source, target = (moments_of_blocks(table, rows, table.arrays, weights) for rows in within)
         tied = None
         if anchors is not None:
             blocks = ((table.Z[rows], features) for rows, features in table.blocks())
             tied = anchors.sums(blocks, table.rank)
-        return cls(source, target, anchors=tied)
+        return cls(source, target, anchors=tied, weighted=weights is not None)
 
     def __add__(self, other: Sums) -> Sums:
         classes = None
@@ -76,7 +86,11 @@ class Sums:
         anchors = None
         if self.anchors is not None and other.anchors is not None:
             anchors = self.anchors + other.anchors
-        return Sums(self.source + other.source, self.target + other.target, classes, anchors)
+        known = self.known or other.known
+        if self.known is not None and other.known is not None:
+            known = self.known + other.known
+        source, target = self.source + other.source, self.target + other.target
+        return Sums(source, target, classes, anchors, known, self.weighted or other.weighted)
 
     @cached_property
     def whole(self) -> Moments:
@@ -84,7 +98,7 @@ class Sums:
         return self.source + self.target
 
     def weighted_gram(self, class_weights: NDArray[np.float64]) -> Matrix | None:
-        """Products of the source's features, weighted by class; None if those are unknown."""
+        """Products of the sources' features, weighted by class; None if those are unknown."""
         if self.classes is None:
             return None
         pairs = zip(class_weights.tolist(), self.classes, strict=True)
@@ -102,21 +116,32 @@ class LandmarkSolver(Solver):
         known: LandmarkSolver | None = None,
     ) -> None:
         """`known` solved the same with other class shares, which change no sum but the loss's."""
-        super().__init__(objective, rows)
+        super().__init__(objective, rows, known)
         self.features = features
         self.n_landmarks = int(features.nystrom.landmarks.shape[0])
         self.ridge = effective_ridge(objective.ridge, features.nystrom.gram)
         if known is None:
             stage("Summing over rows")
-            self.sums, self._class_sums = self._sum_up()
+            self.sums, self._source_sums = self._sum_up()
+            self._known_sums = self._sum_up_known()
             self._products: dict[Hashable, Matrix] = {}
         else:
-            self.sums, self._class_sums = known.sums, known._class_sums
-            self._products = known._products
-        # Phi'AY: the source's features, summed by class as the loss counts them.
-        self._target = self._class_sums
-        if self.class_weights is not None:
-            self._target = self._class_sums * rows.arrays.table(self.class_weights)
+            self.sums, self._products = known.sums, known._products
+            self._source_sums, self._known_sums = known._source_sums, known._known_sums
+        # Phi'AY: the labelled features, summed by class as the loss counts them.
+        loss = self.fixed.get(SourceLoss.name)
+        self._target = self._class_sums(getattr(loss, "class_weights", None))
+
+    def _class_sums(self, class_weights: NDArray[np.float64] | None = None) -> Matrix:
+        """Sums of the labelled features by class, as sources and, if given, classes count."""
+        domains, sums = self.domains, self._source_sums
+        if class_weights is None and domains.source_weights is not None:
+            class_weights = np.repeat(domains.source_weights, domains.n_classes)
+        if class_weights is not None:
+            sums = sums * self.rows.arrays.table(class_weights)
+        if domains.n_sources > 1:
+            sums = sums.reshape(len(sums), domains.n_sources, domains.n_classes).sum(axis=1)
+        return sums if self._known_sums is None else sums + self._known_sums
 
     def with_shares(self, shares: NDArray[np.float64] | None) -> LandmarkSolver:
         """The same objective, where the target's classes are taken to have these shares."""
@@ -131,35 +156,53 @@ class LandmarkSolver(Solver):
     # What follows, up to `_between`, is all that is asked of the rows themselves.
 
     def _sum_up(self) -> tuple[Sums, Matrix]:
-        """Sums over all rows, and Phi'Y: those of the source's features by class."""
-        domains = self.domains
-        by_class = class_sums(self.features, domains.y, domains.n_classes, domains.source)
+        """Sums over all rows, and those of the sources' features by source and class."""
+        domains, features = self.domains, self.features
+        n_groups, weights = domains.n_sources * domains.n_classes, domains.weights
+        by_group = class_sums(features, domains.source_groups, n_groups, domains.source, weights)
         anchors = getattr(self.fixed.get(Smoothness.name), "anchors", None)
-        return Sums.of(self.features, domains.n_source, anchors), by_class
+        return Sums.of(features, domains.n_source, anchors, domains.row_weights), by_group
+
+    def _sum_up_known(self) -> Matrix | None:
+        """Sums by class of target rows with known labels, whose moments join the others."""
+        domains, arrays = self.domains, self.rows.arrays
+        if domains.known is None:
+            return None
+        is_known = domains.with_target((domains.known >= 0).astype(np.intp))
+        _, known = moments_of_groups(
+            self.features, is_known, 2, domains.target, arrays, domains.row_weights
+        )
+        self.sums = replace(self.sums, known=known)
+        return self.features.transposed_times(self.AY[domains.target], domains.n_source)
 
     def _target_sums(self, target: Labels) -> Matrix:
         """Sums of the target's features by class."""
         domains = self.domains
-        return class_sums(self.features, target, domains.n_classes, domains.target)
+        weights = domains.weights
+        return class_sums(self.features, target, domains.n_classes, domains.target, weights)
 
     @cached_property
     def _source_moments(self) -> list[Moments]:
-        """Moments of the source rows of each class, which no pseudo-label changes."""
-        return self._moments(self.domains.y, self.domains.source)
+        """Moments of the rows of each source and class, which no pseudo-label changes."""
+        domains = self.domains
+        n_groups = domains.n_sources * domains.n_classes
+        return self._moments(domains.source_groups, n_groups, domains.source)
 
     def _target_moments(self, target: Labels) -> list[Moments]:
         """Moments of the target rows of each class."""
-        return self._moments(self.domains.with_target(target), self.domains.target)
+        domains = self.domains
+        return self._moments(domains.with_target(target), domains.n_classes, domains.target)
 
-    def _moments(self, codes: NDArray[np.intp], within: slice) -> list[Moments]:
-        """Moments by class of the rows of a slice."""
-        arrays, n_classes = self.rows.arrays, self.domains.n_classes
-        return moments_of_groups(self.features, codes, n_classes, within, arrays)
+    def _moments(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
+        """Moments by group of the rows of a slice."""
+        arrays, weights = self.rows.arrays, self.domains.weights
+        return moments_of_groups(self.features, codes, n_groups, within, arrays, weights)
 
     @property
     def _keeps_class_moments(self) -> bool:
-        """Whether there is room for moments of the source's classes."""
-        return self.domains.n_classes * self.features.rank**2 * 8 <= LIMITS.class_bytes
+        """Whether there is room for moments of the sources' classes."""
+        n_groups = self.domains.n_sources * self.domains.n_classes
+        return n_groups * self.features.rank**2 * 8 <= LIMITS.class_bytes
 
     def _between(self, form: FixedForm) -> Matrix:
         """Phi' S Phi of a form that reaches across rows, or weighs them."""
@@ -200,7 +243,7 @@ class LandmarkSolver(Solver):
         """Phi'E of each term of few columns, which sums of features by group tell."""
         if not labelled.projected:
             target = self._target_sums(labelled.target)
-            sums = namespace(target).concat([self._class_sums, target], axis=1)
+            sums = namespace(target).concat([self._source_sums, target], axis=1)
             for name, form in labelled.low_rank.items():
                 labelled.projected[name] = self._project(form, sums)
         return labelled.projected
@@ -213,10 +256,11 @@ class LandmarkSolver(Solver):
 
     @property
     def _source_weight(self) -> float:
-        """What all source rows count in the loss together: tr(Y'AY)."""
-        shares = self.domains.source_shares
-        weights = 1.0 if self.class_weights is None else self.class_weights
-        return float(self.sums.source.count * (weights * shares).sum())
+        """What all labelled rows count in the loss together: tr(Y'AY)."""
+        domains = self.domains
+        if domains.row_weights is not None or domains.known is not None:
+            return float(self.AY.sum())
+        return float(self.sums.source.count * (domains.ratios * domains.source_shares).sum())
 
     def zero(self) -> Matrix:
         """The coefficients of the classifier that scores zero everywhere."""
@@ -244,16 +288,20 @@ class LandmarkSolver(Solver):
     def _images(self, w: Matrix) -> tuple[Matrix, Matrix]:
         """Phi'F and F'F, for F = Phi w, with rows weighted as the loss weights them."""
         gram = self.sums.whole.gram
-        if self.class_weights is not None:
+        if self.domains.shares is not None:
             gram = self._forms[SourceLoss.name] + self.sums.target.gram
+            if self.sums.known is not None:  # they are among the target's
+                gram = gram - self.sums.known.gram
         image = gram @ w
         return image, w.T @ image
 
     def source_only_labels(self, labelling: Labelling | None = None) -> Labels:
-        """Labels of the target rows by the source's regularised risk alone."""
+        """Labels of the target rows by the regularised risk of labelled rows alone."""
         gram = namespace(self.Y).asarray(self.sums.source.gram, copy=True)
+        if self.sums.known is not None:
+            gram += self.sums.known.gram
         factor = Cholesky(add_to_diagonal(gram, self.ridge))
-        return self.relabel(factor.solve(self._class_sums), labelling or Labelling())
+        return self.relabel(factor.solve(self._class_sums()), labelling or Labelling())
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
@@ -261,7 +309,7 @@ class LandmarkSolver(Solver):
         Phi = xp.astype(self.features[slice(0, count)], xp.float64)
         columns = list(self._columns(labelled).values())
         own = xp.sum(Phi.T * self._solved(labelled, Phi.T, columns), axis=0)
-        return xp.sum(self.AY[:count], axis=1) * own
+        return self.own_counts(count) * own
 
     def values(self, coefficients: Matrix, labelled: Labelled) -> dict[str, float]:
         """Value of each entry of the objective."""
@@ -308,8 +356,17 @@ class LandmarkSolver(Solver):
 
 
 def class_sums(
-    table: FeatureTable, codes: NDArray[np.intp], n_classes: int, within: slice
+    table: FeatureTable,
+    codes: NDArray[np.intp],
+    n_classes: int,
+    within: slice,
+    weights: NDArray[np.float64] | None = None,
 ) -> Matrix:
-    """Sums of features by class, a column each, of the rows of a slice with these codes."""
+    """Sums of features by class, a column each, of the rows of a slice with these codes.
+
+    `weights`, if any, are of all rows.
+    """
     members = table.arrays.one_hot(codes, n_classes, table.nystrom.dtype)
+    if weights is not None:
+        members = members * table.arrays.table(weights[within][:, None], table.nystrom.dtype)
     return table.transposed_times(members, within.start)

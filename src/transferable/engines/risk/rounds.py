@@ -73,7 +73,7 @@ class Rounds:
             if self._changed > 0:
                 self.labelled = self.solver.at(self.target)
             self._advance(step(self))
-            shares = self.labelling.renewed(self.solver.groups(self.target).counts[1])
+            shares = self.labelling.renewed(self.solver.groups(self.target).counts[-1])
             if shares is not None:
                 self._take(shares)
             elif until_settled and self._changed < LIMITS.unsettled_share:
@@ -107,8 +107,10 @@ class Rounds:
         self._changed, self.target = solver.changed(target, self.target), target
         self.n_iter += 1
         self.shares.append(solver.domains.target_shares)
-        codes = solver.domains.with_target(solver.codes(target))
-        events.iterate(codes, lambda: self.scores)
+        events.iterate(
+            lambda: solver.domains.with_target(solver.codes(target)),
+            lambda: solver.scores(coefficients),
+        )
         if self._record_history:
             values = solver.values(coefficients, self.labelled)
             self.history.append(

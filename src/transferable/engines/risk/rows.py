@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import check_random_state
 
@@ -41,6 +42,7 @@ _JUDGES = 1000  # source rows that judge; their order is random already
 _MOST_TIMES = 4  # target rows for each source row that leave the graph its weight
 _ROWS_TO_PLACE = 32  # rows for each anchor that k-means looks at
 _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
+_NEAR_TIE = 0.02  # of scores, which are from 0 to 1: margin within which a row is nearly a tie
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
 _COMPARED = 2000  # rows of each side that distances compare; their order is random already
@@ -153,9 +155,10 @@ class Rows:
         """rho: 1, less a tenth for each point that the nearest neighbour is worse than the kernel.
 
         Neighbours that mislead among labelled source rows mislead among target rows too. The weight
-        does not fall below 0.1 for that: on no kind of data did a graph of that weight harm. The
-        Laplacian sums over all rows and the loss over the source's, though: where the target has
-        more than a few times as many rows, the weight shrinks in proportion.
+        does not fall below 0.1 for that: on no kind of data did a graph of that weight harm. Where
+        neighbours are better, it is one more for each point, up to 3. The Laplacian sums over all
+        rows and the loss over the source's, though: where the target has more than a few times as
+        many rows, the weight shrinks in proportion.
         """
         domains = self.domains
         excess = self._neighbor_error() - left_out_error(
@@ -163,7 +166,8 @@ class Rows:
         )
         n_source, n_target = domains.sizes
         crowd = n_target / (_MOST_TIMES * n_source)
-        return float(np.clip(1.0 - 10.0 * excess, 0.1, 1.0)) / max(1.0, crowd)
+        slope = 10.0 if excess > 0 else 100.0
+        return float(np.clip(1.0 - slope * excess, 0.1, 3.0)) / max(1.0, crowd)
 
     def _neighbor_error(self) -> float:
         """Error of the label of the nearest other row by cosine."""
@@ -173,9 +177,9 @@ class Rows:
         return float(np.mean(y[found.indices[:, 0]] != y))
 
     def nearest_source(self) -> NearestSource:
-        """Gives rows the class of the nearest of the first source rows."""
-        count = min(self.domains.n_source, LIMITS.pool_rows)
-        return NearestSource(self.Z[:count], self.domains.y[:count], self.arrays)
+        """Gives rows the class of the nearest of the first labelled rows."""
+        rows, codes, _ = self.domains.first_labelled(LIMITS.pool_rows)
+        return NearestSource(self.Z[rows], codes, self.arrays)
 
     def balance(self, rule: str | float, groups: Groups) -> float:
         """mu for these groups, by the rule or as given."""
@@ -218,7 +222,11 @@ def choose_features(domains: Domains, kernel: KernelFunction, ridge: float) -> M
 def left_out_error(
     domains: Domains, features: ManifoldFeatures, kernel: KernelFunction, ridge: float
 ) -> float:
-    """Error of regularised least squares on source rows left out in turn, shared by fits."""
+    """Error of regularised least squares on source rows left out in turn, shared by fits.
+
+    A row near a tie counts in part, as a wrong one and as a right one, so that the error, and what
+    is chosen by it, does not hang on the last digits of a row.
+    """
     key = features.key, kernel, ridge, domains.labels_key
     return domains.share("left-out error", key, _left_out_error, domains, features, kernel, ridge)
 
@@ -233,7 +241,9 @@ def _left_out_error(
     inverse = Inverse(add_to_diagonal(K, effective_ridge(ridge, K))).matrix
     Y = np.eye(y.max() + 1)[y]
     left_out = Y - (inverse @ Y) / np.diag(inverse)[:, None]
-    return float(np.mean(left_out.argmax(axis=1) != y))
+    own = np.take_along_axis(left_out, y[:, None], axis=1)[:, 0]
+    margins = own - np.where(Y > 0, -np.inf, left_out).max(axis=1)
+    return float(np.mean(expit(-margins / _NEAR_TIE)))
 
 
 class Balance:
@@ -242,24 +252,29 @@ class Balance:
     With d_M the A-distance between the domains and d_c that between their rows of class c,
     "adaptive" is MEDA's mean(d_c) / (mean(d_c) + d_M), and "printed" is the paper's
     d_M / (d_M + sum(d_c)). A class with fewer than two rows on either side is left out. Only the
-    first rows of each domain are looked at.
+    first rows of each domain are looked at. Of several sources, distances are averaged.
     """
 
     def __init__(self, Z: Any, domains: Domains, random_state: int | RandomState | None) -> None:
         self.Z = leading(Z, domains.n_source, random_state)
         self._known: dict[bytes, float | None] = {}
         self._pool = LIMITS.pool_rows, domains.n_source + LIMITS.pool_rows
-        rows = np.arange(len(domains.order))
-        self.marginal = self._distance(rows[: domains.n_source], rows[domains.n_source :]) or 0.0
+        groups = domains.groups(None)
+        wholes = [self._distance(*groups.whole(k)) or 0.0 for k in range(groups.n_sources)]
+        self.marginal = float(np.mean(wholes))
 
     def __call__(self, rule: str, groups: Groups) -> float:
         """Balance of these groups."""
         if groups.n_source == len(groups.codes):
             return 0.5
-        pairs = (groups.members(code, _COMPARED) for code in range(groups.n_classes))
+        pairs = (
+            groups.members(code, _COMPARED, k)
+            for k in range(groups.n_sources)
+            for code in range(groups.n_classes)
+        )
         distances = [d for pair in pairs if (d := self._distance(*pair)) is not None]
         if rule == "printed":
-            numerator, other = self.marginal, float(np.sum(distances))
+            numerator, other = self.marginal, float(np.sum(distances)) / groups.n_sources
         else:
             numerator, other = float(np.mean(distances)) if distances else 0.0, self.marginal
         return numerator / (numerator + other) if numerator + other > 0 else 0.5

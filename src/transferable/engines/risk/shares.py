@@ -27,29 +27,26 @@ def follow_target(rounds: Rounds) -> bool:
     if domains.n_target == 0:
         return False
     unaligned = solver.unaligned(rounds.labelled)
-    alone = solver.solve(unaligned)
-    left_out, T_alone = _calibrated(rounds, alone, unaligned)
+    alone, aligned = solver.solve(unaligned), rounds.coefficients
     scores = to_numpy(solver.scores(alone)[domains.target][: LIMITS.pool_rows])
+    left_out = _left_out(rounds, alone, unaligned)
     counts = solver.groups(rounds.target).counts[1]
-    view = View.of(scores / T_alone, left_out / T_alone, domains)
-    shift = find_shift(view, counts / counts.sum(), domains)
+    shift = find_shift(View.of(scores, left_out, domains), counts / counts.sum(), domains)
     if shift is None:
         return False
-    _, T = _calibrated(rounds, rounds.coefficients, rounds.labelled)
+    y, ours = domains.y[: len(left_out)], _left_out(rounds, aligned, rounds.labelled)
     # Both views' log-odds, weighted: linear in the scores, hence in the coefficients.
-    mixed = ((1.0 - shift.trust) / T) * rounds.coefficients + (shift.trust / T_alone) * alone
+    mixed = (shift.weight / temperature(left_out, y)) * alone
+    mixed = mixed + ((1.0 - shift.weight) / temperature(ours, y)) * aligned
     labels = solver.relabel(mixed, Labelling(np.log(shift.shares / domains.source_shares)))
     rounds.restart(shift.shares, labels, EstimatedShares(shift, domains.source_shares))
     return True
 
 
-def _calibrated(
-    rounds: Rounds, coefficients: Matrix, labelled: Labelled
-) -> tuple[NDArray[np.float64], float]:
-    """Scores of left-out source rows, and the temperature that fits them."""
+def _left_out(rounds: Rounds, coefficients: Matrix, labelled: Labelled) -> NDArray[np.float64]:
+    """Scores of source rows, each left out of this solution."""
     solver = rounds.solver
-    left_out = left_out_scores(solver, labelled, solver.scores(coefficients), _ROWS)
-    return left_out, temperature(left_out, solver.domains.y[: len(left_out)])
+    return left_out_scores(solver, labelled, solver.scores(coefficients), _ROWS)
 
 
 def keep_small_classes(rounds: Rounds) -> None:
@@ -63,6 +60,8 @@ def keep_small_classes(rounds: Rounds) -> None:
     left_out = left_out_scores(rounds.solver, rounds.labelled, rounds.scores, _ROWS)
     y = domains.y[: len(left_out)]
     weights = (domains.ratios * np.ones(domains.n_classes))[y]
+    if domains.weights is not None:
+        weights = weights * domains.weights[: len(y)]
     own, found = (
         np.bincount(codes, weights, domains.n_classes) / weights.sum()
         for codes in (y, left_out.argmax(axis=1))

@@ -14,9 +14,10 @@ from transferable.domains import Groups
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
 from transferable.engines.shares import Labelling
+from transferable.linalg.arrays import namespace
 from transferable.terms.base import FixedForm, FixedTerm, LabelledTerm, LowRank, Matrix, Quadratic
 from transferable.terms.covariances import Covariances
-from transferable.terms.risk import SourceError, SourceLoss
+from transferable.terms.risk import SourceLoss
 
 __all__ = ["Labelled", "Labels", "Solver"]
 
@@ -63,9 +64,10 @@ class Solver(ABC):
     fixed : dict of FixedForm
         By name, the terms that no label changes.
     Y, AY : array of shape (n, n_classes)
-        The source's labels, zero on target rows; and these times what their rows count in the loss.
-    class_weights : ndarray of shape (n_classes,) or None
-        What source rows count in the loss by class; None if all count the same.
+        The labels of labelled rows, zero elsewhere; and these times what the rows count in the
+        loss.
+    row_weights : array of shape (n, 1) or None
+        What rows count in the loss and in class confusion; None if all count the same.
     ridge : float
         eta, or what is needed of it.
     n_landmarks : int or None
@@ -75,27 +77,31 @@ class Solver(ABC):
     ridge: float
     n_landmarks: int | None = None
 
-    def __init__(self, objective: Objective, rows: Rows) -> None:
+    def __init__(self, objective: Objective, rows: Rows, known: Solver | None = None) -> None:
+        """`known` solved the same with other class shares, on which the loss alone depends."""
         self.objective, self.rows, self.domains = objective, rows, rows.domains
         self.confusion = objective.confusion
         self._scored: tuple[Matrix, Matrix] | None = None
-        unlabelled = np.full(rows.domains.n_target, -1, dtype=np.intp)
-        codes = rows.domains.with_target(unlabelled)
+        self._grouped: tuple[Labels, Groups] | None = None
+        known_labels = rows.domains.known
+        if known_labels is None:
+            known_labels = np.full(rows.domains.n_target, -1, dtype=np.intp)
+        codes = rows.domains.with_target(known_labels)
         self.Y: Matrix = rows.arrays.one_hot(codes, rows.domains.n_classes)
         self.fixed: dict[str, FixedForm] = {}
         for term in objective.terms:
-            if isinstance(term, FixedTerm):
+            if known is not None and term.name in known.fixed and not isinstance(term, SourceLoss):
+                self.fixed[term.name] = known.fixed[term.name]
+            elif isinstance(term, FixedTerm):
                 self.fixed[term.name] = term.bind(rows)
             elif not isinstance(term, LabelledTerm | Covariances):
                 raise TypeError(
                     f"{type(self).__name__} has no use for the term {term!r}: it is neither fixed "
                     "(FixedTerm) nor of few columns (LabelledTerm)."
                 )
-        loss = self.fixed.get(SourceLoss.name)
-        self.class_weights = loss.class_weights if isinstance(loss, SourceError) else None
-        self.AY = self.Y
-        if self.class_weights is not None:
-            self.AY = self.Y * rows.arrays.table(self.class_weights)
+        weights = rows.domains.loss_weights
+        self.row_weights = None if weights is None else rows.arrays.table(weights[:, None])
+        self.AY = self.Y if self.row_weights is None else self.Y * self.row_weights
 
     def at(self, target: Labels) -> Labelled:
         """The terms that depend on labels, for these of the target."""
@@ -110,6 +116,13 @@ class Solver(ABC):
             elif isinstance(term, Covariances) and self.domains.n_target > 0:
                 labelled.covariances = self._covariances(term, labelled)
         return labelled
+
+    def own_counts(self, count: int) -> Matrix:
+        """What the first source rows' own labels count, of rows that count for several one."""
+        counts, weights = namespace(self.AY).sum(self.AY[:count], axis=1), self.domains.row_weights
+        if weights is None:
+            return counts
+        return counts / self.rows.arrays.table(np.maximum(weights[:count], 1.0))
 
     def unaligned(self, labelled: Labelled) -> Labelled:
         """The same labelling for the objective without the terms that depend on labels."""
@@ -164,25 +177,31 @@ class Solver(ABC):
 
     @abstractmethod
     def source_only_labels(self, labelling: Labelling | None = None) -> Labels:
-        """Labels of the target rows by the source's regularised risk alone."""
+        """Labels of the target rows by the regularised risk of labelled rows alone."""
 
     def relabel(
         self, coefficients: Matrix, labelling: Labelling, *, settled: bool = False
     ) -> Labels:
         """Labels of the target rows by their scores, in a round or, once `settled`, for good."""
-        return labelling.codes(self.scores(coefficients)[self.domains.target], settled=settled)
+        scores = self.scores(coefficients)[self.domains.target]
+        return self.domains.label_target(
+            lambda rows: labelling.codes(scores[rows], settled=settled)
+        )
 
     def labels_by(self, label: Callable[[Any], NDArray[np.intp]]) -> Labels:
         """Labels of the target rows by a function of their features."""
-        return np.asarray(label(self.rows.Z[self.domains.target]), dtype=np.intp)
+        codes = np.asarray(label(self.rows.Z[self.domains.target]), dtype=np.intp)
+        return self.domains.fixed(codes)
 
     def codes(self, target: Labels) -> NDArray[np.intp]:
         """The labels of those target rows that are at hand."""
         return np.asarray(target)
 
     def groups(self, target: Labels) -> Groups:
-        """All rows by domain and class, for these labels of the target."""
-        return self.domains.groups(target)
+        """All rows by domain and class, for these labels of the target; the last are remembered."""
+        if self._grouped is None or self._grouped[0] is not target:
+            self._grouped = target, self.domains.groups(target)
+        return self._grouped[1]
 
     def changed(self, target: Labels, before: Labels) -> float:
         """Share of the labels that are not what they were."""

@@ -31,6 +31,7 @@ from transferable.terms.base import LowRank
 __all__ = [
     "Features",
     "RowMap",
+    "farthest",
     "kernel_features",
     "row_features",
     "spectrum",
@@ -81,6 +82,13 @@ class Features:
         What turns coefficients of Phi into those; None is the identity.
     moments : sequence of Moments or None
         Moments of T in the source and in the target, if known.
+    row_roots : ndarray of shape (n,) or None
+        The roots of the rows' weights where Phi is K, which then is K times these on both sides.
+
+    Notes
+    -----
+    A row of weight w stands for w rows. The coefficients of these are alike, so that an expansion
+    over the rows is one over rows times the root of w, and their kernel K times it on both sides.
     """
 
     def __init__(
@@ -94,10 +102,12 @@ class Features:
         row_map: RowMap,
         expansion: Matrix | None = None,
         moments: list[Moments] | None = None,
+        row_roots: Matrix | None = None,
     ) -> None:
         self._table, self._matrix, self.roots = table, matrix, roots
         self._sides = domains.source, domains.target
-        self._known = moments
+        self._known, self._row_roots = moments, row_roots
+        self._weights = domains.row_weights
         self.scale = scale if scale > 0 else 1.0
         self.map, self._expansion = row_map, expansion
         self.n = table.n
@@ -105,11 +115,21 @@ class Features:
 
     def times(self, w: Matrix) -> Matrix:
         """Phi w."""
+        if self._row_roots is not None:
+            w = self._row_roots[:, None] * w
         return self._table.times(w if self._matrix is None else self._matrix @ w)
 
     def transposed_times(self, T: Matrix) -> Matrix:
         """Phi' T."""
-        return self._mapped(self._table.transposed_times(T))
+        product = self._mapped(self._table.transposed_times(T))
+        return product if self._row_roots is None else self._row_roots[:, None] * product
+
+    def signs(self, W: Matrix) -> Matrix:
+        """Signs with which the embedded row farthest from zero is positive in each component.
+
+        Coefficients do not tell them where rows are repeated, or count for several.
+        """
+        return np.sign(farthest(self.times(W)))
 
     def projected(self, form: LowRank) -> Matrix:
         """Phi' E of a form of few columns."""
@@ -123,7 +143,7 @@ class Features:
     def expand(self, W: Matrix) -> Matrix:
         """Coefficients of what `map` gives, from those of Phi, one map below the other."""
         if self._expansion is None:
-            return W
+            return W if self._row_roots is None else self._row_roots[:, None] * W
         parts = np.split(W, len(W) // self.rank)
         return np.concatenate([self._expansion @ part for part in parts])
 
@@ -147,9 +167,17 @@ class Features:
         """Phi' H Phi x, at the cost of one product with a vector where Phi'Phi is diagonal."""
         if self.roots is None:
             y = self._times_kernel(x)
-            return self._times_kernel(y - y.mean(axis=0))
-        mean = self.n * np.multiply.outer(self._mean, self._mean @ x)
+            if self._row_roots is None:
+                return self._times_kernel(y - y.mean(axis=0))
+            mean = self._row_roots @ y / self._total
+            return self._times_kernel(y - np.multiply.outer(self._row_roots, mean))
+        mean = self._total * np.multiply.outer(self._mean, self._mean @ x)
         return (self.roots**2 * x.T).T - mean
+
+    @property
+    def _total(self) -> float:
+        """How many rows there are, or stand for them."""
+        return self.n if self._weights is None else float(self._weights.sum())
 
     @cached_property
     def _moments(self) -> list[Moments]:
@@ -158,9 +186,10 @@ class Features:
     @cached_property
     def _mean(self) -> Matrix:
         if self._known is None:
-            return self.transposed_times(np.full((self.n, 1), 1.0 / self.n))[:, 0]
+            weights = np.ones(self.n) if self._weights is None else self._weights
+            return self.transposed_times(weights[:, None] / self._total)[:, 0]
         source, target = self._known
-        return self._mapped((source.total + target.total) / self.n)
+        return self._mapped((source.total + target.total) / self._total)
 
     def _mapped(self, columns: Matrix) -> Matrix:
         return columns if self._matrix is None else self._matrix.T @ columns
@@ -168,7 +197,17 @@ class Features:
     def _times_kernel(self, x: Matrix) -> Matrix:
         """K x; for a vector, K's symmetry halves what has to be read."""
         K = self._table.X  # type: ignore[union-attr]
-        return dsymv(1.0, K.T, x) if x.ndim == 1 else K @ x
+        if self._row_roots is None:
+            return dsymv(1.0, K.T, x) if x.ndim == 1 else K @ x
+        roots = self._row_roots if x.ndim == 1 else self._row_roots[:, None]
+        return roots * (K @ (roots * x))
+
+
+def farthest(Z: Matrix) -> Matrix:
+    """The value of each column that is farthest from zero; 0 without rows."""
+    if len(Z) == 0:
+        return np.zeros(Z.shape[1])
+    return Z[np.abs(Z).argmax(axis=0), np.arange(Z.shape[1])]
 
 
 def row_features(domains: Domains, power: int) -> Features:
@@ -177,13 +216,15 @@ def row_features(domains: Domains, power: int) -> Features:
     if d <= n:
         return table_features(RowTable(domains.X), domains, power, RowMap())
     X = np.asarray(domains.X, dtype=np.float64)
-    V, s = row_basis(X)
+    weights = domains.row_weights
+    V, s = row_basis(X if weights is None else np.sqrt(weights)[:, None] * X)
     expansion = V * s ** (power - 1)
+    total = n if weights is None else weights.sum()
     return Features(
         RowTable(X @ expansion),
         domains=domains,
         roots=s**power,
-        scale=(float(np.sum(s**2)) / n) ** power,
+        scale=(float(np.sum(s**2)) / total) ** power,
         row_map=RowMap(),
         expansion=expansion,
     )
@@ -196,7 +237,8 @@ def table_features(
 
     The table is what `row_map` gives, times the whitening if there is one.
     """
-    moments = [moments_of_blocks(table, rows) for rows in (domains.source, domains.target)]
+    weights, sides = domains.row_weights, (domains.source, domains.target)
+    moments = [moments_of_blocks(table, rows, weights=weights) for rows in sides]
     return Features(
         table, domains=domains, row_map=row_map, **spectrum(table, moments, power, whitening)
     )
@@ -214,7 +256,7 @@ def spectrum(
     return {
         "matrix": matrix,
         "roots": s**power,
-        "scale": (float(np.trace(gram)) / table.n) ** power,
+        "scale": (float(np.trace(gram)) / (moments[0].count + moments[1].count)) ** power,
         "expansion": matrix if whitening is None else whitening @ matrix,
         "moments": moments,
     }
@@ -226,10 +268,12 @@ def kernel_features(
     """Features U S^power from the kernel matrix of all rows, or K itself if that will do."""
     X = np.asarray(domains.X, dtype=np.float64)
     K = np.asarray(kernel(X, X))
-    scale = (float(np.trace(K)) / len(K)) ** power
+    weights = domains.row_weights
+    scale = float(np.average(np.diag(K), weights=weights)) ** power
     row_map = RowMap(kernel, X)
     if not factored:
-        return Features(RowTable(K), domains=domains, scale=scale, row_map=row_map)
+        roots = None if weights is None else np.sqrt(weights)
+        return Features(RowTable(K), domains=domains, scale=scale, row_map=row_map, row_roots=roots)
     U, s = gram_basis(K)
     return Features(
         RowTable(U * s**power),

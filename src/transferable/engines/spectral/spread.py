@@ -34,28 +34,36 @@ class Spread:
     gamma: float
 
     @classmethod
-    def of(cls, X: Any) -> Spread:
-        """Of a table that is read block by block."""
+    def of(cls, X: Any, weights: NDArray[np.float64] | None = None) -> Spread:
+        """Of a table that is read block by block, whose rows may have weights."""
         table = RowTable(X)
-        total = sum(float(rows.sum()) for _, rows in table.blocks())
-        mean = total / (table.n * table.rank)
-        return reduce(add, (Extent.of(rows, mean) for _, rows in table.blocks())).spread
+        if weights is None:
+            weights = np.ones(table.n)
+        total = sum(float(weights[some] @ rows.sum(axis=1)) for some, rows in table.blocks())
+        mean = total / (float(weights.sum()) * table.rank)
+        parts = (Extent.of(rows, mean, weights[some]) for some, rows in table.blocks())
+        return reduce(add, parts).spread
 
 
 @dataclass(frozen=True)
 class Extent:
     """Lowest and highest values of each feature, and squares about a mean: they add up."""
 
-    count: int
+    count: float
     lowest: NDArray[np.float64]
     highest: NDArray[np.float64]
     squares: float
 
     @classmethod
-    def of(cls, rows: NDArray[np.float64], mean: float) -> Extent:
+    def of(
+        cls, rows: NDArray[np.float64], mean: float, weights: NDArray[np.float64] | None = None
+    ) -> Extent:
         """That of a few rows."""
         lowest, highest = rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
-        return cls(len(rows), lowest, highest, float(np.sum((rows - mean) ** 2)))
+        squares = (rows - mean) ** 2
+        if weights is None:
+            return cls(len(rows), lowest, highest, float(np.sum(squares)))
+        return cls(float(weights.sum()), lowest, highest, float(weights @ squares.sum(axis=1)))
 
     def __add__(self, other: Extent) -> Extent:
         return Extent(

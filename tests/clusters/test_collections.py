@@ -1,7 +1,10 @@
 """What Dask collections are taken for, what is refused by name, and lazy results: in threads."""
 
 import importlib
+import re
 import sys
+from pathlib import Path
+from types import SimpleNamespace
 
 import cloudpickle
 import dask.array as da
@@ -9,12 +12,14 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import KilledWorker
 from sklearn.base import clone
 
 import transferable.classifiers as classifiers
 from problems import small_problem
 from transferable import load, save
 from transferable.dask import CORAL, JDA, MEDA, TCA, TFDF, TFDFV, PerDomainScaler
+from transferable.exceptions import NoTargetWarning
 
 P = small_problem(5, n_source=90, n_target=60, n_features=4)
 FEW = {"n_landmarks": 12, "manifold_dim": 2, "max_iter": 2}
@@ -105,6 +110,26 @@ def test_the_file_of_a_partition_is_named(tmp_path):
         TFDFV(**FEW).adapt(dd.read_parquet(tmp_path), "label", target)
 
 
+@pytest.mark.parametrize("kind", [CORAL, PerDomainScaler, TCA])
+def test_methods_that_look_at_no_label_need_none(kind):
+    Xs, Xt = da.from_array(P.Xs, chunks=(40, 4)), da.from_array(P.Xt, chunks=(50, 4))
+    local = kind._local().adapt(P.Xs, None, P.Xt)
+    found = kind().adapt(Xs, None, Xt).transform(Xs, 1)
+    np.testing.assert_allclose(found, local.transform(P.Xs, np.ones(90)), atol=1e-8)
+    with pytest.raises(ValueError, match="y"):
+        TFDFV().adapt(Xs, None, Xt)
+
+
+def test_without_a_target_the_source_is_fitted_alone():
+    X, y = da.from_array(P.Xs, chunks=(40, 4)), da.from_array(P.ys.astype(float), chunks=40)
+    local = classifiers.TFDFV(**FEW, graph="anchors")
+    with pytest.warns(NoTargetWarning):
+        expected = local.fit(P.Xs, P.ys.astype(float)).decision_function(P.Xt)
+    with pytest.warns(NoTargetWarning):
+        model = TFDFV(**FEW).fit(X, y)
+    np.testing.assert_allclose(model.to_local().decision_function(P.Xt), expected, atol=1e-8)
+
+
 def test_what_cannot_be_done_is_refused_before_anything_is_read():
     X, y = da.from_array(P.X), da.from_array(np.r_[P.ys, np.full(60, -1)])
     for model, message in [
@@ -114,9 +139,13 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read():
         (MEDA(graph="neighbors"), 'graph="neighbors" reaches across partitions'),
         (TFDFV(ridge=-1.0), "ridge"),
         (TCA(kernel="rbf", n_landmarks=None), "n_landmarks=None"),
+        (JDA(class_shares="auto"), "class_shares='auto': over Dask"),
+        (TFDF(target_labels="use"), "takes no target labels"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.fit(X, y)
+    with pytest.raises(TypeError, match="fit, then call transform"):
+        CORAL().fit_transform(X, y)
     with pytest.raises(TypeError, match="Xs must be a Dask dataframe, or a Dask array"):
         TFDFV().adapt(P.Xs, P.ys, P.Xt)
     with pytest.raises(ValueError, match="Xt has 3 features in float64, but Xs has 4"):
@@ -187,8 +216,31 @@ def test_labels_may_be_text_and_rows_single(local):
     assert np.mean(found == words[local.predict(P.Xt)]) > 0.98
 
 
+def test_what_to_do_about_too_many_deaths_is_told():
+    class Dying:
+        def compute(self, task, sync):
+            raise KilledWorker("_read-1", SimpleNamespace(address="tcp://1"), 3)
+
+    with pytest.raises(RuntimeError, match=r"distributed.scheduler.allowed-failures"):
+        TFDFV(client=Dying()).fit(da.from_array(P.X), da.from_array(np.arange(150)))
+
+
 def test_its_absence_is_told_in_one_line(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "transferable.dask")
     with pytest.raises(ImportError, match=r'needs distributed, .*"transferable\[dask\]"'):
         importlib.import_module("transferable.dask")
+
+
+@pytest.mark.filterwarnings("ignore:The inplace keyword")  # which Dask uses of pandas
+def test_the_page_runs(tmp_path, monkeypatch):
+    page = Path(__file__).parents[2].joinpath("docs", "cluster.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
+    monkeypatch.chdir(tmp_path)
+    for name, rows in (("source", frame(P.Xs, P.ys)), ("target", frame(P.Xt))):
+        Path(name).mkdir()
+        for part in range(2):
+            rows[part::2].to_parquet(f"{name}/{part}.parquet", index=False)
+    exec(compile(block, "cluster.md", "exec"), {})  # noqa: S102
+    assert len(pd.read_parquet("labels")) == 60
+    assert load("model.skops").predict(frame(P.Xt)).shape == (60,)

@@ -38,7 +38,10 @@ def default_method() -> type[Any]:
 def fitted_encoder(
     encoder: TableEncoder, classifier: Any, source: Any, target: Any, marks: Any = None
 ) -> TableEncoder:
-    """Fit an encoder to the tables, scaled as the classifier wants them where "auto" leaves it."""
+    """Fit an encoder to the tables, scaled as the classifier wants them where "auto" leaves it.
+
+    `marks` tell the rows of several sources apart.
+    """
     encoder._learn(source, target, marks)
     scales_itself = getattr(classifier, "_scales_domains", False)
     if encoder.scale == "auto" and scales_itself and encoder.scale_ == "per-domain":

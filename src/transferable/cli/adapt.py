@@ -148,17 +148,23 @@ def run(
                 "--tune": tune,
                 "--report": report,
                 "--target-label": target_label,
+                "--use-target-labels": use_target_labels,
                 "--device": device,
                 "--escape-formulas": escape_formulas,
                 "--scale": scale not in ("auto", "none"),
                 "--sheet": sheet,
             }
             _refuse_on_cluster([name for name, value in given.items() if value])
+            if len(target) > 1:
+                raise ValueError(
+                    f"{1 + len(target)} files were named; on a cluster, give one pattern of SOURCE "
+                    "and one of TARGET, in quotes: 'source/*.parquet' 'target/*.parquet'."
+                )
             from transferable.cli._cluster import adapt_parts
 
             adapt_parts(
                 str(source),
-                str(target),
+                str(target[0]),
                 out,
                 scheduler=scheduler,
                 workers=workers,

@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-dask bench-selection bench-deep bench-safety bench-auto bench-drift bench-problems methods-table clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-drift bench-problems methods-table clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -130,6 +130,9 @@ $(VENV)/installed-dask: pyproject.toml | $(BIN)/python
 
 bench-dask: $(VENV)/installed-dask ## fits over Dask on two worker processes beside those in memory
 	$(ONE_THREAD) $(BIN)/python benchmarks/dask_scale.py
+
+bench-anchors: $(VENV)/installed-core ## accuracy of the graph of anchors beside that of neighbours, on every kind of data
+	$(ONE_THREAD) $(BIN)/python benchmarks/anchors.py
 
 bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py

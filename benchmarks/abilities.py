@@ -15,6 +15,7 @@ from sklearn.utils import get_tags
 from methods import write
 from transferable import TFDFV, all_estimators
 from transferable.model_selection import LabelFreeSearch
+from transferable.tables import TableClassifier, TableEncoder
 
 PAGE = Path(__file__).parents[1] / "docs/methods.md"
 
@@ -40,6 +41,8 @@ def estimators() -> dict[str, Any]:
     return {
         **{name: cls() for name, cls in all_estimators()},
         "model_selection.LabelFreeSearch": LabelFreeSearch(TFDFV()),
+        "tables.TableClassifier": TableClassifier(TFDFV()),
+        "tables.TableEncoder": TableEncoder(scale="per-domain"),
         **{name: cls() for name, cls in networks.items() if hasattr(cls, "fit")},
     }
 

@@ -116,7 +116,7 @@ def over_dask(n: int, method: str, settings: Record) -> Record:
         return result
 
     Workers.compute = measured  # type: ignore[method-assign]
-    options = {"threads_per_worker": 1, "dashboard_address": None, "memory_limit": MEMORY}
+    options = {"threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": MEMORY}
     with (
         dask.config.set({"distributed.scheduler.work-stealing": False}),
         LocalCluster(n_workers=2, **options) as cluster,

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn import config_context, get_config
+from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.decomposition import PCA
@@ -27,7 +28,7 @@ from transferable.classifiers import AdaptedClassifier
 from transferable.exceptions import MarkedLabelsWarning, NoTargetWarning
 from transferable.model_selection import EntropyScore, LabelFreeSearch
 from transferable.tables import TableClassifier, TableEncoder
-from transferable.transformers import CORAL, LandmarkFeatures, OTMapping, PerDomainScaler
+from transferable.transformers import CORAL, TJM, LandmarkFeatures, OTMapping, PerDomainScaler
 
 P = small_problem(seed=3, n_source=45, n_target=36)
 MARKS = np.repeat([1, -1], [len(P.ys), len(P.yt)])
@@ -44,8 +45,9 @@ def routing():
 
 
 def test_a_fit_without_target_rows_says_so():
-    with pytest.warns(NoTargetWarning, match="None of the 45 rows is a target row: TFDFV learns"):
+    with pytest.warns(NoTargetWarning, match="None of the 45 rows .*: TFDFV learns") as told:
         MODEL.fit(P.Xs, P.ys)
+    assert told[0].filename == __file__, "it is said of the line that fits"
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,13 @@ def test_marks_that_a_following_classifier_would_learn_are_told_of():
     assert -1 in pipeline.classes_
     right = AdaptedClassifier(CORAL(), LogisticRegression()).fit(P.X, MARKED)
     assert right.classes_.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("transformer", [CORAL(), TJM(2)], ids=lambda t: type(t).__name__)
+def test_marks_are_told_of_where_they_are_given(transformer):
+    with pytest.warns(MarkedLabelsWarning) as told:
+        transformer.fit_transform(P.X, MARKED)
+    assert told[0].filename == __file__
 
 
 def test_rows_without_a_label_are_not_scored_as_errors():
@@ -135,6 +144,22 @@ def test_a_search_adapts_pipelines():
     assert search.classes_.tolist() == [0, 1, 2]
     assert np.mean(search.predict(P.Xt) == P.yt) > 0.9
     assert not get_config()["enable_metadata_routing"]
+
+
+def test_rows_that_come_without_labels_are_not_taken_for_known():
+    ignoring, using = (clone(MODEL).set_params(target_labels=how) for how in ("ignore", "use"))
+    expected = ignoring.adapt(P.Xs, P.ys, P.Xt).predict_proba(P.Xt)
+    np.testing.assert_allclose(using.adapt(P.Xs, P.ys, P.Xt).predict_proba(P.Xt), expected)
+    names = np.array(["a", "b", "c"])
+    using.adapt(P.Xs, names[P.ys], P.Xt)
+    np.testing.assert_allclose(using.predict_proba(P.Xt), expected)
+
+
+@pytest.mark.filterwarnings("ignore:The setting .* is left out:UserWarning")
+def test_a_search_refuses_to_drop_known_target_labels():
+    search = LabelFreeSearch(clone(MODEL).set_params(target_labels="use"), {"ridge": [0.1]})
+    with pytest.raises(ValueError, match="target_labels='use' is not for a search"):
+        search.fit(P.X, TRUTH, sample_domain=MARKS)
 
 
 def test_the_default_grid_finds_the_step_it_is_for():

@@ -31,12 +31,14 @@ def test_the_oldest_values_go_first():
     assert len(log) == 5
 
 
-def test_what_is_larger_than_the_workspace_is_not_kept():
+def test_what_is_larger_than_the_workspace_is_not_kept_and_drives_nothing_out():
     space = Workspace(most_bytes=10)
+    space.get("error", 0, lambda: 0.5)
     assert space.get("kernel", 0, counting([])).shape == (100,)
     log = []
     space.get("kernel", 0, counting(log))
     assert len(log) == 1
+    assert space.get("error", 0, lambda: 0.7) == 0.5
 
 
 def test_fits_within_share_one_and_others_have_their_own():

@@ -40,7 +40,7 @@ def warn_of_no_target(who: str, n_rows: int, instead: str) -> None:
         "negative sample_domain or, in y, by -1, NaN or None; tools of scikit-learn that encode "
         "labels make a class of such marks.",
         NoTargetWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 
@@ -51,5 +51,5 @@ def warn_of_marks(who: str, n_target: int) -> None:
         "scikit-learn's follows it in a Pipeline, that learns -1 as a class. Put the two into an "
         "AdaptedClassifier; if none follows, give sample_domain, and this is not said.",
         MarkedLabelsWarning,
-        stacklevel=3,
+        stacklevel=5,
     )

@@ -19,6 +19,7 @@ __all__ = [
     "labelled_rows",
     "marked_ids",
     "marked_source",
+    "positions_of",
     "row_weights",
     "some_rows",
     "source_mask",
@@ -122,6 +123,21 @@ def marked_ids(sample_domain: ArrayLike, n_rows: int) -> NDArray[Any]:
             "for source rows and a negative one for target rows."
         )
     return marks
+
+
+def positions_of(
+    ids: NDArray[Any], known: NDArray[Any], asked: NDArray[np.bool_]
+) -> NDArray[np.intp]:
+    """Where the ids of the rows that are asked for are among those that were fitted."""
+    if len(known) == 1:
+        return np.zeros(len(ids), dtype=np.intp)
+    strange = np.setdiff1d(ids[asked], known)
+    if len(strange):
+        raise ValueError(
+            f"sample_domain marks rows of {strange.tolist()}, but the fitted domains are "
+            f"{known.tolist()}."
+        )
+    return np.minimum(np.searchsorted(known, ids), len(known) - 1)
 
 
 def row_weights(sample_weight: ArrayLike, n_rows: int) -> NDArray[np.float64]:

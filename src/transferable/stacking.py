@@ -14,7 +14,7 @@ from transferable.frames import as_pandas, is_frame, stacked
 from transferable.linalg.arrays import is_torch_array, namespace, on_host
 from transferable.threads import stacked_rows
 
-__all__ = ["are_several", "stack_domains", "stack_weights"]
+__all__ = ["are_several", "stack_domains", "stack_weights", "without_target_labels"]
 
 
 def are_several(Xs: Any) -> bool:
@@ -39,6 +39,13 @@ def stack_domains(Xs: Any, ys: Any, Xt: Any) -> tuple[Any, Any, NDArray[np.int8]
         X = _below(X, table, name)
     ids = np.array([*range(1, len(tables) + 1), -1], dtype=np.int8 if len(tables) < 127 else int)
     return X, y, np.repeat(ids, [*sizes, n_target])
+
+
+def without_target_labels(y: NDArray[Any], sample_domain: NDArray[Any]) -> NDArray[Any]:
+    """Labels with None in place of those of target rows, which nobody can take for known."""
+    labels = y.astype(object)
+    labels[sample_domain < 0] = None
+    return labels
 
 
 def stack_weights(sample_weight: Any, Xs: Any, Xt: Any) -> ArrayLike | None:

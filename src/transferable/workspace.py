@@ -70,6 +70,8 @@ class _Kept:
 
     def add(self, place: Hashable, value: Any) -> None:
         size = _n_bytes(value)
+        if size > self.most_bytes:  # it would only drive out all others, and itself
+            return
         self.values[place] = value, size
         self.total += size
         while self.total > self.most_bytes:

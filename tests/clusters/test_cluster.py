@@ -48,7 +48,7 @@ FITS = {
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"dashboard_address": None, "memory_limit": MEMORY}
+    options = {"dashboard_address": ":0", "memory_limit": MEMORY}
     with (
         dask.config.set({"distributed.scheduler.work-stealing": False}),
         LocalCluster(n_workers=2, threads_per_worker=1, **options) as cluster,

@@ -4,6 +4,7 @@ import importlib
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import cloudpickle
 import dask.array as da
@@ -11,6 +12,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from distributed import KilledWorker
 from sklearn.base import clone
 
 import transferable.classifiers as classifiers
@@ -108,6 +110,16 @@ def test_the_file_of_a_partition_is_named(tmp_path):
         TFDFV(**FEW).adapt(dd.read_parquet(tmp_path), "label", target)
 
 
+@pytest.mark.parametrize("kind", [CORAL, PerDomainScaler, TCA])
+def test_methods_that_look_at_no_label_need_none(kind):
+    Xs, Xt = da.from_array(P.Xs, chunks=(40, 4)), da.from_array(P.Xt, chunks=(50, 4))
+    local = kind._local().adapt(P.Xs, None, P.Xt)
+    found = kind().adapt(Xs, None, Xt).transform(Xs, 1)
+    np.testing.assert_allclose(found, local.transform(P.Xs, np.ones(90)), atol=1e-8)
+    with pytest.raises(ValueError, match="y"):
+        TFDFV().adapt(Xs, None, Xt)
+
+
 def test_without_a_target_the_source_is_fitted_alone():
     X, y = da.from_array(P.Xs, chunks=(40, 4)), da.from_array(P.ys.astype(float), chunks=40)
     local = classifiers.TFDFV(**FEW, graph="anchors")
@@ -128,9 +140,12 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read():
         (TFDFV(ridge=-1.0), "ridge"),
         (TCA(kernel="rbf", n_landmarks=None), "n_landmarks=None"),
         (JDA(class_shares="auto"), "class_shares='auto': over Dask"),
+        (TFDF(target_labels="use"), "takes no target labels"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.fit(X, y)
+    with pytest.raises(TypeError, match="fit, then call transform"):
+        CORAL().fit_transform(X, y)
     with pytest.raises(TypeError, match="Xs must be a Dask dataframe, or a Dask array"):
         TFDFV().adapt(P.Xs, P.ys, P.Xt)
     with pytest.raises(ValueError, match="Xt has 3 features in float64, but Xs has 4"):
@@ -199,6 +214,15 @@ def test_labels_may_be_text_and_rows_single(local):
     assert model.classes_.tolist() == words.tolist()
     found = model.predict(Xt).compute()
     assert np.mean(found == words[local.predict(P.Xt)]) > 0.98
+
+
+def test_what_to_do_about_too_many_deaths_is_told():
+    class Dying:
+        def compute(self, task, sync):
+            raise KilledWorker("_read-1", SimpleNamespace(address="tcp://1"), 3)
+
+    with pytest.raises(RuntimeError, match=r"distributed.scheduler.allowed-failures"):
+        TFDFV(client=Dying()).fit(da.from_array(P.X), da.from_array(np.arange(150)))
 
 
 def test_its_absence_is_told_in_one_line(monkeypatch):

@@ -42,8 +42,9 @@ class TFDFV(ManifoldClassifier):
     manifold : float or "auto", default="auto"
         rho, the weight of the graph Laplacian. 0 switches it off. "auto" takes 1, the paper's
         value, less a tenth for each point of accuracy by which the nearest neighbour labels
-        left-out source rows worse than the kernel classifier does, but at least 0.1; and less in
-        proportion where the target has more than four times the rows of the source.
+        left-out source rows worse than the kernel classifier does, but at least 0.1; one more for
+        each point by which it is better, but at most 3; and less in proportion where the target has
+        more than four times the rows of the source.
     variance : float, default=0.01
         delta, the weight of the scores' variance. 0 switches it off.
     second_order : float, default=0

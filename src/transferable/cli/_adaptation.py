@@ -96,7 +96,12 @@ class Adaptation:
         if self.trust is not None:
             lines += _on_trust(self.trust)
         found = self.evaluation
-        if found is None:
+        if self.inputs.uses_labels and self.inputs.true is not None:
+            lines.append(
+                f"The {int(self.inputs.true.notna().sum()):,} values in "
+                f"{self.inputs.true.name!r} were learnt from; the accuracy elsewhere is unknown."
+            )
+        elif found is None:
             lines.append("The target's true labels were not given; its accuracy is unknown.")
         else:
             lines.append(
@@ -104,6 +109,19 @@ class Adaptation:
                 f"{found.column!r}: {found.accuracy:.1%} (used for this evaluation only)"
             )
         return lines
+
+
+def _on_sources(model: TableClassifier, parts: list[pd.DataFrame]) -> str:
+    """What each source counted, where the method weighs them."""
+    from transferable.tables._errors import who
+
+    fitted = getattr(model.estimator_, "transformer_", model.estimator_)
+    weights = getattr(fitted, "source_weights_", None)
+    names = [who(part, f"source {k}") for k, part in enumerate(parts, 1)]
+    told = [f"{name} ({len(part):,} rows)" for name, part in zip(names, parts, strict=True)]
+    if weights is not None:
+        told = [f"{text} counts {weight:.2f}" for text, weight in zip(told, weights, strict=True)]
+    return f"{len(parts)} sources: {', '.join(told)}."
 
 
 def _on_trust(trust: Trust) -> list[str]:
@@ -137,10 +155,13 @@ def adapt(
 
     start = perf_counter()
     with messages.hearing(), messages.bar("Adapting"):
-        model.adapt(inputs.source, inputs.label, inputs.target)
+        source: Any = inputs.source if inputs.parts is None else inputs.parts
+        model.adapt(source, inputs.label, inputs.target, inputs.known(messages))
         stage("Labelling the target")
         lines, probabilities = predicted(model, inputs.target, inputs.ids, every_class=every_class)
     seconds = perf_counter() - start
+    if inputs.parts is not None:
+        messages.note(_on_sources(model, inputs.parts))
     search = model.estimator_ if hasattr(model.estimator_, "best_params_") else None
     if search is not None:
         chosen = ", ".join(f"{name}={value}" for name, value in search.best_params_.items())
@@ -168,7 +189,7 @@ def _trust(model: TableClassifier, inputs: Inputs, seed: int, messages: Messages
         try:
             return assess_trust(
                 fitted,
-                encoder.transform(inputs.source, np.ones(len(inputs.source))),
+                encoder.transform(inputs.source, inputs.marks),
                 inputs.labels,
                 encoder.transform(inputs.target),
                 plain=(alone.transform(inputs.source), alone.transform(inputs.target)),

@@ -41,7 +41,7 @@ def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
         with Client(scheduler) as client:
             yield client
         return
-    options = {"threads_per_worker": 1, "dashboard_address": None}
+    options = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster) as client:
         yield client
 

@@ -59,6 +59,8 @@ class Inputs:
     drop: list[str]
     features: list[str] | None
     true: pd.Series | None
+    parts: list[pd.DataFrame] | None = None  # of each source, where there are several
+    uses_labels: bool = False  # whether known target labels are learnt from
 
     def encoder(self, scale: str) -> TableEncoder:
         """The encoder of these columns, not fitted."""
@@ -66,6 +68,24 @@ class Inputs:
 
         aside = [*self.drop, self.label]
         return TableEncoder(scale=scale, ids=self.ids, drop=aside, features=self.features)  # type: ignore[arg-type]
+
+    @property
+    def marks(self) -> NDArray[Any]:
+        """The number of each source row's source."""
+        import numpy as np
+
+        sizes = [len(part) for part in self.parts or [self.source]]
+        return np.repeat(np.arange(1, len(sizes) + 1), sizes)
+
+    def known(self, messages: Messages) -> NDArray[Any] | None:
+        """Labels of target rows to learn from, None where there is none; None if not asked for."""
+        if self.true is None or not self.uses_labels:
+            return None
+        classes = self.source[self.label].astype(str).unique().tolist()
+        true, known = true_labels(self.true, classes, messages)
+        true = true.astype(object)
+        true[~known] = None
+        return true
 
     @property
     def n_rows(self) -> int:
@@ -84,8 +104,8 @@ class Inputs:
     def evaluate(
         self, predicted: NDArray[Any], messages: Messages | None = None
     ) -> Evaluation | None:
-        """Score predicted target labels, if true ones are known."""
-        if self.true is None:
+        """Score predicted target labels, if true ones are known and were not learnt from."""
+        if self.true is None or self.uses_labels:
             return None
         classes = self.source[self.label].astype(str).unique().tolist()
         true, known = true_labels(self.true, classes, messages)
@@ -111,11 +131,19 @@ def named_columns(given: Sequence[str] | None, columns: Sequence[str]) -> list[s
     return names
 
 
-def read_inputs(files: tuple[Path, Path], roles: Roles, dialect: Any, messages: Messages) -> Inputs:
-    """Read both files and check the names of columns; whatever is wrong is told together."""
+def read_inputs(
+    files: Sequence[Path],
+    roles: Roles,
+    dialect: Any,
+    messages: Messages,
+    *,
+    uses_labels: bool = False,
+) -> Inputs:
+    """Read all files, the target last, and check columns; whatever is wrong is told together."""
     from transferable.tables._errors import Problems
+    from transferable.tables.joining import joined
 
-    if files[0] == files[1] == Path("-"):
+    if list(files).count(Path("-")) > 1:
         raise ValueError("only one of SOURCE and TARGET can be standard input; name a file.")
     label, truth = roles.label, roles.target_label
     written = [label, *possible_names(roles.ids), *([truth] if truth else [])]
@@ -125,7 +153,12 @@ def read_inputs(files: tuple[Path, Path], roles: Roles, dialect: Any, messages: 
         with problems.catching():
             tables.append(read(path, written, dialect, messages))
     problems.tell()
-    source, target = tables
+    *sources, target = tables
+    source = sources[0]
+    if len(sources) > 1:
+        source, _, notes = joined(sources)
+        for text in notes:
+            messages.note(text)
     columns = [*source.columns, *target.columns]
     true = target[truth] if truth in target.columns else None
     found = Inputs(
@@ -136,9 +169,11 @@ def read_inputs(files: tuple[Path, Path], roles: Roles, dialect: Any, messages: 
         [*named_columns(roles.drop, columns), *([truth] if truth not in (None, label) else [])],
         named_columns(roles.features, columns) or None,
         true,
+        sources if len(sources) > 1 else None,
+        uses_labels,
     )
     _check(found, truth, problems)
-    if files[0].resolve() == files[1].resolve():
+    if files[-1].resolve() in [file.resolve() for file in files[:-1]]:
         messages.note("target and source are the same file; there is nothing to adapt to.")
     return found
 
@@ -154,7 +189,10 @@ def _check(found: Inputs, truth: str | None, problems: Problems) -> None:
     with problems.catching():
         require_columns(list(source.columns), [label], who(source, "the source"))
         checked_labels(source[label], label, who(source, "the source"))
-    for names in ([name for name in found.ids if name != label], [truth] if truth else []):
+    for names in (
+        [name for name in found.ids if name != label],
+        [truth] if truth and found.true is None else [],
+    ):
         with problems.catching():
             require_columns(list(found.target.columns), names, who(found.target, "the target"))
     if problems:  # whatever else is wrong with these files is told now as well

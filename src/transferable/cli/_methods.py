@@ -17,6 +17,7 @@ __all__ = [
     "require",
     "takes",
     "tuned",
+    "use_labels",
     "within_memory",
 ]
 
@@ -122,6 +123,24 @@ def tuned(estimator: Any, *, seed: int = 0) -> Any:
 
 _HELD_BYTES = 1.6e9  # of the features of landmarks; a fit then stays below 3 GB
 _LANDMARKS = 1000  # that "auto" takes where rows are many
+
+
+def use_labels(estimator: Any, column: str | None, *, tune: bool) -> None:
+    """Let a method learn from known target labels; refuse what cannot, naming methods that can."""
+    if column is None:
+        raise ValueError("--use-target-labels needs --target-label, the column that has them.")
+    if tune:
+        raise ValueError(
+            "--tune scores settings without target labels; leave it or --use-target-labels out."
+        )
+    if not (type(estimator).takes.target_labels and hasattr(estimator, "predict")):
+        methods = all_methods().items()
+        able = [n.lower() for n, c in methods if c.takes.target_labels and hasattr(c, "predict")]
+        raise ValueError(
+            f"--use-target-labels means nothing to {type(estimator).__name__}; methods that take "
+            f"it: {', '.join(able)}."
+        )
+    estimator.set_params(target_labels="use")
 
 
 def within_memory(estimator: Any, n_rows: int, settings: Iterable[str], messages: Any) -> None:

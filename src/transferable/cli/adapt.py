@@ -43,10 +43,11 @@ if TYPE_CHECKING:
 def run(
     source: Source,
     target: Annotated[
-        Path,
+        list[Path],
         typer.Argument(
             metavar="TARGET",
-            help="Rows to label, of the other domain; - for CSV on standard input.",
+            help="Rows to label, of the other domain; - for CSV on standard input. Of several "
+            "files the last is the target, and those before it are further sources.",
         ),
     ],
     label: Label,
@@ -87,6 +88,13 @@ def run(
         ),
     ] = False,
     target_label: TargetLabel = None,
+    use_target_labels: Annotated[
+        bool,
+        flag(
+            "--use-target-labels",
+            help="Learn from the values of --target-label, which may be there for some rows only.",
+        ),
+    ] = False,
     ids: Ids = None,
     drop: Drop = None,
     features: Features = None,
@@ -125,7 +133,7 @@ def run(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Label the rows of TARGET with what the labelled rows of SOURCE teach.
+    """Label the rows of TARGET with what the labelled rows of SOURCE, or of several, teach.
 
     Writes one line for each target row, in order: its id columns, the prediction, its confidence,
     the runner-up, and what a model of the source alone says. Columns are matched by name; numbers,
@@ -168,18 +176,23 @@ def run(
     out = _checked(out)
     with reporting():
         from transferable.cli._adaptation import adapt
-        from transferable.cli._methods import configured, tuned, within_memory
+        from transferable.cli._methods import configured, tuned, use_labels, within_memory
         from transferable.cli._reporting import report_on
         from transferable.tables import TableClassifier
 
-        check_distinct((source, target), (out, model, report))
+        files = (source, *target)
+        check_distinct(files, (out, model, report))
+        if report is not None and len(files) > 2:
+            raise ValueError("--report shows one source and one target; leave it out.")
         estimator = configured(
             method, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )
+        if use_target_labels:
+            use_labels(estimator, target_label, tune=tune)
         dialect = dialect_of(sep, decimal, encoding, missing, sheet)
         roles = Roles(label, target_label, ids, drop, features)
         tuned_one = tuned(estimator, seed=seed) if tune else None
-        inputs = read_inputs((source, target), roles, dialect, messages)
+        inputs = read_inputs(files, roles, dialect, messages, uses_labels=use_target_labels)
         within_memory(estimator, inputs.n_rows, settings or (), messages)
         unfitted = TableClassifier(
             tuned_one or estimator,
@@ -204,13 +217,13 @@ def run(
 
             save(result.model, model)
         if report is not None:
-            report_on(result, report, (source, target), seed, messages)
-        files = {"predictions": out, "model": model, "report": report}
+            report_on(result, report, (files[0], files[-1]), seed, messages)
+        written = {"predictions": out, "model": model, "report": report}
         if as_json:
-            record = _record(result, files, seed, messages.notes)
+            record = _record(result, written, seed, messages.notes)
             typer.echo(json.dumps(record, default=_plain))
         else:
-            _tell(result, files, messages)
+            _tell(result, written, messages)
 
 
 def _checked(out: Path | None) -> Path | None:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import validate_parameter_constraints
-from transferable.base import DomainAdapter, target_sample
+from transferable.adapter import DomainAdapter, target_sample
 from transferable.classifiers._risk import RiskClassifier
 from transferable.dask._features import FeatureBlocks
 from transferable.dask._lazy import Gives, is_collection, lazily
@@ -38,7 +38,7 @@ from transferable.terms.smoothness import Smoothness
 __all__ = ["DaskAdapter", "DaskRiskClassifier", "refuse_sizes"]
 
 _ROWS_SHARE = 0.25  # of the workers' memory: rows that take more are read again for each pass
-_FEATURES_SHARE = 0.45
+_FEATURES_SHARE = 0.35
 _MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
 
 
@@ -122,8 +122,9 @@ class DaskAdapter(DomainAdapter):
         ----------
         Xs : dask array or dask dataframe
             Source rows.
-        ys : dask array, dask series or str
-            Their labels, in the partitions of `Xs`, or the column of `Xs` that has them.
+        ys : dask array, dask series, str or None
+            Their labels, in the partitions of `Xs`, or the column of `Xs` that has them; None for
+            methods that look at none.
         Xt : dask array or dask dataframe
             Target rows, of the same columns. A column of the labels' name is left out.
         sample_weight : None, default=None
@@ -134,6 +135,8 @@ class DaskAdapter(DomainAdapter):
         self : object
             The fitted estimator.
         """
+        if ys is None:
+            self._refuse_missing_labels([1, -1])
         self._refuse_in_blocks("sample_weight", sample_weight is not None)
         return self._fit_blocks(Xt, domains_apart(Xs, ys, Xt))
 
@@ -169,7 +172,7 @@ class DaskAdapter(DomainAdapter):
     def _fit_checked(self, blocks: list[Delayed], schema: Schema) -> None:
         stage("Checking rows")
         workers = Workers(self.client)
-        survey = surveyed(blocks, workers)
+        survey = surveyed(blocks, workers, fewest=1 if self.takes.no_labels else 2)
         if survey.sizes[1] == 0 and self._without_target:
             warn_of_no_target(type(self).__name__, survey.sizes[0], self._without_target)
         n_bytes = sum(survey.sizes) * schema.n_features * np.dtype(schema.dtype).itemsize

@@ -29,6 +29,26 @@ __all__ = ["DaskSpectralTransformer", "DaskTransformer", "about_means"]
 class DaskTransformer(DaskAdapter, DomainTransformer):
     """Mixin of the transformers."""
 
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_domain: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Not over Dask: fit, then transform the rows of each domain.
+
+        Parameters
+        ----------
+        X, y, sample_domain, sample_weight
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        Z : object
+            Nothing is returned.
+        """
+        raise TypeError(
+            "rows of both domains cannot be transformed together over Dask; fit, then call "
+            "transform(Xs, 1) and transform(Xt)."
+        )
+
     def transform(self, X: Any, sample_domain: Any = None) -> Any:
         """Bring rows into the shared feature space, lazily where they are a Dask collection.
 
@@ -93,7 +113,12 @@ class DaskSpectralTransformer(DaskTransformer, SpectralTransformer):
             row_map = RowMap(kernel, nystrom.landmarks)
         power = self._power or (1 if self.kernel is None else 2)
         found = BlockFeatures(rows, moments=moments, power=power, row_map=row_map, nystrom=nystrom)
-        self._take(found, *self._learn(pool, found))
+        values, W = self._learn(pool, found)
+        if self._local.takes.several_sources:
+            self.source_weights_ = pool.weights_of_sources
+        if self._local.takes.sample_weight:
+            W = W * found.signs(W)
+        self._take(found, values, W)
 
     def _refuse_parameters(self) -> None:
         if self.kernel is not None and self.kernel != "linear":

@@ -82,7 +82,7 @@ def domains_apart(Xs: Any, ys: Any, Xt: Any) -> Blocks:
     if schema != other:
         raise ValueError(f"Xt has {_described(other)}, but Xs has {_described(schema)}.")
     tables, places = _partitions(Xs, "Xs")
-    labels = [label] * len(tables) if label else _column(ys, Xs, "ys", "Xs")
+    labels = _labels(label, ys, Xs, "ys", "Xs")
     blocks = [
         _read(table, y, _SOURCE, place, schema, label)
         for table, y, place in zip(tables, labels, places, strict=True)
@@ -102,7 +102,7 @@ def stacked_domains(X: Any, y: Any, sample_domain: Any = None) -> Blocks:
         raise ValueError(f"X has no column {label!r} to take the labels from.")
     schema = schema_of(X, "X", label)
     tables, places = _partitions(X, "X")
-    labels = [label] * len(tables) if label else _column(y, X, "y", "X")
+    labels = _labels(label, y, X, "y", "X")
     marks: Sequence[Any]
     if sample_domain is None:
         marks = [None] * len(tables)
@@ -172,6 +172,17 @@ def _files(X: Any) -> dict[int, str]:
     return {}
 
 
+def _labels(label: str | None, y: Any, X: Any, name: str, of: str) -> Sequence[Any]:
+    """The labels of each partition: its column, an array, or None where none were given."""
+    if y is None or label is not None:
+        return [label] * _n_partitions(X)
+    return _column(y, X, name, of)
+
+
+def _n_partitions(X: Any) -> int:
+    return int(X.npartitions if _is_frame(X) else X.numblocks[0])
+
+
 def _column(values: Any, X: Any, name: str, of: str) -> list[Delayed]:
     """The partitions of labels or marks, one for each of the rows'."""
     if isinstance(values, dd.Series):
@@ -186,7 +197,7 @@ def _column(values: Any, X: Any, name: str, of: str) -> list[Delayed]:
             f"{name} must be a Dask series or a Dask array of one dimension, got "
             f"{type(values).__name__}."
         )
-    expected = X.npartitions if _is_frame(X) else X.numblocks[0]
+    expected = _n_partitions(X)
     if len(tasks) != expected:
         raise ValueError(
             f"{name} has {len(tasks)} partitions, but {of} has {expected}; give both the same."
@@ -214,7 +225,7 @@ def _read(
     if not source.any():
         labels = np.empty(0, dtype=np.float64 if labels is None else np.asarray(labels).dtype)
         return Block(np.ascontiguousarray(X), labels)
-    labels = np.asarray(labels)
+    labels = np.zeros(len(X), dtype=np.intp) if labels is None else np.asarray(labels)
     if labels.shape != (len(X),):
         _refuse(where, f"{len(X)} rows, but labels of shape {labels.shape}")
     labels = labels[source]

@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin
 from transferable.dask._features import BlockLabels, Labelled, tallied
 from transferable.dask._reading import Block
 from transferable.dask._survey import CountedGroups, HeldRows
-from transferable.engines.spectral.features import Features, RowMap, spectrum
+from transferable.engines.spectral.features import Features, RowMap, farthest, spectrum
 from transferable.engines.spectral.spread import Extent, Spread
 from transferable.linalg.moments import Moments, row_blocks
 from transferable.linalg.nystrom import Nystrom
@@ -100,6 +100,11 @@ class BlockFeatures(Features):
         classes = delayed(self._rows.pool.classes)
         return self._rows.summed(_source_sums, delayed(self.map), classes)
 
+    def signs(self, W: Matrix) -> Matrix:
+        """Signs with which the embedded row farthest from zero is positive in each component."""
+        embedding = Embedding(self.map, self.expand(W), normalize=False)
+        return np.sign(self._rows.summed(_farthest, delayed(embedding)).values)
+
     def relabelled(
         self, W: Matrix, normalize: bool, estimator: ClassifierMixin | None
     ) -> tuple[Labelled, float]:
@@ -127,6 +132,21 @@ def spread_of(rows: HeldRows) -> Spread:
 @delayed
 def _extent(block: Block, mean: float) -> Extent:
     return Extent.of(block.X.astype(np.float64), mean)
+
+
+@dataclass(frozen=True)
+class Farthest:
+    """Values farthest from zero, of which a sum has the farther ones."""
+
+    values: Matrix
+
+    def __add__(self, other: Farthest) -> Farthest:
+        return Farthest(farthest(np.stack([self.values, other.values])))
+
+
+@delayed
+def _farthest(block: Block, embedding: Embedding) -> Farthest:
+    return Farthest(farthest(embedding(block.X)))
 
 
 @delayed

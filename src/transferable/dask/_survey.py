@@ -6,7 +6,7 @@ content alone: whatever holds the rows, in whatever partitions, the same ones co
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any
 
@@ -129,13 +129,13 @@ def _moments(X: NDArray[Any]) -> Moments:
     return total
 
 
-def surveyed(blocks: list[Delayed], workers: Workers) -> Survey:
-    """One reading of all blocks; what no method can work with is refused."""
+def surveyed(blocks: list[Delayed], workers: Workers, fewest: int = 2) -> Survey:
+    """One reading of all blocks; what no method can work with is refused, and too few classes."""
     survey = delayed(Survey.of)
     found: Survey = workers.compute(summed([survey(b, LIMITS.pool_rows) for b in blocks]))
     if found.sizes[0] == 0:
         raise ValueError("No row has a label; the source domain is empty.")
-    if len(found.labels) < 2:
+    if len(found.labels) < fewest:
         raise ValueError(
             f"All {found.sizes[0]} source rows are of one class, {found.labels.tolist()[0]!r}; a "
             "classifier needs at least 2 classes."
@@ -217,8 +217,8 @@ class Pool(Domains):
         )
         own = super().groups(codes)
         both = np.stack([self.survey.counts, counts]).astype(np.float64)
-        parts = own.codes, own.n_source, own.n_classes, own.ratios
-        return CountedGroups(*parts, all_counts=both, labels=target)
+        parts = {part.name: getattr(own, part.name) for part in fields(own) if part.init}
+        return CountedGroups(**parts, all_counts=both, labels=target)
 
 
 @dataclass(frozen=True)

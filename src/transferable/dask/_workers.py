@@ -9,7 +9,7 @@ from typing import Any
 import dask
 import psutil
 from dask.delayed import Delayed, delayed
-from distributed import Client, default_client
+from distributed import Client, KilledWorker, default_client
 
 __all__ = ["Workers", "summed"]
 
@@ -32,7 +32,13 @@ class Workers:
         """The result of a task, brought here."""
         if self.client is None:
             return dask.compute(task, scheduler="threads")[0]
-        return self.client.compute(task, sync=True)
+        try:
+            return self.client.compute(task, sync=True)
+        except KilledWorker as error:
+            raise RuntimeError(
+                f"{error} Give workers more memory or rows in smaller partitions, or let tasks "
+                "outlive more deaths: distributed.scheduler.allowed-failures."
+            ) from error
 
     def persist(self, tasks: list[Delayed]) -> list[Delayed]:
         """The same tasks, whose results stay where they are computed."""

@@ -21,7 +21,7 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
     **parameters
         Those of :class:`transferable.TFDFV`. The graph is that of anchors; nearest
         neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
+        ``max_memory`` bounds what the workers keep of the rows' features together, by default 35 %
         of their memory; ``device`` is "cpu".
 
     Attributes
@@ -71,7 +71,7 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
     **parameters
         Those of :class:`transferable.TFDF`. The graph is that of anchors; nearest
         neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
+        ``max_memory`` bounds what the workers keep of the rows' features together, by default 35 %
         of their memory; ``device`` is "cpu".
 
     Attributes
@@ -121,7 +121,7 @@ class MEDA(DaskRiskClassifier, local.MEDA, of=local.MEDA):
     **parameters
         Those of :class:`transferable.MEDA`. The graph is that of anchors; nearest
         neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
+        ``max_memory`` bounds what the workers keep of the rows' features together, by default 35 %
         of their memory; ``device`` is "cpu".
 
     Attributes
@@ -171,7 +171,7 @@ class ARTL(DaskRiskClassifier, local.ARTL, of=local.ARTL):
     **parameters
         Those of :class:`transferable.ARTL`. The graph is that of anchors; nearest
         neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 45 %
+        ``max_memory`` bounds what the workers keep of the rows' features together, by default 35 %
         of their memory; ``device`` is "cpu".
 
     Attributes

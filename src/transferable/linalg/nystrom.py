@@ -7,10 +7,12 @@ equal to it if every row is a landmark.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from transferable.linalg.arrays import Arrays, namespace
 from transferable.linalg.kernels import KernelFunction, squared_lengths
@@ -19,6 +21,7 @@ from transferable.linalg.rows import dense
 __all__ = ["Nystrom", "draw_landmarks"]
 
 _SAMPLE = 5  # rows that are looked at for each landmark
+_MANY_STEPS = 256
 
 
 def draw_landmarks(
@@ -52,12 +55,15 @@ def _far_apart(X: Any, count: int, rng: np.random.RandomState) -> list[int]:
     squares = squared_lengths(X)
     drawn = [int(rng.randint(len(squares)))]
     distances = np.full(len(squares), np.inf)
-    while len(drawn) < count:
-        row = dense(X[drawn[-1] : drawn[-1] + 1])[0]
-        distances = np.minimum(distances, np.maximum(squares + row @ row - 2.0 * (X @ row), 0.0))
-        shares = np.cumsum(distances, dtype=np.float64)
-        pick = np.searchsorted(shares, rng.random_sample() * shares[-1])
-        drawn.append(min(int(pick), len(squares) - 1))
+    # Threads would wait for each other in every one of many small products.
+    with nullcontext() if count < _MANY_STEPS else threadpool_limits(1):
+        while len(drawn) < count:
+            row = dense(X[drawn[-1] : drawn[-1] + 1])[0]
+            to_last = squares + row @ row - 2.0 * (X @ row)
+            distances = np.minimum(distances, np.maximum(to_last, 0.0))
+            shares = np.cumsum(distances, dtype=np.float64)
+            pick = np.searchsorted(shares, rng.random_sample() * shares[-1])
+            drawn.append(min(int(pick), len(squares) - 1))
     return drawn
 
 

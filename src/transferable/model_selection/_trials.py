@@ -23,6 +23,7 @@ from transferable.domains import Domains, Reordered
 from transferable.events import silence
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 from transferable.routing import call_with_marks, takes_marks
+from transferable.stacking import without_target_labels
 from transferable.workspace import sharing
 
 __all__ = [
@@ -129,11 +130,20 @@ class StackedRows:
 
     def fit(self, model: Any) -> Any:
         """The model, fitted to the rows; target rows are unlabelled for one that takes no marks."""
+        _refuse_target_labels(model)
         if self.sample_domain is None or takes_marks(model):
             return call_with_marks(model.fit, self.X, self.y, self.sample_domain)
-        y = self.y.astype(object)
-        y[self.sample_domain < 0] = None
-        return model.fit(self.X, y)
+        return model.fit(self.X, without_target_labels(self.y, self.sample_domain))
+
+
+def _refuse_target_labels(model: Any) -> None:
+    """Settings are compared without target labels: a model that learns from some is no match."""
+    for name, value in model.get_params().items():
+        if name.split("__")[-1] == "target_labels" and value == "use":
+            raise ValueError(
+                f"{name}='use' is not for a search, whose scores see no target label and whose "
+                "fits are given none; take 'ignore', and use them with the setting that it finds."
+            )
 
 
 def digest_of(domains: Domains) -> str:
@@ -263,5 +273,5 @@ def warn_of_gaps(settings: Sequence[Mapping[str, Any]], trials: Sequence[Trial])
         if missing:
             why = trial.error or f"no finite score of {', '.join(missing)}"
             warnings.warn(
-                f"The setting {dict(setting)} is left out: {why}.", UserWarning, stacklevel=5
+                f"The setting {dict(setting)} is left out: {why}.", UserWarning, stacklevel=6
             )

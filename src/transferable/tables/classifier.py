@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,17 +16,18 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.classifiers import TFDF, AdaptedClassifier
-from transferable.domains import source_mask
 from transferable.events import note, silence
+from transferable.marks import domain_ids
+from transferable.stacking import are_several
 from transferable.tables._errors import Problems, TableError, require_columns, who
 from transferable.tables._older import upgraded
 from transferable.tables.encoder import TableEncoder, as_table
 from transferable.tables.encoding import Scale
+from transferable.tables.joining import joined
+from transferable.tables.labels import checked_labels, notes_on, target_labels
+from transferable.takes import Takes
 
 __all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method"]
-
-_MANY_CLASSES = 50  # labels of more than that, and of more than half of the rows, are no classes
-_FEW_ROWS = 10  # of more, not every one can be a class of its own
 
 
 def default_method() -> type[Any]:
@@ -106,6 +108,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.drop = drop
         self.features = features
 
+    @property
+    def takes(self) -> Takes:
+        """What the estimator takes, but for weights of rows."""
+        return replace(getattr(self._classifier(), "takes", Takes()), sample_weight=False)
+
     def fit(self, X: Any, y: ArrayLike | str, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from the rows of both domains in one table.
 
@@ -114,11 +121,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         X : frame or array-like of shape (n_rows, n_columns)
             The rows of both domains.
         y : array-like of shape (n_rows,) or str
-            Labels, or the column of `X` that holds them; those of target rows are never looked at.
+            Labels, or the column of `X` that holds them; those of target rows are looked at only
+            if the estimator has ``target_labels="use"``.
         sample_domain : array-like of shape (n_rows,), default=None
-            Positive for source rows, negative for target rows. Without it, rows that have no
-            label, as for the estimators of the library, are the target; without any, the source
-            is fitted alone.
+            Positive for source rows, by the number of their source, negative for target rows.
+            Without it, rows that have no label, as for the estimators of the library, are the
+            target; without any, the source is fitted alone.
 
         Returns
         -------
@@ -136,33 +144,45 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             labels = column.where(column.notna(), None).to_numpy()
         labels = np.asarray(labels)
         labels = column_or_1d(labels, dtype=labels.dtype, warn=True)
-        source = source_mask(labels, sample_domain, len(table))
+        ids = domain_ids(labels, sample_domain, len(table))
+        source = ids > 0
         given = pd.Series(labels)[source]
         parts = table[source], table[~source]
-        codes = self._learn(parts, given, y if isinstance(y, str) else None)
+        known = None if sample_domain is None else labels[~source]
+        codes = self._learn(parts, given, y if isinstance(y, str) else None, ids[source], known)
         self.transduction_ = np.empty(len(table), dtype=codes.dtype)
         self.transduction_[source], self.transduction_[~source] = np.split(codes, [source.sum()])
         return self
 
-    def adapt(self, Xs: Any, ys: ArrayLike | str, Xt: Any) -> Self:
+    def adapt(self, Xs: Any, ys: Any, Xt: Any, yt: ArrayLike | None = None) -> Self:
         """Learn from a labelled source table and an unlabelled target table.
 
         Parameters
         ----------
-        Xs : frame or array-like of shape (n_source, n_columns)
-            Source rows.
-        ys : array-like of shape (n_source,) or str
+        Xs : frame or array-like of shape (n_source, n_columns), or list of such
+            Source rows; a list is several sources, of which the columns that all have are used.
+        ys : array-like of shape (n_source,), list of such, or str
             Their labels, or the column of `Xs` that holds them. A column of that name in the
             target is not looked at.
         Xt : frame or array-like of shape (n_target, n_columns)
             Target rows.
+        yt : array-like of shape (n_target,), default=None
+            Known labels of target rows, None or NaN where there is none; the estimator has to have
+            ``target_labels="use"``.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
-        source, target = as_table(Xs), as_table(Xt)
+        marks, target = None, as_table(Xt)
+        if are_several(Xs):
+            source, marks, notes = joined([as_table(table) for table in Xs])
+            for text in notes:
+                note(text)
+            ys = ys if isinstance(ys, str) else np.concatenate([np.asarray(y) for y in ys])
+        else:
+            source = as_table(Xs)
         given = _column(source, ys, who(source, "the source")) if isinstance(ys, str) else ys
         if np.shape(given)[:1] != (len(source),):
             raise ValueError(
@@ -171,9 +191,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             )
         if np.ndim(given) > 1:
             given = column_or_1d(np.asarray(given), warn=True)
-        self.transduction_ = self._learn(
-            (source, target), pd.Series(given), ys if isinstance(ys, str) else None
-        )
+        label = ys if isinstance(ys, str) else None
+        self.transduction_ = self._learn((source, target), pd.Series(given), label, marks, yt)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -232,7 +251,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return [*self._notes_on_labels, *self.encoder_.notes_]
 
     def _learn(
-        self, parts: tuple[pd.DataFrame, pd.DataFrame], labels: pd.Series, label: str | None
+        self,
+        parts: tuple[pd.DataFrame, pd.DataFrame],
+        labels: pd.Series,
+        label: str | None,
+        marks: NDArray[Any] | None = None,
+        known: ArrayLike | None = None,
     ) -> NDArray[Any]:
         """Fit encoder and estimator; the labels of source rows, then of target rows."""
         source, target = parts
@@ -245,22 +269,23 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             aside += [label]
         with problems.catching():
             ys = checked_labels(labels, label, who(source, "the source"))
-            notes = _notes_on(ys, label if label in target.columns else None)
+            notes = notes_on(ys, label if label in target.columns else None)
         encoder = TableEncoder(scale=self.scale, ids=self.ids, drop=aside, features=self.features)
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
-                encoder.adapt(source, None, target)
+                encoder._learn(source, target, marks)
                 if self._leaves_scaling_to(classifier) and encoder.scale_ == "per-domain":
-                    encoder.set_params(scale="joint").adapt(source, None, target)
+                    encoder.set_params(scale="joint")._learn(source, target, marks)
         problems.tell()
         for text in (*notes, *encoder.notes_):
             note(text)
-        Z = [encoder.transform(source, np.ones(len(source)))]
+        marks = np.ones(len(source)) if marks is None else marks
+        Z = [encoder.transform(source, marks)]
         if len(target):
             Z.append(encoder.transform(target))
-        marks = np.repeat([1, -1], [len(source), len(target)])
-        y = np.concatenate([ys, np.repeat(ys[:1], len(target))])
-        classifier.fit(np.concatenate(Z), y, **({"sample_domain": marks} if len(target) else {}))
+        ids = np.concatenate([marks, np.full(len(target), -1)])
+        y = np.concatenate([ys, target_labels(classifier, ys, known, len(target))])
+        classifier.fit(np.concatenate(Z), y, **({"sample_domain": ids} if len(target) else {}))
         self._notes_on_labels, self.label_ = notes, label
         self.encoder_, self.estimator_ = encoder, classifier
         self.feature_names_in_, self.n_features_in_ = (
@@ -309,72 +334,3 @@ def check_parts(
 def _column(table: pd.DataFrame, label: str, where: str) -> pd.Series:
     require_columns(list(table.columns), [label], where)
     return table[label]
-
-
-def checked_labels(column: pd.Series, label: str | None, where: str = "the source") -> NDArray[Any]:
-    """Labels of the source, text as text and numbers as numbers; refused if they are no classes."""
-    missing = int(column.isna().sum())
-    if missing:
-        called = f"the label column {label!r}" if label else "ys"
-        raise TableError(
-            f"{where}: {missing} of the {len(column)} source rows have no value in {called}; fill "
-            "it or remove these rows."
-        )
-    values = column.astype(object).tolist()
-    labels = np.array([str(v) for v in values] if isinstance(values[0], str) else values)
-    _check_classes(labels, label or "ys", where)
-    return labels
-
-
-def _check_classes(labels: NDArray[Any], name: str, where: str) -> None:
-    """Refuse labels of which there is one only, and what is no label of a class."""
-    classes, n = np.unique(labels), len(labels)
-    if len(classes) < 2:
-        raise TableError(
-            f"{where}: the {n} source rows all have the label {classes[0].item()!r}, which is one "
-            "class; at least two are needed."
-        )
-    if labels.dtype.kind == "f" and not np.all(classes == np.floor(classes)):
-        example = classes[classes != np.floor(classes)][0].item()
-        raise TableError(
-            f"{where}: Unknown label type: {name!r} holds fractions, such as {example}, "
-            "which measure something; turn them into text if they are names of classes."
-        )
-    if len(classes) > max(_MANY_CLASSES, n // 2) or len(classes) == n > _FEW_ROWS:
-        raise TableError(
-            f"{where}: {name!r} has {len(classes):,} different values in {n:,} source rows, so it "
-            "seems to name rows or to measure something; labels are classes that several rows "
-            "share."
-        )
-
-
-def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
-    """What to know of labels: that those of the target are ignored, and of texts of numbers."""
-    notes = []
-    if in_target is not None:
-        notes.append(
-            f"the target's own column {in_target!r} is not looked at; to evaluate with it: "
-            f"--target-label {in_target}."
-        )
-    if labels.dtype.kind != "U":
-        return notes
-    numbers: dict[float, list[str]] = {}
-    for text in np.unique(labels).tolist():
-        try:
-            numbers.setdefault(float(text), []).append(text)
-        except ValueError:
-            return notes
-    notes += [
-        f"the labels {' and '.join(map(repr, texts))} are one number, written in "
-        f"{len(texts)} ways, and are taken for {len(texts)} classes; write them alike if they are "
-        "one."
-        for texts in numbers.values()
-        if len(texts) > 1
-    ]
-    broken = [texts[0] for number, texts in numbers.items() if not number.is_integer()]
-    if broken:
-        notes.append(
-            f"labels such as {broken[0]!r} are taken for names of classes, as they are written, "
-            "and not for measurements."
-        )
-    return notes

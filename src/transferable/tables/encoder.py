@@ -14,9 +14,10 @@ from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.utils import Tags, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
-from transferable.domains import marked_source, source_mask
 from transferable.events import note, silence
 from transferable.frames import as_pandas, is_frame
+from transferable.marks import domain_ids, marked_ids, positions_of
+from transferable.stacking import are_several
 from transferable.tables._errors import Problems, TableError, listed, require_columns, who
 from transferable.tables.columns import as_text, numbers_of
 from transferable.tables.encoding import (
@@ -26,6 +27,8 @@ from transferable.tables.encoding import (
     choose_scale,
     shared_categories,
 )
+from transferable.tables.joining import joined
+from transferable.takes import Takes
 
 __all__ = ["TableEncoder", "as_table"]
 
@@ -68,9 +71,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The text columns in use, with the categories that both domains know.
     scale_ : str
         What `scale` came to.
-    medians_, means_, spreads_ : ndarray of shape (2, n_numeric)
+    medians_, means_, spreads_ : ndarray of shape (n_sources + 1, n_numeric)
         What missing values are filled with, what is subtracted and what is divided by, for rows
-        of the source and of the target.
+        of each source and of the target.
     dtype_ : dtype
         Precision of encoded rows: single where there are more than 10,000 and that rounds no
         column by more than 1e-5 of its spread, else double.
@@ -93,8 +96,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['size', 'colour=blue', 'colour=red']
     """
 
+    takes = Takes(several_sources=True, no_labels=True)
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
+
+    _source_ids: NDArray[Any] = np.array([1])  # encoders of earlier versions knew one source
 
     def __init__(
         self,
@@ -120,7 +126,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             Looked at to tell domains apart, where `sample_domain` does not: target rows have no
             label. None takes all rows for source rows.
         sample_domain : array-like of shape (n_rows,), default=None
-            Positive for source rows, negative for target rows.
+            Positive for source rows, negative for target rows; several positive numbers are
+            several sources, which "per-domain" scales each by itself.
 
         Returns
         -------
@@ -128,19 +135,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             The fitted encoder.
         """
         table = as_table(X)
-        source = np.ones(len(table), dtype=bool)
+        ids: NDArray[Any] = np.ones(len(table))
         if y is not None or sample_domain is not None:
-            marks = np.ones(len(table)) if y is None else y
-            source = source_mask(marks, sample_domain, len(table))
-        return self._learn(table[source], table[~source])
+            ids = domain_ids(ids if y is None else y, sample_domain, len(table))
+        return self._learn(table[ids > 0], table[ids < 0], ids[ids > 0])
 
     def adapt(self, Xs: Any, ys: Any, Xt: Any) -> Self:
         """Learn from a source table and a target table.
 
         Parameters
         ----------
-        Xs : frame or array-like of shape (n_source, n_columns)
-            Source rows.
+        Xs : frame or array-like of shape (n_source, n_columns), or list of such
+            Source rows; a list is several sources, 1, 2, ... in its order.
         ys : object
             Not looked at; there so that all estimators are called alike.
         Xt : frame or array-like of shape (n_target, n_columns)
@@ -151,7 +157,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self : object
             The fitted encoder.
         """
-        return self._learn(as_table(Xs), as_table(Xt))
+        if not are_several(Xs):
+            return self._learn(as_table(Xs), as_table(Xt))
+        source, marks, _ = joined([as_table(table) for table in Xs])
+        return self._learn(source, as_table(Xt), marks)
 
     def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> NDArray[np.floating]:
         """Rows of numbers for rows of a table.
@@ -161,7 +170,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : frame or array-like of shape (n_rows, n_columns)
             Rows with the columns that were learnt from; others are not looked at.
         sample_domain : array-like of shape (n_rows,), default=None
-            Positive for source rows, negative for target rows; None takes all for target rows.
+            Positive for source rows, by the number of their source, negative for target rows; None
+            takes all for target rows.
 
         Returns
         -------
@@ -175,15 +185,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 f"X has {table.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input."
             )
-        source = (
-            np.zeros(len(table), dtype=bool)
-            if sample_domain is None
-            else marked_source(sample_domain, len(table))
-        )
+        side = np.full(len(table), len(self._source_ids))
+        if sample_domain is not None:
+            ids = marked_ids(sample_domain, len(table))
+            side = np.where(ids > 0, positions_of(ids, self._source_ids, ids > 0), side)
         where = who(table, "the table")
         require_columns(list(table.columns), self.feature_names_in_, where)
         rows = np.empty((len(table), len(self.get_feature_names_out())), dtype=self.dtype_)
-        side = np.where(source, 0, 1)
         together = max(1, _BLOCK_CELLS // max(len(table), 1))
         for part in gen_batches(len(self.numeric_), together):
             values = numbers_of(table, self.numeric_[part], where)
@@ -232,7 +240,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         indicators = (f"{c}={value}" for c, values in self.categories_.items() for value in values)
         return np.array([*self.numeric_, *indicators], dtype=object)
 
-    def _learn(self, source: pd.DataFrame, target: pd.DataFrame) -> Self:
+    def _learn(
+        self, source: pd.DataFrame, target: pd.DataFrame, marks: NDArray[Any] | None = None
+    ) -> Self:
+        """Learn from the rows of all sources, marked by their numbers, and of the target."""
         if self.scale not in SCALES:
             raise TableError(f"scale={self.scale!r} is unknown; choose one of {', '.join(SCALES)}.")
         both = source, target if len(target) else source
@@ -257,16 +268,19 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.numeric_, self.categories_, self.scale_ = numeric, categories, scale
         self.feature_names_in_ = np.array([*numeric, *categories], dtype=object)
         self.n_features_in_ = source.shape[1]
-        self._learn_scale(*numbers)
+        marks = np.ones(len(source)) if marks is None else marks
+        self._source_ids = np.unique(marks)
+        sources = [numbers[0][marks == one] for one in self._source_ids]
+        self._learn_scale([*sources, numbers[1]])
         self.notes_ = [*notes, *more, *self._notes_on_scale(len(source), len(target))]
         for text_of_note in self.notes_:
             note(text_of_note)
         return self
 
-    def _learn_scale(self, source: NDArray[np.float64], target: NDArray[np.float64]) -> None:
+    def _learn_scale(self, domains: list[NDArray[np.float64]]) -> None:
         """What fills, centres and divides the rows of each domain, and their precision."""
         joint = self.scale_ != "per-domain"
-        parts = [np.concatenate([source, target])] * 2 if joint else [source, target]
+        parts = [np.concatenate(domains)] * len(domains) if joint else domains
         medians, means, spreads, farthest = [], [], [], [0.0]
         for part in parts:
             medians.append(_medians(part))
@@ -277,7 +291,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             spreads.append(spread if scaled else np.ones_like(spread))
             farthest += (np.abs(filled - means[-1]).max(axis=0) / spread).tolist()
         self.medians_, self.means_, self.spreads_ = map(np.stack, (medians, means, spreads))
-        many = len(source) + len(target) > _MANY_ROWS
+        many = sum(map(len, domains)) > _MANY_ROWS
         self.dtype_ = np.dtype(np.float32 if many and max(farthest) < _MOST_SPREADS else np.float64)
 
     def _notes_on_scale(self, n_source: int, n_target: int) -> list[str]:

@@ -261,7 +261,7 @@ class CovarianceDiscrepancy(Quadratic):
 
     def _add_classes(self, out: Matrix, F: Matrix) -> Matrix:
         for group, block in self.blocks:
-            out[group.rows] += self.class_weight * (block @ F[group.rows])
+            out[group.rows] += (self.class_weight * block) @ F[group.rows]
         return out
 
 

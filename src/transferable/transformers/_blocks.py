@@ -14,12 +14,12 @@ from transferable.domains import Domains
 from transferable.limits import LIMITS
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.row_tables import RowTable
+from transferable.marks import positions_of
 
 __all__ = [
     "BlockwiseTransformer",
     "PerDomainTransformer",
     "domain_tables",
-    "positions_of",
     "weighted_tables",
 ]
 
@@ -67,21 +67,6 @@ class PerDomainTransformer(BlockwiseTransformer):
     def _source_of(self, ids: NDArray[Any]) -> NDArray[np.intp]:
         """The position of each row's source in their order, -1 for target rows."""
         return np.where(ids > 0, positions_of(np.abs(ids), self._source_ids, ids > 0), -1)
-
-
-def positions_of(
-    ids: NDArray[Any], known: NDArray[Any], asked: NDArray[np.bool_]
-) -> NDArray[np.intp]:
-    """Where the ids of the rows that are asked for are among those that were fitted."""
-    if len(known) == 1:
-        return np.zeros(len(ids), dtype=np.intp)
-    strange = np.setdiff1d(ids[asked], known)
-    if len(strange):
-        raise ValueError(
-            f"sample_domain marks rows of {strange.tolist()}, but the fitted domains are "
-            f"{known.tolist()}."
-        )
-    return np.minimum(np.searchsorted(known, ids), len(known) - 1)
 
 
 def domain_tables(domains: Domains) -> tuple[RowTable, RowTable]:

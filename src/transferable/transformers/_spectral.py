@@ -176,14 +176,13 @@ class SpectralTransformer(BlockwiseTransformer):
             domains = weigh_sources(domains, self.source_weights)
             self.source_weights_ = domains.weights_of_sources
         features = self._features_of(domains, Spread.of(domains.X, domains.row_weights))
-        values, W = self._learn(domains, features)
-        if self.takes.sample_weight:
-            W = W * _signs(features, W)
-        self._take(features, values, W)
+        self._take(features, *self._learn(domains, features))
 
     def _take(self, features: Features, values: Matrix, W: Matrix) -> None:
         """Set the fitted attributes."""
         warn_if_reduced(self.n_components, len(values))
+        if self.takes.sample_weight:
+            W = W * features.signs(W)
         self.eigenvalues_ = values
         self._map, self._coefficients = features.map, features.expand(W)
         self._n_features_out = W.shape[1]
@@ -267,15 +266,6 @@ class SpectralTransformer(BlockwiseTransformer):
 
     def _width(self, n_features: int) -> int:
         return self._map.width(n_features)
-
-
-def _signs(features: Features, W: Matrix) -> Matrix:
-    """Signs with which the embedded row farthest from zero is positive in each component.
-
-    Coefficients do not tell them where rows are repeated, or count for several.
-    """
-    Z = features.times(W)
-    return np.sign(Z[np.abs(Z).argmax(axis=0), np.arange(Z.shape[1])])
 
 
 def mean_discrepancy(

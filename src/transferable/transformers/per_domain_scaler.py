@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from transferable.domains import Domains
 from transferable.linalg.row_tables import RowTable
+from transferable.marks import positions_of
 from transferable.takes import Takes
-from transferable.transformers._blocks import PerDomainTransformer, positions_of, weighted_tables
+from transferable.transformers._blocks import PerDomainTransformer, weighted_tables
 from transferable.weighted import WeightedTransformer
 
 __all__ = ["Deviations", "PerDomainScaler"]

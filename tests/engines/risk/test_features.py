@@ -57,3 +57,17 @@ def test_auto_chooses_by_itself_without_a_warning():
     for p in (P, wide):
         model = TFDFV(manifold_dim="auto").adapt(p.Xs, p.ys, p.Xt)
         assert model.manifold_dim_ is None or 1 <= model.manifold_dim_ <= min(p.X.shape)
+
+
+def test_neighbors_count_by_how_they_compare_with_the_kernel():
+    """Two classes on a circle: in fine sectors in turn, and so mixed that neighbours mislead."""
+    rng = np.random.default_rng(0)
+    angles = rng.uniform(0, 2 * np.pi, 500)
+    X = np.c_[np.cos(angles), np.sin(angles)]
+    fine = (angles / (2 * np.pi) * 40).astype(int) % 2
+    mixed = (rng.random(500) < 0.5 + 0.3 * np.cos(angles)).astype(int)
+    better, worse = (
+        TFDFV(manifold_dim=None).adapt(X[:300], y[:300], X[300:]).manifold_ for y in (fine, mixed)
+    )
+    assert better == 3.0
+    assert 0.1 <= worse < 1.0

@@ -119,3 +119,23 @@ def test_models_that_earlier_versions_saved_had_neighbors():
     earlier.__setstate__(state)
     assert earlier.get_params()["graph"] == "neighbors"
     np.testing.assert_array_equal(earlier.predict(P.X), model.predict(P.X))
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 40])
+def test_other_class_shares_leave_the_graph_as_it_is(n_landmarks, monkeypatch):
+    """Of three rounds of shares none searches or places anything again."""
+    placed = []
+    monkeypatch.setattr(Rows, "anchor_laplacian", _noting(placed, Rows.anchor_laplacian))
+    monkeypatch.setattr(Rows, "laplacian", _noting(placed, Rows.laplacian))
+    known = {"class_shares": {0: 0.5, 1: 0.3, 2: 0.2}, "n_landmarks": n_landmarks}
+    adapted(TFDFV(**ANCHORED, **known))
+    adapted(TFDFV(graph="neighbors", **known))
+    assert len(placed) == 2
+
+
+def _noting(calls, function):
+    def noted(*arguments):
+        calls.append(arguments)
+        return function(*arguments)
+
+    return noted

@@ -39,7 +39,7 @@ class ExactSolver(Solver):
 
     def __init__(self, objective: Objective, rows: Rows, known: ExactSolver | None = None) -> None:
         """`known` solved the same with other class shares, which change nothing but the loss."""
-        super().__init__(objective, rows)
+        super().__init__(objective, rows, known)
         self._known = known
         if known is None:
             stage("Comparing all rows")

@@ -116,7 +116,7 @@ class LandmarkSolver(Solver):
         known: LandmarkSolver | None = None,
     ) -> None:
         """`known` solved the same with other class shares, which change no sum but the loss's."""
-        super().__init__(objective, rows)
+        super().__init__(objective, rows, known)
         self.features = features
         self.n_landmarks = int(features.nystrom.landmarks.shape[0])
         self.ridge = effective_ridge(objective.ridge, features.nystrom.gram)

@@ -155,9 +155,10 @@ class Rows:
         """rho: 1, less a tenth for each point that the nearest neighbour is worse than the kernel.
 
         Neighbours that mislead among labelled source rows mislead among target rows too. The weight
-        does not fall below 0.1 for that: on no kind of data did a graph of that weight harm. The
-        Laplacian sums over all rows and the loss over the source's, though: where the target has
-        more than a few times as many rows, the weight shrinks in proportion.
+        does not fall below 0.1 for that: on no kind of data did a graph of that weight harm. Where
+        neighbours are better, it is one more for each point, up to 3. The Laplacian sums over all
+        rows and the loss over the source's, though: where the target has more than a few times as
+        many rows, the weight shrinks in proportion.
         """
         domains = self.domains
         excess = self._neighbor_error() - left_out_error(
@@ -165,7 +166,8 @@ class Rows:
         )
         n_source, n_target = domains.sizes
         crowd = n_target / (_MOST_TIMES * n_source)
-        return float(np.clip(1.0 - 10.0 * excess, 0.1, 1.0)) / max(1.0, crowd)
+        slope = 10.0 if excess > 0 else 100.0
+        return float(np.clip(1.0 - slope * excess, 0.1, 3.0)) / max(1.0, crowd)
 
     def _neighbor_error(self) -> float:
         """Error of the label of the nearest other row by cosine."""
@@ -257,7 +259,7 @@ class Balance:
         self.Z = leading(Z, domains.n_source, random_state)
         self._known: dict[bytes, float | None] = {}
         self._pool = LIMITS.pool_rows, domains.n_source + LIMITS.pool_rows
-        groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
+        groups = domains.groups(None)
         wholes = [self._distance(*groups.whole(k)) or 0.0 for k in range(groups.n_sources)]
         self.marginal = float(np.mean(wholes))
 

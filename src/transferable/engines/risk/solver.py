@@ -17,6 +17,7 @@ from transferable.engines.shares import Labelling
 from transferable.linalg.arrays import namespace
 from transferable.terms.base import FixedForm, FixedTerm, LabelledTerm, LowRank, Matrix, Quadratic
 from transferable.terms.covariances import Covariances
+from transferable.terms.risk import SourceLoss
 
 __all__ = ["Labelled", "Labels", "Solver"]
 
@@ -76,17 +77,22 @@ class Solver(ABC):
     ridge: float
     n_landmarks: int | None = None
 
-    def __init__(self, objective: Objective, rows: Rows) -> None:
+    def __init__(self, objective: Objective, rows: Rows, known: Solver | None = None) -> None:
+        """`known` solved the same with other class shares, on which the loss alone depends."""
         self.objective, self.rows, self.domains = objective, rows, rows.domains
         self.confusion = objective.confusion
         self._scored: tuple[Matrix, Matrix] | None = None
         self._grouped: tuple[Labels, Groups] | None = None
-        unlabelled = np.full(rows.domains.n_target, -1, dtype=np.intp)
-        codes = rows.domains.with_target(unlabelled)
+        known_labels = rows.domains.known
+        if known_labels is None:
+            known_labels = np.full(rows.domains.n_target, -1, dtype=np.intp)
+        codes = rows.domains.with_target(known_labels)
         self.Y: Matrix = rows.arrays.one_hot(codes, rows.domains.n_classes)
         self.fixed: dict[str, FixedForm] = {}
         for term in objective.terms:
-            if isinstance(term, FixedTerm):
+            if known is not None and term.name in known.fixed and not isinstance(term, SourceLoss):
+                self.fixed[term.name] = known.fixed[term.name]
+            elif isinstance(term, FixedTerm):
                 self.fixed[term.name] = term.bind(rows)
             elif not isinstance(term, LabelledTerm | Covariances):
                 raise TypeError(

@@ -31,6 +31,7 @@ from transferable.terms.base import LowRank
 __all__ = [
     "Features",
     "RowMap",
+    "farthest",
     "kernel_features",
     "row_features",
     "spectrum",
@@ -123,6 +124,13 @@ class Features:
         product = self._mapped(self._table.transposed_times(T))
         return product if self._row_roots is None else self._row_roots[:, None] * product
 
+    def signs(self, W: Matrix) -> Matrix:
+        """Signs with which the embedded row farthest from zero is positive in each component.
+
+        Coefficients do not tell them where rows are repeated, or count for several.
+        """
+        return np.sign(farthest(self.times(W)))
+
     def projected(self, form: LowRank) -> Matrix:
         """Phi' E of a form of few columns."""
         return self.transposed_times(form.columns)
@@ -193,6 +201,13 @@ class Features:
             return dsymv(1.0, K.T, x) if x.ndim == 1 else K @ x
         roots = self._row_roots if x.ndim == 1 else self._row_roots[:, None]
         return roots * (K @ (roots * x))
+
+
+def farthest(Z: Matrix) -> Matrix:
+    """The value of each column that is farthest from zero; 0 without rows."""
+    if len(Z) == 0:
+        return np.zeros(Z.shape[1])
+    return Z[np.abs(Z).argmax(axis=0), np.arange(Z.shape[1])]
 
 
 def row_features(domains: Domains, power: int) -> Features:

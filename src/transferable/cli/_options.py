@@ -153,7 +153,8 @@ Method = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The method; 'transferable methods' lists them, and says which one is the default.",
+        help="The method; 'transferable methods' lists them, and says which one is the default. "
+        "With --set, --tune, --n-landmarks or --device it is TFDF.",
         autocompletion=complete_methods,
     ),
 ]

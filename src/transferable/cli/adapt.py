@@ -184,8 +184,11 @@ def run(
         check_distinct(files, (out, model, report))
         if report is not None and len(files) > 2:
             raise ValueError("--report shows one source and one target; leave it out.")
+        # What the default, a pool, cannot do.
+        special = tune or use_target_labels or len(files) > 2
+        name = "TFDF" if special and method is None else method
         estimator = configured(
-            method, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
+            name, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )
         if use_target_labels:
             use_labels(estimator, target_label, tune=tune)

@@ -332,32 +332,20 @@ class Domains:
         for k, source in enumerate(self.source_ids.tolist()):
             own = np.flatnonzero(self.sources == k)
             rows = np.concatenate([own, np.arange(self.n_source, len(self.order))])
-            yield Domains(
-                self.X[rows],
-                self.y[own],
-                self.classes,
-                self.order[rows],
-                (self.key, source),
-                self.workspace,
-                self.device,
-                weights=None if self.weights is None else self.weights[rows],
-            )
+            yield self._of(rows, self.X[rows], self.y[own], (self.key, source))
+
+    def _of(self, rows: NDArray[np.intp], X: Any, y: NDArray[np.intp], key: Hashable) -> Domains:
+        """Some of the rows, in another order or not, as a problem with one source."""
+        weights = None if self.weights is None else self.weights[rows]
+        shared = self.workspace, self.device
+        return Domains(X, y, self.classes, self.order[rows], key, *shared, weights=weights)
 
     def reversed(self, target: NDArray[np.intp]) -> Domains:
         """The same rows with the target, labelled as given, for the source, and the other way."""
         back = np.roll(np.arange(len(self.order)), -self.n_source)
         X = self.share("reversed rows", None, self.X.__getitem__, back)
         key = (self.key, "reversed")
-        return Domains(
-            X,
-            target,
-            self.classes,
-            self.order[back],
-            key,
-            self.workspace,
-            self.device,
-            weights=None if self.weights is None else self.weights[back],
-        )
+        return self._of(back, X, target, key)
 
     def one_hot(self) -> NDArray[np.float64]:
         """Label matrix Y of the paper, transposed: n x C, zero on rows without a label."""

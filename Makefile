@@ -136,6 +136,7 @@ bench-anchors: $(VENV)/installed-core ## accuracy of the graph of anchors beside
 
 bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/grids.py
 
 # Records are kept in build/safety: a run that was stopped goes on.
 bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into docs/safety.md

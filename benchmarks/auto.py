@@ -111,6 +111,39 @@ def report(records: Records, methods: list[str]) -> str:
     return "\n".join([*parts, ""])
 
 
+def draw(records: Records, folder: Path) -> None:
+    """What each candidate counts in each group, and estimates beside the truth."""
+    from matplotlib.figure import Figure
+
+    own = [r for r in select(records, method=AUTO) if "candidates" in r]
+    groups = list(dict.fromkeys(r["group"] for r in own))
+    figure = Figure(figsize=(7.5, 3.2), layout="constrained")
+    axes, left = figure.subplots(), np.zeros(len(groups))
+    for name in dict.fromkeys(name for r in own for name in r["candidates"]):
+        weights = [
+            np.mean([r["candidates"].get(name, 0.0) for r in select(own, group=group)])
+            for group in groups
+        ]
+        axes.barh(groups, weights, left=left, label=name)
+        left += weights
+    axes.set_xlabel("weight in the consensus, mean over cases")
+    axes.set_xlim(0, 1)
+    axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
+    figure.savefig(folder / "safety-candidates.png", dpi=120)
+
+    figure = Figure(figsize=(4.6, 4.4), layout="constrained")
+    axes = figure.subplots()
+    for group in groups:
+        points = [(r["estimated"], r["accuracy"]) for r in select(own, group=group)]
+        axes.plot(*(100 * np.array(points)).T, "o", markersize=4, alpha=0.7, label=group)
+    axes.plot([0, 100], [0, 100], color="0.5", linewidth=1)
+    for margin in (-21, 21):
+        axes.plot([0, 100], [margin, 100 + margin], color="0.5", linewidth=1, linestyle=":")
+    axes.set(xlabel="estimated accuracy, %", ylabel="accuracy, %", xlim=(15, 100), ylim=(15, 100))
+    axes.legend(frameon=False, fontsize="small")
+    figure.savefig(folder / "safety-estimates.png", dpi=120)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--groups", default=",".join([*GROUPS, "tables"]))
@@ -125,9 +158,11 @@ def main() -> None:
         if case.group in groups
         for method in arguments.methods
     ]
-    text = report(collect(pairs, arguments.records, arguments.jobs), arguments.methods)
+    records = collect(pairs, arguments.records, arguments.jobs)
+    text = report(records, arguments.methods)
     print(text)
     if (tuple(groups), tuple(arguments.methods)) == ((*GROUPS, "tables"), METHODS):
+        draw(records, ROOT / "docs/figures")
         page = ROOT / "docs/safety.md"
         marks = r"(<!-- measured auto -->\n).*(<!-- /measured auto -->)"
         before = page.read_text(encoding="utf-8")

@@ -142,34 +142,52 @@ def measure(
 
 
 def render(records: list[dict[str, Any]]) -> str:
-    """A table for each dataset: mean accuracy, spread over tasks, seconds; the best first."""
+    """A table for each dataset: accuracy by task, mean, seconds; the best mean first.
+
+    Tasks on which fewer than half of the methods have run are left out. A method without a result
+    on each of the others has no mean and comes last.
+    """
     parts = []
     for dataset in (*DATASETS, TABLES):
-        own = [record for record in records if record["dataset"] == dataset]
+        own = [r for r in records if r["dataset"] == dataset and r["accuracy"] is not None]
         if not own:
             continue
         fits = Counter(record["task"] for record in own)
-        done = [task for task in fits if fits[task] == max(fits.values())]
+        done = [task for task in fits if 2 * fits[task] > max(fits.values())]
         tasks = sorted(done, key=lambda task: _place(dataset, task))
-        grid = {(r["method"], r["task"]): r for r in own if r["accuracy"] is not None}
-        names = [n for n in dict.fromkeys(r["method"] for r in own) if _complete(n, tasks, grid)]
-        rows = {name: [grid[name, task]["accuracy"] for task in tasks] for name in names}
-        rows["*chosen without labels*"] = [
-            grid[max(names, key=lambda n: grid[n, task]["consistency"]), task]["accuracy"]
+        grid = {(r["method"], r["task"]): r for r in own if r["task"] in tasks}
+        rows = {
+            name: [grid.get((name, task)) for task in tasks]
+            for name in dict.fromkeys(name for name, _ in grid)
+        }
+        chosen = [
+            {**max(_of_task(grid, task), key=lambda r: r["consistency"]), "seconds": None}
             for task in tasks
         ]
+        rows["*chosen without labels*"] = chosen
         lines = [f"### {_title(dataset)}, {len(tasks)} tasks", ""]
         lines += ["| method | " + " | ".join(tasks) + " | mean | seconds |"]
         lines += ["| --- |" + " ---: |" * (len(tasks) + 2)]
-        for name in sorted(rows, key=lambda n: -np.mean(rows[n])):
-            seconds = [grid[name, task]["seconds"] for task in tasks] if name in names else []
-            cells = [f"{100 * accuracy:.1f}" for accuracy in rows[name]]
-            time = f"{np.mean(seconds):.1f}" if seconds else ""
-            lines.append(
-                f"| {name} | {' | '.join(cells)} | {100 * np.mean(rows[name]):.1f} | {time} |"
-            )
+        lines += [_line(name, rows[name]) for name in sorted(rows, key=lambda n: -_mean(rows[n]))]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
+
+
+def _of_task(grid: dict[tuple[str, str], Any], task: str) -> list[dict[str, Any]]:
+    return [record for (_, other), record in grid.items() if other == task]
+
+
+def _mean(row: list[Any]) -> float:
+    """Mean accuracy in per cent, negative if a task is missing."""
+    return -1.0 if None in row else 100 * float(np.mean([r["accuracy"] for r in row]))
+
+
+def _line(name: str, row: list[Any]) -> str:
+    cells = ["-" if r is None else f"{100 * r['accuracy']:.1f}" for r in row]
+    seconds = [r["seconds"] for r in row if r is not None and r["seconds"] is not None]
+    cells += ["-" if None in row else f"{_mean(row):.1f}"]
+    cells += [f"{np.mean(seconds):.1f}" if seconds else ""]
+    return f"| {name} | {' | '.join(cells)} |"
 
 
 def render_confusion(records: list[dict[str, Any]]) -> str:
@@ -187,10 +205,6 @@ def render_confusion(records: list[dict[str, Any]]) -> str:
             cells = [f"{100 * v:.1f} | {100 * (f - v):+.1f}" for v, f in forms]
             lines.append(f"| {_title(dataset)} | {task} | {' | '.join(cells)} |")
     return "\n".join(lines)
-
-
-def _complete(name: str, tasks: list[str], grid: dict[tuple[str, str], Any]) -> bool:
-    return all((name, task) in grid for task in tasks)
 
 
 def _place(dataset: str, task: str) -> tuple[int, int, str]:

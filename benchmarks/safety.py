@@ -134,6 +134,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
         record["estimated"] = model.estimated_accuracy_
         record["interval"] = model.accuracy_interval_
         record["harm"] = model.harm_["likely"]
+        record["candidates"] = {row["name"]: row["weight"] for row in model.candidates_}
     return record
 
 

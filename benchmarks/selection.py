@@ -5,7 +5,7 @@ default model's accuracy is estimated without labels. Finished tasks are kept in
 ``build/selection/records.jsonl``, so that a run that was stopped goes on. The tables replace what
 stands between the marks of docs/selection.md.
 
-    python benchmarks/selection.py [--datasets surf,coil]
+    python benchmarks/selection.py [--datasets surf,coil] [--jobs 8]
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from time import process_time
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
+from joblib import Parallel, delayed
 from scipy.stats import rankdata, spearmanr
 
 from transferable import TFDF, TFDFV
+from transferable._store import LineStore, parse_line
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
 from transferable.model_selection._trials import DEFAULT_GRID
@@ -89,21 +91,25 @@ def estimates(model, task) -> dict[str, float]:
     }
 
 
-def collect(datasets, path: Path) -> list[dict]:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    known = {(r["dataset"], r["task"]): r for r in map(json.loads, lines)}
-    records = []
-    for dataset in datasets:
-        for pair in BENCHMARKS[dataset].fetch().tasks():
-            key = (dataset, "->".join(pair))
-            if key not in known:
-                known[key] = measure(dataset, *pair)
-                with path.open("a", encoding="utf-8") as file:
-                    file.write(json.dumps(known[key]) + "\n")
-                print(*key, known[key]["seconds"], "s", flush=True)
-            records.append(known[key])
-    return records
+def keyed(line: bytes) -> tuple[str, dict]:
+    record = parse_line(line)
+    return f"{record['dataset']} {record['task']}", record
+
+
+def collect(datasets, path: Path, jobs: int) -> list[dict]:
+    """What is known of the tasks, and what is missing, measured now."""
+    store = LineStore(path, keyed)
+    known = store.load()
+    pairs = [(name, *pair) for name in datasets for pair in BENCHMARKS[name].fetch().tasks()]
+    wanted = {
+        f"{name} {source}->{target}": (name, source, target) for name, source, target in pairs
+    }
+    missing = [delayed(measure)(*task) for key, task in wanted.items() if key not in known]
+    for record in Parallel(jobs, return_as="generator_unordered")(missing):
+        store.append(json.dumps(record))
+        known[f"{record['dataset']} {record['task']}"] = record
+        print(record["dataset"], record["task"], record["seconds"], "s", flush=True)
+    return [known[key] for key in wanted]
 
 
 def pick(record: dict, parts) -> float | None:
@@ -271,10 +277,11 @@ def cost_of_a_grid() -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--datasets", default=",".join(DATASETS))
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--records", type=Path, default=ROOT / "build/selection/records.jsonl")
     arguments = parser.parse_args()
     datasets = arguments.datasets.split(",")
-    records = collect(datasets, arguments.records)
+    records = collect(datasets, arguments.records, arguments.jobs)
     minutes = sum(r["seconds"] for r in records) / 60
     report = "\n".join(
         [

@@ -70,13 +70,29 @@ def test_a_section_is_made_where_there_is_none():
     assert "kernel" not in inspect.getdoc(Method)
 
 
+def test_a_constructor_may_be_inherited():
+    class Method(Base):
+        """A method."""
+
+    complete_parameters(Method)
+    assert "weight : float, default=1\n" in inspect.getdoc(Method)
+
+
 def test_a_complete_docstring_is_left_alone():
     before = Base.__doc__
     complete_parameters(Base)
     assert Base.__doc__ is before
 
 
-@pytest.mark.parametrize(("name", "estimator"), all_estimators())
+def deep_estimators():
+    try:
+        import transferable.deep as deep
+    except ImportError:  # an extra
+        return []
+    return [(name, getattr(deep, name)) for name in deep.__all__]
+
+
+@pytest.mark.parametrize(("name", "estimator"), [*all_estimators(), *deep_estimators()])
 def test_every_parameter_is_described_with_its_default(name, estimator):
     described = inspect.getdoc(estimator).split("Attributes\n---")[0]
     for parameter in inspect.signature(estimator).parameters.values():

@@ -21,7 +21,7 @@ _ENTRY = re.compile(r"^(\S[^\n]*)((?:\n(?:[ \t][^\n]*|(?=\n)))*)", re.M)
 def complete_parameters(cls: type[Any]) -> None:
     """Add to a class's docstring the parameters of its constructor that only its bases describe."""
     doc = cls.__dict__.get("__doc__")
-    if doc is None or "__init__" not in cls.__dict__:
+    if doc is None:
         return
     text = inspect.cleandoc(doc)
     own = _entries(text)
@@ -47,7 +47,7 @@ def _entries(text: str) -> dict[str, str]:
     found = {}
     for entry in _ENTRY.finditer(section[1].rstrip()):
         for name in entry[1].split(" : ")[0].split(", "):
-            found[name.lstrip("*")] = entry[0].rstrip()
+            found[name] = entry[0].rstrip()
     return found
 
 

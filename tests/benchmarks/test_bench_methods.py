@@ -28,12 +28,15 @@ def test_the_choice_without_labels_follows_consistency_alone():
     assert rows[4].startswith("| TFDF |")  # the best mean
 
 
-def test_methods_without_a_result_on_every_task_are_left_out():
-    failed = [{**RECORDS[i], "method": "JDA", "accuracy": None} for i in (0, 1)]
+def test_methods_without_a_result_on_every_task_have_no_mean_and_come_last():
+    failed = [{**RECORDS[0], "method": "JDA", "accuracy": None}]
+    alone = [{**RECORDS[1], "method": "JDA", "accuracy": 1.0, "consistency": 0.0}]
     assert "JDA" not in methods.render([*RECORDS, *failed])
+    rows = methods.render([*RECORDS, *failed, *alone]).splitlines()
+    assert rows[-1] == "| JDA | - | 100.0 | - | 1.0 |"
 
 
-def test_tasks_that_not_all_methods_have_done_are_left_out():
+def test_tasks_that_few_methods_have_done_are_left_out():
     begun = {**RECORDS[0], "task": "3->1"}
     assert methods.render([*RECORDS, begun]) == methods.render(RECORDS)
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+import grids
 import selection
 
 RECORDS = [
@@ -46,3 +47,28 @@ def test_tables_have_a_row_for_every_scorer():
     lines = selection.scorer_table(RECORDS, ["surf", "coil"])
     assert len(lines) == 2 + 3 + len(selection.SCORERS) + 1
     assert "10.0" in selection.estimate_table(RECORDS, ["surf", "coil"])[2]
+
+
+def grid_record(group, grid, single, mean):
+    """A search whose best setting gets 90 %, the picked one `single`, the mean of five `mean`."""
+    means = {"neighbors": [single, single, mean, mean], "circular + neighbors": [0.5] * 4}
+    return {"group": group, "task": "a", "grid": grid, "best": 0.9, "means": means}
+
+
+def test_choices_over_grids_are_judged_by_group_and_by_the_worst_task():
+    records = [
+        grid_record("surf", "coarse", 0.8, 0.9),
+        grid_record("coil", "coarse", 0.9, 0.88),
+        grid_record("surf", "fine", 0.9, 0.86),
+    ]
+    assert grids.judged(records, "neighbors", 1) == pytest.approx((2.5, 10.0))
+    assert grids.judged(records, "neighbors", 5) == pytest.approx((2.5, 4.0))
+    assert grids.best(records) == ("neighbors", 5)
+    assert grids.best(records[1:]) == ("neighbors", 1)
+    text = grids.report(records, ["coarse", "fine"])
+    assert "| neighbors | 5 | 1.0 | 4.0 | 2.0 | 4.0 |" in text
+
+
+def test_searches_over_grids_are_kept_by_task_and_grid():
+    line = b'{"group": "surf", "task": "C->A", "grid": "fine", "means": {}}'
+    assert grids.keyed(line)[0] == "surf C->A fine"

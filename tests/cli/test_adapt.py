@@ -29,7 +29,7 @@ def test_predictions_go_to_standard_output(folder, invoke):
     assert lines["who"].tolist() == [f"t{i}" for i in range(24)]
     assert lines["confidence"].between(0, 1).all()
     assert (lines["runner_up"] != lines["prediction"]).all()
-    assert "TFDF learnt from 30 source and 24 target rows" in result.stderr
+    assert "AutoAdapter learnt from 30 source and 24 target rows" in result.stderr
     assert "accuracy is unknown" in result.stderr
     assert names(folder) == before
 

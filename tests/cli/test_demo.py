@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from transferable import datasets
 from transferable.cli import app
 
-METHODS = ["1-NN", "SVM", "TFDF-V", "TFDF"]
+METHODS = ["1-NN", "SVM", "TFDF", "AutoAdapter"]
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ def test_tells_the_gap_the_columns_and_a_verdict(invoke, folder):
     for words in ("30 source rows, 24 target rows", "all rows", "class bee", "MMCD", "KS distance"):
         assert words in result.stdout
     assert "Is adaptation likely to pay?" in result.stdout
-    assert "stimated without labels, TFDF gets" in " ".join(result.stdout.split())
+    assert "stimated without labels, AutoAdapter gets" in " ".join(result.stdout.split())
 
 
 def test_json_is_one_object_with_the_columns_that_differ_most_first(invoke, folder):
@@ -19,7 +19,7 @@ def test_json_is_one_object_with_the_columns_that_differ_most_first(invoke, fold
     result = invoke("diagnose", *arguments, "--drop", "who", "--quiet")
     assert result.exit_code == 0, result.stderr
     record = json.loads(result.stdout)
-    assert (record["n_source"], record["n_target"], record["scale"]) == (30, 24, "per-domain")
+    assert (record["n_source"], record["n_target"], record["scale"]) == (30, 24, "joint")
     assert record["gap_by_class"].keys() == {"ant", "bee", "cat"}
     distances = [column["distance"] for column in record["columns"]]
     assert distances == sorted(distances, reverse=True)

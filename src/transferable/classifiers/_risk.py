@@ -9,31 +9,21 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
-from transferable._sklearn import (
-    CLASS_SHARES,
-    NUMBER,
-    POSITIVE,
-    WEIGHT,
-    HasMethods,
-    Interval,
-    StrOptions,
-)
+from transferable.classifiers._risk_parameters import RiskParameters
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import temperatures
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
-from transferable.engines.risk.graphs import GraphKind, with_graph
+from transferable.engines.risk.graphs import with_graph
 from transferable.engines.risk.landmarks import LandmarkSolver
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, solve
@@ -41,13 +31,13 @@ from transferable.engines.risk.rows import Rows, choose_features
 from transferable.engines.risk.shares import SOFTNESS, follow_target, keep_small_classes
 from transferable.engines.risk.sizes import RiskSizes
 from transferable.engines.risk.solver import Labels, Solver
-from transferable.engines.shares import ClassShares, KnownShares, Labelling, wanted_shares
-from transferable.engines.sources import SOURCE_WEIGHTS, SourceWeights, weigh_sources
+from transferable.engines.shares import KnownShares, Labelling, wanted_shares
+from transferable.engines.sources import weigh_sources
 from transferable.events import stage
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
-from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
+from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
@@ -60,56 +50,14 @@ from transferable.terms.smoothness import AnchorLaplacian, Smoothness
 from transferable.weighted import WeightedFit
 from transferable.workspace import shared
 
-__all__ = ["COUNT", "ManifoldClassifier", "RiskClassifier"]
-
-COUNT = Interval(Integral, 1, None, closed="left")
+__all__ = ["ManifoldClassifier", "RiskClassifier"]
 
 
-class RiskClassifier(WeightedFit, ScoreClassifier):
+class RiskClassifier(RiskParameters, WeightedFit, ScoreClassifier):
     """Base of ARTL, MEDA, TFDF-V and TFDF."""
 
-    ridge: float
-    graph: GraphKind
-    n_anchors: int | Literal["auto"]
-    kernel: Kernel
-    gamma: float
-    degree: int
-    coef0: float
-    max_iter: int
-    estimator: ClassifierMixin | None
-    n_landmarks: int | Literal["auto"] | None
-    max_memory: int | str | None
-    device: str
-    random_state: int | RandomState | None
-    record_history: bool
-    verbose: bool
-    class_shares: ClassShares
-    source_weights: SourceWeights
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _accept_sparse = True
-
-    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "ridge": [WEIGHT],
-        "alignment": [WEIGHT],
-        "manifold": [WEIGHT],
-        "n_neighbors": [COUNT],
-        "graph": [StrOptions({"auto", "neighbors", "anchors"})],
-        "n_anchors": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left")],
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [POSITIVE],
-        "degree": [COUNT],
-        "coef0": [NUMBER],
-        "max_iter": [COUNT],
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
-        "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
-        "device": [str],
-        "class_shares": CLASS_SHARES,
-        "source_weights": SOURCE_WEIGHTS,
-        "target_labels": [StrOptions({"ignore", "use"})],
-        "record_history": ["boolean"],
-        "verbose": ["boolean"],
-    }
 
     @abstractmethod
     def _objective(self) -> Objective:

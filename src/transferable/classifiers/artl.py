@@ -32,49 +32,12 @@ class ARTL(RiskClassifier):
 
     Parameters
     ----------
-    ridge : float, default=0.1
-        eta (sigma in the reference), the weight of the squared norm of the classifier.
-    alignment : float, default=10
-        lambda, the weight of the discrepancy between the domains' means.
     manifold : float, default=1
         rho (gamma in the reference), the weight of the graph Laplacian.
     n_neighbors : int, default=8
         Neighbours of each row in the graph, which is also its own. The authors take 10.
-    graph : {"auto", "neighbors", "anchors"}, default="auto"
-        Whether rows are joined to their nearest neighbours or by the anchors they share, as in
-        :class:`TFDFV`. The authors take neighbours.
-    n_anchors : "auto" or int, default="auto"
-        Anchors, as in :class:`TFDFV`.
-    kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
-        Kernel between rows, which are brought to unit length.
-    gamma : float, default=0.5
-        Coefficient of the "rbf" and "poly" kernels.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=1
-        Constant of the "poly" kernel.
-    max_iter : int, default=10
-        The most rounds of solving and relabelling. They end sooner if no label changes.
     estimator : classifier, default=None
         Gives the first pseudo-labels, trained on the source's unit rows; None is 1-NN.
-    n_landmarks : "auto", int or None, default="auto"
-        None solves over all rows; a number expands the classifier over so many landmark rows, at a
-        cost linear in the number of rows; "auto" is None as long as that is affordable.
-    max_memory : int, str or None, default=None
-        Memory that a fit may take, in bytes or as text such as "4GB"; None is half of what is free.
-    device : str, default="cpu"
-        "cpu" (numpy), "torch" (on the CPU), "cuda" or "auto".
-    random_state : int, RandomState instance or None, default=0
-        Seed of the draw of landmarks, if there are any.
-    class_shares : {"auto", "source"} or mapping or array-like, default="source"
-        What share of the target's rows each class has, as in :class:`TFDFV`. The authors' method
-        takes those of the source.
-    source_weights, target_labels
-        As in :class:`TFDFV`.
-    record_history : bool, default=True
-        Whether to keep ``history_``.
-    verbose : bool, default=False
-        Whether to show a progress bar.
 
     Attributes
     ----------

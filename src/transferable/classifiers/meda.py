@@ -33,10 +33,6 @@ class MEDA(ManifoldClassifier):
 
     Parameters
     ----------
-    ridge : float, default=0.1
-        eta, the weight of the squared norm of the classifier.
-    alignment : float, default=10
-        lambda, the weight of the discrepancy between the domains' means.
     manifold : float, default=1
         rho, the weight of the graph Laplacian.
     balance : {"adaptive", "printed"} or float in [0, 1], default="adaptive"
@@ -44,44 +40,10 @@ class MEDA(ManifoldClassifier):
         rows; the authors train and score on the same rows.
     n_neighbors : int, default=8
         Neighbours of each row in the graph. The authors take 10.
-    graph : {"auto", "neighbors", "anchors"}, default="auto"
-        Whether rows are joined to their nearest neighbours or by the anchors they share, as in
-        :class:`TFDFV`. The authors take neighbours.
-    n_anchors : "auto" or int, default="auto"
-        Anchors, as in :class:`TFDFV`.
     manifold_dim : "auto", int or None, default=20
         Dimension of the subspaces that the geodesic flow joins; None works on the rows as they are.
-    kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
-        Kernel between feature rows, which have unit length.
-    gamma : float, default=0.5
-        Coefficient of the "rbf" and "poly" kernels; 0.5 is the authors' bandwidth on unit rows.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=1
-        Constant of the "poly" kernel.
-    max_iter : int, default=10
-        The most rounds of solving and relabelling. They end sooner if no label changes.
     estimator : classifier, default=None
         Gives the first pseudo-labels, trained on the source's features; None is 1-NN.
-    n_landmarks : "auto", int or None, default="auto"
-        None solves over all rows; a number expands the classifier over so many landmark rows, at a
-        cost linear in the number of rows; "auto" is None as long as that is affordable.
-    max_memory : int, str or None, default=None
-        Memory that a fit may take, in bytes or as text such as "4GB"; None is half of what is free.
-    device : str, default="cpu"
-        "cpu" (numpy), "torch" (on the CPU), "cuda" or "auto".
-    random_state : int, RandomState instance or None, default=0
-        Seed of the random steps: which rows are landmarks; and A-distances of rows with more than
-        256 features are measured in their leading directions, found by randomised iterations.
-    class_shares : {"auto", "source"} or mapping or array-like, default="source"
-        What share of the target's rows each class has, as in :class:`TFDFV`. The authors' method
-        takes those of the source.
-    source_weights, target_labels
-        As in :class:`TFDFV`.
-    record_history : bool, default=True
-        Whether to keep ``history_``.
-    verbose : bool, default=False
-        Whether to show a progress bar.
 
     Attributes
     ----------

@@ -33,21 +33,15 @@ class TFDF(TFDFV):
 
     Minimises the objective of :class:`TFDFV` plus ``xi ||B - I||^2``, where B compares the columns
     of the scores: no row should score high for two classes at once. It starts from the solution of
-    TFDF-V, whose parameters are described there.
+    TFDF-V.
 
     Parameters
     ----------
-    ridge, alignment, manifold, variance, second_order
-        Weights, as in :class:`TFDFV`.
     confusion : float, default=3
         xi, the weight of class confusion. 0 switches it off and leaves TFDF-V.
     confusion_form : {"normalised", "printed"}, default="normalised"
         "normalised" takes B as cosines between the columns, "printed" as their inner products,
         which also shrinks the scores; the two want weights of different size.
-    balance, alignment_form, n_neighbors, graph, n_anchors, manifold_dim, kernel, gamma, degree
-        As in :class:`TFDFV`.
-    coef0, estimator
-        What is left, as in :class:`TFDFV`.
     max_iter : int, default=10
         Most rounds of the TFDF-V start.
     confusion_iter : int or "auto", default="auto"
@@ -58,10 +52,6 @@ class TFDF(TFDFV):
         "lbfgs" minimises the objective for the current pseudo-labels.
     learning_rate : float, default=0.0005
         alpha, the step of "adam".
-    n_landmarks, max_memory, device, random_state, class_shares, record_history, verbose
-        As in :class:`TFDFV`.
-    source_weights, target_labels
-        As in :class:`TFDFV`.
 
     Attributes
     ----------

@@ -39,10 +39,6 @@ class TFDFV(ManifoldClassifier):
 
     Parameters
     ----------
-    ridge : float, default=0.1
-        eta, the weight of the squared norm of the classifier.
-    alignment : float, default=10
-        lambda, the weight of the discrepancy between the domains. 0 switches it off.
     manifold : float or "auto", default="auto"
         rho, the weight of the graph Laplacian. 0 switches it off. "auto" takes 1, the paper's
         value, less a tenth for each point of accuracy by which the nearest neighbour labels
@@ -63,68 +59,15 @@ class TFDFV(ManifoldClassifier):
         weight suits datasets of any size; "printed" does neither.
     n_neighbors : int, default=5
         p, neighbours of each row in the graph. The paper takes 10; fewer were better on its data.
-    graph : {"auto", "neighbors", "anchors"}, default="auto"
-        "neighbors" joins rows that are nearest by cosine, which have to be searched for. "anchors"
-        joins rows that are near the same of a few anchors, in time linear in the rows and without
-        a search. "auto" takes anchors where landmarks are taken and there are 10,000 rows or more.
-    n_anchors : "auto" or int, default="auto"
-        Anchors, placed by k-means; a row is tied to its three nearest. "auto" takes one for five
-        rows, 1,000 at most; fewer rows are never left to one.
     manifold_dim : "auto", int or None, default="auto"
         Dimension of the subspaces that the geodesic flow (GFK) joins; None works on the rows as
         they are. "auto" takes the smallest of 20, 40, 80 and None that keeps the accuracy on
         left-out source rows within a point of the best.
-    kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
-        Kernel between feature rows, which have unit length.
-    gamma : float, default=0.5
-        Coefficient of the "rbf" and "poly" kernels.
-    degree : int, default=3
-        Degree of the "poly" kernel.
-    coef0 : float, default=1
-        Constant of the "poly" kernel.
-    max_iter : int, default=10
-        T, the most rounds of solving and relabelling. They end sooner if no label changes.
     estimator : classifier, default=None
         Gives the first pseudo-labels, trained on the source's features. None takes the model's own
         source-only solution; the paper's choice is ``KNeighborsClassifier(1)``.
     solver : {"closed_form", "lbfgs"}, default="closed_form"
         "lbfgs" minimises the same objective without factoring anything: slower, less memory.
-    n_landmarks : "auto", int or None, default="auto"
-        None solves over all rows, at a cost that grows with the cube of their number. A number
-        expands the classifier over so many rows instead, half of them drawn from each domain, at a
-        cost linear in the number of rows. "auto" is None up to 10,000 rows if that fits
-        ``max_memory``, else 1,000 landmarks or as many as fit, and a warning says so.
-    max_memory : int, str or None, default=None
-        Memory that a fit may take, in bytes or as text such as "4GB"; None is half of what is free.
-        A fit that would need more is refused before it begins. Features of all rows that do not fit
-        are computed block by block whenever they are needed.
-    device : str, default="cpu"
-        "cpu" computes with numpy, "torch" with torch on the CPU, "cuda" on a GPU, "auto" on a GPU
-        if there is one. A fitted model can be used on any device.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the random steps: which rows are landmarks; and A-distances of rows with more than
-        256 features are measured in their leading directions, found by randomised iterations.
-    class_shares : {"auto", "source"} or mapping or array-like, default="auto"
-        What share of the target's rows each class has. "source" takes the classes to be as frequent
-        as in the source; where they are not, every row of a class too many is pulled into another.
-        "auto" looks whether the labels of target rows, without alignment, have other shares than
-        those of left-out source rows, follows a shift as far as it is sure of one, and keeps small
-        classes from shrinking; with fewer than 30 target rows it follows none. If you know the
-        shares, give them, by label or in the order of ``classes_``: they are met to within a row
-        on the fitted rows, and a class of share 0 is never predicted. They must be right: an error
-        of a factor of 1.35 for each class costs 3 to 6 points.
-    source_weights : "auto", mapping or array-like, default="auto"
-        What each of several sources counts in the loss and in the alignment, by id or in the order
-        of the ids; only ratios matter. "auto" takes the squared share of target rows whose nearest
-        row is of that source, as many rows of each compared.
-    target_labels : {"ignore", "use"}, default="ignore"
-        "use" takes the labels of target rows that are not -1, NaN or None for known, if
-        ``sample_domain`` is given: these rows enter the loss, and their labels stand in every round
-        and in ``transduction_``. "ignore" never looks at them.
-    record_history : bool, default=True
-        Whether to keep ``history_``.
-    verbose : bool, default=False
-        Whether to show a progress bar.
 
     Attributes
     ----------

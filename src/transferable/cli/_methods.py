@@ -64,8 +64,12 @@ def configured(
 ) -> Any:
     """Return an unfitted method with parameters given as NAME=VALUE or by their own options.
 
-    The seed is for methods that have one; for the others, options left at None are not set.
+    The seed is for methods that have one; for the others, options left at None are not set. Without
+    a name, settings and options are those of TFDF.
     """
+    settings = list(settings)
+    if name is None and (settings or n_landmarks is not None or device is not None):
+        name = "TFDF"
     estimator = chosen_method(name)()
     known = estimator.get_params(deep=False)
     if "random_state" in known:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
 _PICTURES = (".png", ".svg", ".pdf")
-_PICTURED = ("1-NN", "TFDF-V", "TFDF")
+_PICTURED = ("1-NN", "TFDF", "AutoAdapter")
 
 
 @dataclass(frozen=True)
@@ -133,13 +133,13 @@ def _models() -> dict[str, Any]:
     from sklearn.preprocessing import Normalizer
     from sklearn.svm import SVC
 
-    from transferable import TFDF, TFDFV
+    from transferable import TFDF, AutoAdapter
 
     return {
         "1-NN": make_pipeline(Normalizer(), KNeighborsClassifier(n_neighbors=1)),
         "SVM": make_pipeline(Normalizer(), SVC()),
-        "TFDF-V": TFDFV(),
         "TFDF": TFDF(),
+        "AutoAdapter": AutoAdapter(),
     }
 
 

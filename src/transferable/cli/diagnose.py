@@ -79,15 +79,17 @@ def run(
     with reporting():
         from transferable.cli._methods import configured
         from transferable.diagnostics import column_shifts, diagnose
+        from transferable.tables.classifier import fitted_encoder
 
         dialect = dialect_of(sep, decimal, encoding, missing, sheet)
         roles = Roles(label, target_label, ids, drop, features)
         inputs = read_inputs((source, target), roles, dialect, messages)
         ys = inputs.labels
+        estimator = configured(None, seed=seed)
         with messages.hearing():
-            encoder, raw = (
-                inputs.encoder(s).adapt(inputs.source, None, inputs.target) for s in (scale, "none")
-            )
+            encoder = inputs.encoder(scale)
+            fitted_encoder(encoder, estimator, inputs.source, inputs.target)
+            raw = inputs.encoder("none").adapt(inputs.source, None, inputs.target)
         Xs, Xt = _rows(encoder, inputs)
         alone = encoder.of_source_alone(inputs.source)
         with messages.bar("Measuring the gap"):
@@ -96,7 +98,7 @@ def run(
                 ys,
                 Xt,
                 _true(inputs, messages),
-                estimator=configured(None, (), seed=seed, n_landmarks=None, device=None),
+                estimator=estimator,
                 plain=(alone.transform(inputs.source), alone.transform(inputs.target)),
                 random_state=seed,
             )

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
 import torch
-from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as tensors_from_bytes
@@ -22,7 +20,6 @@ from sklearn.utils.validation import validate_data
 from torch import nn
 from torch.nn import functional
 
-from transferable._sklearn import Interval, StrOptions
 from transferable.base import DomainClassifier, DomainTransformer
 from transferable.deep._checkpoint import Checkpoint
 from transferable.deep._data import (
@@ -32,65 +29,21 @@ from transferable.deep._data import (
     dataset_labels,
     is_dataset,
 )
+from transferable.deep._parameters import NetworkParameters, estimator
 from transferable.deep._training import Batch, Losses, Phase, Training, outputs
-from transferable.deep.networks import NETWORKS, Domain, build, feature_width, load_weights
+from transferable.deep.networks import Domain, build, feature_width, load_weights
 from transferable.domains import Domains
 from transferable.linalg.arrays import on_host
 
-__all__ = ["WEIGHT", "DeepClassifier", "estimator"]
-
-estimator = dataclass(kw_only=True, eq=False, repr=False)  # parameters are the fields
-
-_COUNT = Interval(Integral, 1, None, closed="left")
-_POSITIVE = Interval(Real, 0, None, closed="neither")
-WEIGHT = Interval(Real, 0, None, closed="left")
-Augment = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+__all__ = ["DeepClassifier"]
 
 
 @estimator
-class DeepClassifier(DomainClassifier, DomainTransformer):
+class DeepClassifier(NetworkParameters, DomainClassifier, DomainTransformer):
     """Base of the deep methods; alone, it trains a network on the source.
 
-    Its parameters and attributes are described in :class:`~transferable.deep.SourceOnly`.
+    Its attributes are described in :class:`~transferable.deep.SourceOnly`.
     """
-
-    network: Any = "mlp"
-    weights: str | os.PathLike[str] | None = None
-    input_shape: tuple[int, ...] | None = None
-    epochs: int = 20
-    epoch_steps: int | None = None
-    batch_size: int = 128
-    optimizer: str = "adam"
-    learning_rate: float = 1e-3
-    schedule: str = "cosine"
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-    augment: Augment | None = None
-    device: str = "auto"
-    deterministic: bool = False
-    checkpoint: str | os.PathLike[str] | None = None
-    random_state: int | RandomState | None = 0
-    verbose: bool = False
-
-    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "network": [StrOptions(set(NETWORKS)), callable],
-        "weights": [str, os.PathLike, None],
-        "input_shape": [tuple, list, None],
-        "epochs": [_COUNT],
-        "epoch_steps": [_COUNT, None],
-        "batch_size": [_COUNT],
-        "optimizer": [StrOptions({"adam", "sgd"})],
-        "learning_rate": [_POSITIVE],
-        "schedule": [StrOptions({"constant", "cosine", "inverse"})],
-        "momentum": [Interval(Real, 0, 1, closed="left")],
-        "weight_decay": [WEIGHT],
-        "augment": [callable, None],
-        "device": [str],
-        "deterministic": ["boolean"],
-        "checkpoint": [str, os.PathLike, None],
-        "random_state": ["random_state"],
-        "verbose": ["boolean"],
-    }
 
     def adapt(self, Xs: Any, ys: ArrayLike | None, Xt: Any, sample_weight: Any = None) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.

@@ -8,7 +8,8 @@ from numbers import Integral
 from torch.nn import functional
 
 from transferable._sklearn import Interval
-from transferable.deep._base import WEIGHT, DeepClassifier, estimator
+from transferable.deep._base import DeepClassifier
+from transferable.deep._parameters import WEIGHT, estimator
 from transferable.deep._training import Batch, Losses, Phase, Training
 
 __all__ = ["PenalisedClassifier", "estimator"]
@@ -20,6 +21,11 @@ class PenalisedClassifier(DeepClassifier):
 
     With ``weight=0`` nothing but the source is trained on, as in
     :class:`~transferable.deep.SourceOnly`.
+
+    Parameters
+    ----------
+    warmup_epochs : int, default=0
+        Epochs, of those given, before the penalty sets in.
     """
 
     weight: float = 1.0

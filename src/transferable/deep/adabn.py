@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from transferable.deep._base import DeepClassifier, estimator
+from transferable.deep._base import DeepClassifier
+from transferable.deep._parameters import estimator
 from transferable.deep._training import Training
 from transferable.deep.networks import DomainNorm
 
@@ -28,8 +29,6 @@ class AdaBN(DeepClassifier):
     ----------
     network : {"convm"} or callable, default="convm"
         A network with batch normalisation.
-    epochs, batch_size, ...
-        As in :class:`SourceOnly`.
 
     References
     ----------

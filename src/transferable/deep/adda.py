@@ -13,7 +13,8 @@ from torch import nn
 from torch.nn import functional
 
 from transferable._sklearn import Interval
-from transferable.deep._base import DeepClassifier, estimator
+from transferable.deep._base import DeepClassifier
+from transferable.deep._parameters import estimator
 from transferable.deep._training import Batch, Losses, Phase, Training
 from transferable.deep.dann import discriminator, domain_loss
 from transferable.deep.networks import DomainNorm
@@ -37,8 +38,6 @@ class ADDA(DeepClassifier):
         Learning rate of the second stage, whose Adam has a first moment of 0.5.
     epochs : int, default=20
         Epochs of the first stage.
-    network, batch_size, ...
-        As in :class:`SourceOnly`.
 
     Notes
     -----

@@ -34,10 +34,6 @@ class CDAN(PenalisedClassifier):
         Strength of the reversed gradient at the end.
     entropy : bool, default=True
         Whether sure rows weigh more (the paper's CDAN+E).
-    warmup_epochs : int, default=0
-        Epochs, of those given, before the penalty sets in.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`.
 
     References
     ----------

@@ -49,10 +49,6 @@ class CMD(PenalisedClassifier):
         Weight of the distance; 1 collapsed with 500 features.
     n_moments : int, default=5
         The highest moment.
-    warmup_epochs : int, default=0
-        Epochs, of those given, before the penalty sets in.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`.
 
     References
     ----------

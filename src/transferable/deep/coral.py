@@ -36,10 +36,6 @@ class DeepCORAL(PenalisedClassifier):
     weight : float, default=100
         Weight of the distance. With 500 features the factor 1 / (4 d^2) is 1e-6, so that weights
         near 1 do nothing.
-    warmup_epochs : int, default=0
-        Epochs, of those given, before the penalty sets in.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`.
 
     References
     ----------

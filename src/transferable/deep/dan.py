@@ -45,10 +45,6 @@ class DAN(PenalisedClassifier):
     kernel_factors : tuple of float, default=(0.25, 0.5, 1, 2, 4)
         Bandwidths of the Gaussian kernels, of which the mean is taken, in units of the mean squared
         distance of the rows of a batch.
-    warmup_epochs : int, default=0
-        Epochs, of those given, before the penalty sets in.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`.
 
     References
     ----------

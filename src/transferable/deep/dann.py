@@ -66,14 +66,12 @@ class DANN(PenalisedClassifier):
     discriminator itself learns at full weight. A domain loss that ends near 0.69 is the aim: the
     domains can then not be told apart.
 
+    Published for SGD: learning rate 0.01, schedule "inverse".
+
     Parameters
     ----------
     weight : float, default=0.1
         Strength of the reversed gradient at the end.
-    warmup_epochs : int, default=0
-        Epochs, of those given, before the penalty sets in.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`. Published for SGD: learning rate 0.01, schedule "inverse".
 
     References
     ----------

@@ -30,10 +30,6 @@ class DDC(PenalisedClassifier):
     weight : float, default=0.1
         Weight of the distance. It is not scale-free: the more and the larger the features, the
         smaller it has to be. Published for one layer of 256: 0.25.
-    warmup_epochs : int, default=0
-        Epochs, of those given, before the penalty sets in.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`.
 
     References
     ----------

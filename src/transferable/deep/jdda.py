@@ -11,7 +11,7 @@ from numbers import Real
 from torch import Tensor
 
 from transferable._sklearn import Interval
-from transferable.deep._base import WEIGHT
+from transferable.deep._parameters import WEIGHT
 from transferable.deep._penalised import PenalisedClassifier, estimator
 from transferable.deep._training import Batch, Losses, Training
 from transferable.deep.coral import covariance_distance
@@ -47,12 +47,10 @@ class JDDA(PenalisedClassifier):
         Weight of the covariances.
     discriminative : float, default=0.0001
         Weight of the pairs. The authors' code has 0.03 and divides by n^2 once more.
-    near, far : float, default=0 and 100
-        The squared distances to which rows of one class, and of two, are brought.
-    warmup_epochs : int, default=0
-        Epochs, of those given, before the penalty sets in.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`.
+    near : float, default=0
+        The squared distance to which rows of one class are brought.
+    far : float, default=100
+        The same for rows of two classes.
 
     References
     ----------

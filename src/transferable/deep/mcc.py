@@ -42,6 +42,8 @@ class MCC(PenalisedClassifier):
     Adds ``weight`` times the share of the class correlations of target predictions that lies off
     the diagonal to the source's cross-entropy. It takes every class to be in the target.
 
+    A batch should hold several rows of every class.
+
     Parameters
     ----------
     weight : float, default=1
@@ -51,8 +53,6 @@ class MCC(PenalisedClassifier):
     warmup_epochs : int, default=0
         Epochs, of those given, before the penalty sets in. A network that begins with random
         weights needs some, or it becomes sure of wrong classes.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`. A batch should hold several rows of every class.
 
     References
     ----------

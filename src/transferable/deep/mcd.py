@@ -15,7 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from transferable._sklearn import Interval
-from transferable.deep._base import DeepClassifier, estimator
+from transferable.deep._base import DeepClassifier
+from transferable.deep._parameters import estimator
 from transferable.deep._training import Batch, Losses, Phase, Training
 from transferable.deep.networks import Domain, DomainNorm, reset
 
@@ -46,6 +47,8 @@ class MCD(DeepClassifier):
     right on the source (B), then, ``generator_steps`` times, the features so that the heads agree
     on target rows (C). The difference is the mean absolute one of class probabilities.
 
+    The published learning rate is 0.0002, over ten times the steps.
+
     Parameters
     ----------
     generator_steps : int, default=4
@@ -53,8 +56,6 @@ class MCD(DeepClassifier):
     warmup_epochs : int, default=0
         Epochs, of those given, with A alone; without some, a network with random weights is slow
         to come to anything.
-    network, epochs, batch_size, ...
-        As in :class:`SourceOnly`. The published learning rate is 0.0002, over ten times the steps.
 
     References
     ----------

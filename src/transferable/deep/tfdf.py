@@ -17,9 +17,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from transferable._sklearn import Interval, StrOptions
-from transferable.deep._base import WEIGHT, DeepClassifier, estimator
+from transferable.deep._base import DeepClassifier
 from transferable.deep._closed_form import FeatureProblem
 from transferable.deep._data import Rows
+from transferable.deep._parameters import WEIGHT, estimator
 from transferable.deep._training import Batch, Losses, Phase, Training, outputs
 from transferable.deep.networks import Domain
 from transferable.events import stage
@@ -83,8 +84,6 @@ class DeepTFDF(DeepClassifier):
         at most 2,000.
     epochs : int, default=20
         Epochs on the source, before the rounds.
-    network, epoch_steps, batch_size, ...
-        As in :class:`SourceOnly`.
 
     Attributes
     ----------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -125,26 +125,31 @@ def ulsif(
     centers = Xt[evenly_spaced(len(Xt), n_centers)]
     ridges = _RIDGES if ridge is None else (ridge,)
 
-    def coefficients(of_source: Matrix, of_target: Matrix, penalty: float) -> Vector:
+    def coefficients(of_source: Matrix, of_target: Matrix, penalties: Sequence[float]) -> Matrix:
+        """One column for each penalty."""
         H = (1 - relative) * of_source.T @ of_source / len(of_source)
         H += relative * of_target.T @ of_target / len(of_target)
-        H.flat[:: len(H) + 1] += penalty
-        return np.maximum(np.linalg.solve(H, of_target.mean(axis=0)), 0.0)
+        h, ones = of_target.mean(axis=0), np.eye(len(H))
+        columns = [np.linalg.solve(H + penalty * ones, h) for penalty in penalties]
+        return np.maximum(np.column_stack(columns), 0.0)
 
-    def held_out_error(choice: tuple[tuple[Matrix, Matrix], float]) -> float:
-        (of_source, of_target), penalty = choice
+    def held_out_errors(of_source: Matrix, of_target: Matrix) -> Vector:
+        """One for each penalty."""
         errors = []
         pairs = zip(_folds(len(of_source)), _folds(len(of_target)), strict=True)
         for (kept_s, left_s), (kept_t, left_t) in pairs:
-            c = coefficients(of_source[kept_s], of_target[kept_t], penalty)
-            below, above = of_source[left_s] @ c, of_target[left_t] @ c
-            squares = (1 - relative) * np.mean(below**2) + relative * np.mean(above**2)
-            errors.append(squares / 2 - np.mean(above))
-        return float(np.mean(errors))
+            C = coefficients(of_source[kept_s], of_target[kept_t], ridges)
+            below, above = of_source[left_s] @ C, of_target[left_t] @ C
+            squares = (1 - relative) * np.mean(below**2, axis=0)
+            squares += relative * np.mean(above**2, axis=0)
+            errors.append(squares / 2 - np.mean(above, axis=0))
+        return np.asarray(np.mean(errors, axis=0))
 
-    choices = [(k, r) for k in _kernels(Xs, Xt, centers, gamma) for r in ridges]
-    kernels, penalty = min(choices, key=held_out_error)
-    return mean_one(kernels[0] @ coefficients(*kernels, penalty))
+    kernels = list(_kernels(Xs, Xt, centers, gamma))
+    errors = np.array([held_out_errors(*pair) for pair in kernels])
+    best, penalty = np.unravel_index(errors.argmin(), errors.shape)
+    of_source, of_target = kernels[best]
+    return mean_one(of_source @ coefficients(of_source, of_target, [ridges[penalty]])[:, 0])
 
 
 def rulsif(Xs: Any, Xt: Any, *, relative: float = 0.1) -> Vector:

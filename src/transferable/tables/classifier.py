@@ -15,7 +15,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from transferable.classifiers import TFDF, AdaptedClassifier
+from transferable.classifiers import AdaptedClassifier, AutoAdapter
 from transferable.events import note, silence
 from transferable.marks import domain_ids
 from transferable.stacking import are_several
@@ -27,12 +27,26 @@ from transferable.tables.joining import joined
 from transferable.tables.labels import checked_labels, notes_on, target_labels
 from transferable.takes import Takes
 
-__all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method"]
+__all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method", "fitted_encoder"]
 
 
 def default_method() -> type[Any]:
     """The method that labels tables unless another one is named, here and on the command line."""
-    return TFDF
+    return AutoAdapter
+
+
+def fitted_encoder(
+    encoder: TableEncoder, classifier: Any, source: Any, target: Any, marks: Any = None
+) -> TableEncoder:
+    """Fit an encoder to the tables, scaled as the classifier wants them where "auto" leaves it.
+
+    `marks` tell the rows of several sources apart.
+    """
+    encoder._learn(source, target, marks)
+    scales_itself = getattr(classifier, "_scales_domains", False)
+    if encoder.scale == "auto" and scales_itself and encoder.scale_ == "per-domain":
+        encoder.set_params(scale="joint")._learn(source, target, marks)
+    return encoder
 
 
 def _if_estimator_has(method: Callable[..., Any]) -> Any:
@@ -51,7 +65,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     estimator : estimator or None, default=None
         A classifier or transformer of this library, or a search over one; a transformer is
-        followed by one nearest neighbour. None means :class:`~transferable.TFDF`.
+        followed by one nearest neighbour. None means :class:`~transferable.AutoAdapter`.
     scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
         As for :class:`TableEncoder`, like the other parameters.
     ids : sequence of str, default=()
@@ -273,9 +287,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         encoder = TableEncoder(scale=self.scale, ids=self.ids, drop=aside, features=self.features)
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
-                encoder._learn(source, target, marks)
-                if self._leaves_scaling_to(classifier) and encoder.scale_ == "per-domain":
-                    encoder.set_params(scale="joint")._learn(source, target, marks)
+                fitted_encoder(encoder, classifier, source, target, marks)
         problems.tell()
         for text in (*notes, *encoder.notes_):
             note(text)
@@ -294,10 +306,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         )
         self.classes_ = classifier.classes_
         return np.asarray(classifier.transduction_)
-
-    def _leaves_scaling_to(self, classifier: Any) -> bool:
-        """Whether the classifier compares rows as they are with rows scaled by domain itself."""
-        return self.scale == "auto" and getattr(classifier, "_scales_domains", False)
 
     def _fitted_or_not(self) -> Any:
         return self.estimator_ if hasattr(self, "estimator_") else self._classifier()

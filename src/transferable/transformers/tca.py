@@ -34,37 +34,6 @@ class TCA(WeightedTransformer, SpectralTransformer):
 
     Parameters
     ----------
-    n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
-    kernel : {"linear", "rbf", "poly"}, callable or None, default=None
-        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
-        in it; a callable receives two tables and returns their kernel matrix.
-    gamma : float or "scale", default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=1.0
-        Constant of "poly".
-    regularization : float, default=0.1
-        lambda: penalty on ||W||^2, relative to the mean squared length of the rows (of their kernel
-        features), so that it means the same in any unit.
-    scaling : {"unit", "constraint"}, default="unit"
-        "unit" gives each column of W the length 1, as published results need; "constraint" scales
-        it so that W'K H K W = I, as the objective is printed.
-    normalize : bool, default=False
-        Bring embedded rows to unit length. Helps nearest neighbours on histograms and deep
-        features.
-    n_landmarks : int, "auto" or None, default="auto"
-        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
-        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
-        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. None and "linear" need none.
-    max_memory : int, str or None, default=None
-        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
-        half of the free memory.
-    random_state : int, RandomState instance or None, default=0
-        Draws the landmarks.
     source_weights : "auto", mapping or array-like, default="auto"
         What each of several sources counts, by id or in the order of the ids; only ratios matter.
         "auto" takes the squared share of target rows whose nearest row is of that source.

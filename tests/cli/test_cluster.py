@@ -73,6 +73,13 @@ def test_what_cannot_be_done_is_told_in_one_line(more, message, folders, invoke)
     assert message in result.stderr
 
 
+def test_patterns_that_the_shell_has_expanded(folders, invoke):
+    files = sorted(folders.glob("*/part*.parquet"))
+    result = invoke("adapt", *files, "--label", "kind", "--workers", "1", "--out", "out")
+    assert result.exit_code == 2
+    assert "6 files were named; on a cluster" in result.stderr
+
+
 def test_files_that_are_not_there(folders, invoke):
     result = invoke("adapt", "none/*.parquet", "target", "--label", "kind", "--workers", "1")
     assert result.exit_code == 2

@@ -148,17 +148,23 @@ def run(
                 "--tune": tune,
                 "--report": report,
                 "--target-label": target_label,
+                "--use-target-labels": use_target_labels,
                 "--device": device,
                 "--escape-formulas": escape_formulas,
                 "--scale": scale not in ("auto", "none"),
                 "--sheet": sheet,
             }
             _refuse_on_cluster([name for name, value in given.items() if value])
+            if len(target) > 1:
+                raise ValueError(
+                    f"{1 + len(target)} files were named; on a cluster, give one pattern of SOURCE "
+                    "and one of TARGET, in quotes: 'source/*.parquet' 'target/*.parquet'."
+                )
             from transferable.cli._cluster import adapt_parts
 
             adapt_parts(
                 str(source),
-                str(target),
+                str(target[0]),
                 out,
                 scheduler=scheduler,
                 workers=workers,
@@ -187,6 +193,9 @@ def run(
         # What the default, a pool, cannot do.
         special = tune or use_target_labels or len(files) > 2
         name = "TFDF" if special and method is None else method
+        if method is None and (len(files) > 2 or use_target_labels):
+            method = "TFDF"
+            messages.note("the method is TFDF, which takes several sources and target labels.")
         estimator = configured(
             name, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )

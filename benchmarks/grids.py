@@ -30,11 +30,13 @@ from cases import GROUPS, Case
 from transferable import TFDFV
 from transferable._store import LineStore, parse_line
 from transferable.model_selection import SCORERS, LabelFreeSearch
+from transferable.model_selection._trials import DEFAULT_GRID
 
 ROOT = Path(__file__).parents[1]
 MAX_ROWS = 900
 GRIDS = {
     "coarse": {"alignment": [0.1, 1, 10], "manifold": [0.01, 0.1, 1], "ridge": [0.01, 0.1, 1]},
+    "default": DEFAULT_GRID,
     "bad corners": {
         "alignment": [0.001, 1, 1000],
         "manifold": [0.0001, 0.1, 100],
@@ -71,8 +73,13 @@ class Truth:
     def __call__(self, model: Any, X: Any, y: Any, sample_domain: Any = None) -> float:
         """Share of target rows that are predicted right."""
         table = model.predict_proba(self.task.Xt)
-        self.tables[model.alignment, model.manifold, model.ridge] = table
+        self.tables[_place(model.get_params())] = table
         return float(np.mean(model.classes_[table.argmax(axis=1)] == self.task.yt))
+
+
+def _place(parameters: dict[str, Any]) -> tuple[float, ...]:
+    """Where a setting is in any of the grids."""
+    return tuple(parameters[name] for name in DEFAULT_GRID)
 
 
 def measure(group: str, task: str, grid: str) -> dict[str, Any]:
@@ -86,7 +93,8 @@ def measure(group: str, task: str, grid: str) -> dict[str, Any]:
         results = search.adapt(problem.Xs, problem.ys, problem.Xt).cv_results_
         default = TFDFV().adapt(problem.Xs, problem.ys, problem.Xt)
     settings = results["params"]
-    tables = np.array([truth.tables[s["alignment"], s["manifold"], s["ridge"]] for s in settings])
+    places = [_place(TFDFV(**setting).get_params()) for setting in settings]
+    tables = np.array([truth.tables[place] for place in places])
     codes = np.searchsorted(search.classes_, problem.yt)
     means = {}
     for choice in CHOICES:

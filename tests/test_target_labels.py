@@ -66,6 +66,18 @@ def test_landmarks_agree_with_the_exact_solve(estimator):
     np.testing.assert_allclose(scores[1], scores[0], atol=1e-8 * np.abs(scores[0]).max())
 
 
+@pytest.mark.parametrize("n_landmarks", [None, 10_000])
+def test_known_rows_enter_the_loss_as_source_rows_do(n_landmarks):
+    """Without alignment and graph nothing else tells a labelled target row from a source row."""
+    settings = {"alignment": 0.0, "manifold": 0.0, "variance": 0.0, "manifold_dim": None}
+    model = TFDFV(**settings, n_landmarks=n_landmarks, class_shares="source")
+    used = fitted(model, np.where(GIVEN, P.yt, -1), target_labels="use")
+    marks = np.where(np.r_[np.zeros(60, dtype=bool), GIVEN], 1, MARKS)
+    moved = clone(model).fit(P.X, np.r_[P.ys, P.yt], sample_domain=marks)
+    expected = moved.decision_function(P.X)
+    np.testing.assert_allclose(used.decision_function(P.X), expected, atol=1e-9)
+
+
 def test_shares_are_met_together_with_known_labels():
     shares = {0: 0.6, 1: 0.2, 2: 0.2}
     partly = np.where(GIVEN, P.yt, -1)

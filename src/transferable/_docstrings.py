@@ -25,8 +25,6 @@ def complete_parameters(cls: type[Any]) -> None:
         return
     text = inspect.cleandoc(doc)
     own = _entries(text)
-    if any(name.startswith("**") for name in own):  # says itself where the others are described
-        return
     inherited: dict[str, str] = {}
     for base in cls.__mro__[1:]:
         for name, entry in _entries(inspect.cleandoc(base.__doc__ or "")).items():

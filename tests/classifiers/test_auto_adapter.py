@@ -197,6 +197,18 @@ def test_sparse_rows_are_scaled_and_not_centred():
     np.testing.assert_array_equal(model.predict(csr_array(Xt)), model.transduction_[len(Xs) :])
 
 
+def test_sparse_rows_with_long_indices_are_taken():
+    stacked = csr_array(np.where(np.abs(PROBLEM.X) < 1, 0.0, PROBLEM.X))
+    y = np.r_[PROBLEM.ys, np.full(len(PROBLEM.yt), -1)]
+    short = AutoAdapter(effort="fast").fit(stacked, y)
+    stacked.indices, stacked.indptr = (
+        part.astype(np.int64) for part in (stacked.indices, stacked.indptr)
+    )
+    long = AutoAdapter(effort="fast").fit(stacked, y)
+    assert column(long, "error") == [None] * 4
+    np.testing.assert_array_equal(long.predict(stacked), short.transduction_)
+
+
 def test_columns_of_zeros_and_ones_keep_their_scale():
     p = PROBLEM
     flags = np.random.default_rng(0).integers(0, 2, (len(p.X), 1)).astype(float)

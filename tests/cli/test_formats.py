@@ -209,5 +209,5 @@ def test_methods_explains_every_parameter(invoke):
     for record in records:
         assert set(record["explained"]) >= set(record["parameters"]), record["method"]
         assert all(record["explained"][name] for name in record["parameters"])
-    assert [record["method"] for record in records if record["default"]] == ["tfdf"]
+    assert [record["method"] for record in records if record["default"]] == ["autoadapter"]
     assert "as in TFDFV" not in " ".join(invoke("methods", "tfdf").stdout.split())

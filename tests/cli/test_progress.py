@@ -92,7 +92,7 @@ def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkey
 
 
 def test_a_short_fit_shows_none(folder, terminal):
-    lines, _ = terminal(*ADAPT)
+    lines, _ = terminal(*ADAPT, "--no-estimate")
     assert lines
     assert not any("so far" in line for line in lines)
 

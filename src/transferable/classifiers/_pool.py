@@ -61,7 +61,7 @@ class Candidate:
 
     def fit(self, domains: Domains, X: Any, deadline: float) -> Member:
         """Fit to the rows `X` of the domains, in their order, until :func:`monotonic` says so."""
-        n_source, scaler = domains.n_source, None
+        n_source, scaler, X = domains.n_source, None, _with_short_indices(X)
         if self.per_domain:
             parts = X[:n_source], X[n_source:]
             own, scaler = (_standardiser(part, _flags(X)) for part in parts)
@@ -115,6 +115,7 @@ class Member:
 
     def probabilities(self, rows: Any) -> Probabilities:
         """Calibrated probabilities of target rows, a column for each class."""
+        rows = _with_short_indices(rows)
         rows = rows if self.scaler is None else self.scaler.transform(rows)
         return softmax(_scores(self.model, rows) / self.temperature, axis=1)
 
@@ -172,6 +173,14 @@ def _scores(model: Any, rows: Any) -> Scores:
 
 def _log(P: Probabilities) -> Scores:
     return np.log(np.maximum(P, _SMALLEST))
+
+
+def _with_short_indices(X: Any) -> Any:
+    """Sparse rows whose indices are of 32 bits, which trees insist on, where these are enough."""
+    if not sp.issparse(X) or X.indices.dtype == np.int32 or max(X.nnz, X.shape[1]) >= 2**31:
+        return X
+    indices, indptr = (part.astype(np.int32) for part in (X.indices, X.indptr))
+    return sp.csr_array((X.data, indices, indptr), shape=X.shape)
 
 
 def _flags(X: Any) -> NDArray[np.bool_]:

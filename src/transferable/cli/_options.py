@@ -154,7 +154,8 @@ Method = Annotated[
     typer.Option(
         metavar="NAME",
         help="The method; 'transferable methods' lists them, and says which one is the default. "
-        "With --set, --tune, --n-landmarks or --device it is TFDF.",
+        "With --set, --tune, --n-landmarks, --device, --use-target-labels or several sources it is "
+        "TFDF.",
         autocompletion=complete_methods,
     ),
 ]

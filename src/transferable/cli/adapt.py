@@ -193,6 +193,9 @@ def run(
         # What the default, a pool, cannot do.
         special = tune or use_target_labels or len(files) > 2
         name = "TFDF" if special and method is None else method
+        if method is None and (len(files) > 2 or use_target_labels):
+            method = "TFDF"
+            messages.note("the method is TFDF, which takes several sources and target labels.")
         estimator = configured(
             name, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )

@@ -264,6 +264,8 @@ def _features(
 @delayed
 def _totals(block: FeatureBlock, n_classes: int, anchors: Anchors | None) -> Totals:
     table = block.table
+    if table.held is None:  # several sums are made of the features, so these are held for them
+        table = FeatureTable(table.Z, table.nystrom, CPU)
     by_class = class_sums(table, block.y, n_classes, block.source)
     whitening = frozenset([digest(table.nystrom.whitening)])
     return Totals(Sums.of(table, len(block.y), anchors), by_class, whitening)

@@ -14,7 +14,7 @@ __all__ = ["in_threads", "n_threads", "stacked_rows", "taken_rows", "thread_bloc
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
-_VALUES = 2**18  # of a block: 2 MB in float64, which stay in caches
+_VALUES = 2**20  # of a block: much work between two times that a thread asks for the interpreter
 _FEWEST = 2**22  # values of a table for which threads are worth their start
 
 

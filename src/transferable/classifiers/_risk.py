@@ -28,7 +28,12 @@ from transferable.engines.risk.landmarks import LandmarkSolver
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rounds import Rounds, solve
 from transferable.engines.risk.rows import Rows, choose_features
-from transferable.engines.risk.shares import SOFTNESS, follow_target, keep_small_classes
+from transferable.engines.risk.shares import (
+    SOFTNESS,
+    doubt_shift,
+    follow_target,
+    keep_small_classes,
+)
 from transferable.engines.risk.sizes import RiskSizes
 from transferable.engines.risk.solver import Labels, Solver
 from transferable.engines.shares import KnownShares, Labelling, wanted_shares
@@ -135,8 +140,11 @@ class RiskClassifier(RiskParameters, WeightedFit, ScoreClassifier):
         rounds = Rounds(solver, self._first_labels(solver), record_history=history)
         self._align(rounds)
         follows = isinstance(self.class_shares, str) and self.class_shares == "auto"
+        before = rounds.coefficients, rounds.target
         if follows and follow_target(rounds):
             self._align(rounds)
+            if doubt_shift(rounds, *before):
+                self._align(rounds)
         self._refine(rounds)
         if follows:
             keep_small_classes(rounds)

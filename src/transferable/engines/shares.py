@@ -29,6 +29,7 @@ __all__ = [
     "Labelling",
     "Shift",
     "View",
+    "between",
     "find_shift",
     "wanted_shares",
 ]
@@ -176,7 +177,7 @@ class EstimatedShares(Labelling):
             return None
         self._renewals += 1
         found = np.maximum(counts / max(counts.sum(), 1.0), 0.001 * self.source)
-        seen = _between(self.source, found, self.belief)
+        seen = between(self.source, found, self.belief)
         self.shares = _floored((self.shares + seen) / 2, _LEAST_ESTIMATED, self.source)
         return self.shares
 
@@ -257,7 +258,7 @@ def find_shift(alone: View, aligned: Shares, domains: Domains) -> Shift | None:
     if belief == 0.0:
         return None
     estimate = (1.0 - trust) * aligned + trust * _em_shares(probabilities, source)
-    shares = _between(source, np.maximum(estimate, 0.001), belief)
+    shares = between(source, np.maximum(estimate, 0.001), belief)
     return Shift(_floored(shares, _LEAST_ESTIMATED, source), belief, belief * trust)
 
 
@@ -295,7 +296,7 @@ def _distance(a: Shares, b: Shares) -> float:
     return float(np.abs(a - b).sum() / 2)
 
 
-def _between(a: Shares, b: Shares, weight: float) -> Shares:
+def between(a: Shares, b: Shares, weight: float) -> Shares:
     """Shares on the geometric way from a to b."""
     return softmax((1.0 - weight) * np.log(a) + weight * np.log(b))
 

@@ -79,8 +79,10 @@ class Rounds:
             elif until_settled and self._changed < LIMITS.unsettled_share:
                 break
 
-    def restart(self, shares: NDArray[np.float64], target: Labels, labelling: Labelling) -> None:
-        """Go on from other labels, with classes that are taken to have these shares."""
+    def restart(
+        self, shares: NDArray[np.float64] | None, target: Labels, labelling: Labelling
+    ) -> None:
+        """Go on from other labels, with classes of these shares, None for the source's."""
         self.target, self.labelling = target, labelling
         self._take(shares)
 
@@ -94,7 +96,7 @@ class Rounds:
         if self.solver.domains.n_target > 0:
             self.target = self.solver.relabel(self.coefficients, self.labelling, settled=True)
 
-    def _take(self, shares: NDArray[np.float64]) -> None:
+    def _take(self, shares: NDArray[np.float64] | None) -> None:
         """Let the target's classes have these shares in the next rounds."""
         self.solver = self.solver.with_shares(shares)
         self.labelled, self._changed = self.solver.at(self.target), 0.0

@@ -8,16 +8,19 @@ from numpy.typing import NDArray
 from transferable.engines.offsets import weighted_offsets
 from transferable.engines.risk.calibration import left_out_scores, temperature
 from transferable.engines.risk.rounds import Rounds
-from transferable.engines.risk.solver import Labelled
-from transferable.engines.shares import EstimatedShares, Labelling, View, find_shift
+from transferable.engines.risk.solver import Labelled, Labels
+from transferable.engines.shares import EstimatedShares, Labelling, View, between, find_shift
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import to_numpy
+from transferable.linalg.search import nearest
 from transferable.terms.base import Matrix
 
-__all__ = ["SOFTNESS", "follow_target", "keep_small_classes"]
+__all__ = ["SOFTNESS", "doubt_shift", "follow_target", "keep_small_classes"]
 
 SOFTNESS = 0.2  # of labels that are to have known shares, in units of the scores
 _ROWS = 512  # source rows left out in turn
+_GAIN = 0.02, 0.025  # more neighbours that must agree: a shift begins to count, and counts in full
+_NEIGHBORS, _ASKED = 5, 4000  # neighbours of a target row, and target rows that are asked
 _SLACK = 0.01  # of all rows, by which left-out labels of a class may miss its share
 
 
@@ -40,6 +43,30 @@ def follow_target(rounds: Rounds) -> bool:
     mixed = mixed + ((1.0 - shift.weight) / temperature(ours, y)) * aligned
     labels = solver.relabel(mixed, Labelling(np.log(shift.shares / domains.source_shares)))
     rounds.restart(shift.shares, labels, EstimatedShares(shift, domains.source_shares))
+    return True
+
+
+def doubt_shift(rounds: Rounds, coefficients: Matrix, target: Labels) -> bool:
+    """Let rounds that followed a shift begin again nearer to those before it; False if none need.
+
+    Where classes are gone, alignment had scattered their labels among rows of other classes, and
+    neighbouring target rows agree more often once the shift is followed. A class that was taken for
+    gone, because the source's view mistakes it for another, leaves its neighbours as they were.
+    """
+    solver, domains = rounds.solver, rounds.solver.domains
+    rows = solver.rows.Z[domains.target][:_ASKED]
+    neighbors = to_numpy(nearest(rows, k=min(_NEIGHBORS, rows.shape[0] - 1)).indices)
+    before, after = (
+        float(np.mean(codes[neighbors] == codes[: len(neighbors), None]))
+        for codes in (solver.codes(target), solver.codes(rounds.target))
+    )
+    begin, end = _GAIN
+    part = float(np.clip((after - before - begin) / (end - begin), 0.0, 1.0))
+    if part == 1.0:
+        return False
+    mixed = part * rounds.coefficients + (1.0 - part) * coefficients
+    shares = between(domains.source_shares, domains.target_shares, part) if part > 0.0 else None
+    rounds.restart(shares, solver.relabel(mixed, Labelling()), Labelling())
     return True
 
 

@@ -17,11 +17,11 @@ from typing import Any, TypeVar
 
 import scipy.sparse as sp
 
-__all__ = ["Same", "Workspace", "shared", "sharing", "workspace"]
+__all__ = ["SHARED_BYTES", "Same", "Workspace", "shared", "sharing", "workspace"]
 
 Value = TypeVar("Value")
 
-_SHARED_BYTES = 2**31
+SHARED_BYTES = 2**31
 _OWN_BYTES = 2**26  # of a fit by itself: it holds what is large as long as it needs it
 
 
@@ -97,10 +97,10 @@ _shared: ContextVar[Workspace | None] = ContextVar("workspace", default=None)
 
 
 @contextmanager
-def sharing(*, labels_only: bool = False) -> Iterator[Workspace]:
+def sharing(*, labels_only: bool = False, most_bytes: int = SHARED_BYTES) -> Iterator[Workspace]:
     """Within, all fits share one workspace; inside another such context, that one's values."""
     outer = _shared.get()
-    inner = (outer or Workspace(_SHARED_BYTES)).serving(labels_only=labels_only)
+    inner = (outer or Workspace(most_bytes)).serving(labels_only=labels_only)
     token = _shared.set(inner)
     try:
         yield inner

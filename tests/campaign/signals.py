@@ -77,8 +77,18 @@ if "TRANSFERABLE_DATA" not in os.environ:
 
 def _started(command, folder):
     return subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=_hear_interrupts,
     )
+
+
+def _hear_interrupts():
+    """A campaign run in the background ignores SIGINT, and so would what it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _finished(command, folder):

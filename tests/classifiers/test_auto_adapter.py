@@ -1,5 +1,6 @@
 """AutoAdapter: the pool, its consensus, and what it says when something is left out."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -162,6 +163,20 @@ def test_where_nothing_fits_in_memory_the_answer_is_the_source_alone_and_says_so
     ]
     assert model.harm_["likely"] is None
     assert np.mean(model.predict(PROBLEM.Xt) == PROBLEM.yt) > 0.4
+
+
+def test_candidates_and_what_they_share_stay_within_max_memory():
+    p = small_problem(n_source=400, n_target=400, n_features=8)
+    adapted(FAST)  # modules that fits import are not theirs
+    allowed = 40_000_000
+    tracemalloc.start()
+    try:
+        model = adapted(AutoAdapter(effort="fast", max_memory=allowed), p)
+        taken = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert column(model, "error") == [None] * 5
+    assert taken < 1.1 * allowed
 
 
 def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):

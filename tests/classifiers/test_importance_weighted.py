@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.svm import SVC
 
 from transferable.classifiers import ImportanceWeighted
 from transferable.ratios import RATIOS, effective_sample_size
@@ -65,3 +66,14 @@ def test_refuses_what_cannot_be_weighted():
         ImportanceWeighted(KNeighborsClassifier()).adapt(Xs, ys, Xt)
     with pytest.raises(ValueError, match=r"shape \(3,\) .*a number for each of the 600"):
         ImportanceWeighted(ratio=lambda Xs, Xt: np.ones(3)).adapt(Xs, ys, Xt)
+
+
+@pytest.mark.parametrize("learner", [None, SVC(), LogisticRegression()])
+def test_a_class_without_any_weight_stays_known(learner):
+    rng = np.random.default_rng(0)
+    ys = np.arange(30) % 3
+    Xs = rng.normal(size=(30, 2)) + 4 * np.c_[ys == 1, ys == 2]
+    model = ImportanceWeighted(learner, ratio=lambda Xs, _: (ys < 2).astype(float))
+    model.adapt(Xs, ys, Xs[ys < 2])
+    assert model.predict_proba(Xs).shape == (30, 3)
+    assert np.mean(model.predict(Xs[ys < 2]) == ys[ys < 2]) > 0.9

@@ -134,3 +134,9 @@ def test_rows_far_from_the_origin_are_labelled_as_those_near_it():
     for one in (slice(0, 1), slice(3, 5), slice(None)):
         labels = far.predict(Xt[one] + 2.0**30)
         np.testing.assert_array_equal(labels, far.transduction_[len(ys) :][one])
+
+
+def test_covariances_that_do_not_fit_are_refused_with_the_width_that_does():
+    wide = np.ones((3, 10**6))
+    with pytest.raises(ValueError, match=r"1000000 columns needs about .* \d+ columns would fit"):
+        LinearOTMapping().adapt(wide, [0, 1, 0], wide)

@@ -33,10 +33,12 @@ from transferable.classifiers.tfdf import TFDF
 from transferable.classifiers.tfdfv import TFDFV
 from transferable.domains import Domains
 from transferable.events import rounds
+from transferable.linalg.arrays import CPU
+from transferable.linalg.memory import memory_budget
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.search import nearest
 from transferable.transformers import GFK, JDA
-from transferable.workspace import sharing
+from transferable.workspace import SHARED_BYTES, sharing
 
 __all__ = ["AutoAdapter"]
 
@@ -73,7 +75,8 @@ class AutoAdapter(ScoreClassifier):
         between two rounds and is left out; logistic regression is always there. A warning and
         ``candidates_`` say what was left out.
     max_memory : int, str or None, default=None
-        Memory that each candidate may take, as for :class:`TFDF`.
+        Memory that a fit may take, as for :class:`TFDF`: three quarters are for the candidate that
+        is being fitted, a quarter for what candidates share.
     n_jobs : int or None, default=None
         Cores for the trees of the forest. The linear algebra of the others uses its own threads.
     random_state : int, RandomState instance or None, default=0
@@ -181,7 +184,7 @@ class AutoAdapter(ScoreClassifier):
         if domains.n_target == 0:
             return pool
         shared: dict[str, Any] = {
-            "max_memory": self.max_memory,
+            "max_memory": self._memory()[0],
             "random_state": self.random_state,
             "record_history": False,
         }
@@ -191,7 +194,10 @@ class AutoAdapter(ScoreClassifier):
         n_features = domains.X.shape[1]
         if n_features <= _WIDEST and not sp.issparse(domains.X):
             flow = GFK(max(1, min(_FLOW, n_features // 2, domains.n_source, domains.n_target)))
-            embedded = AdaptedClassifier(_embedding(flow), TFDF(manifold_dim=None, **shared))
+            embedded = AdaptedClassifier(
+                _embedding(flow, JDA(max_memory=shared["max_memory"])),
+                TFDF(manifold_dim=None, **shared),
+            )
             pool.append(Candidate("TFDF after JDA", "adapted", embedded))
         unaligned = TFDFV(alignment=0, max_iter=1, **shared)
         scaled: dict[str, Any] = {"unaligned TFDF per domain": unaligned}
@@ -200,9 +206,17 @@ class AutoAdapter(ScoreClassifier):
             scaled["logistic regression per domain"] = LogisticRegression(max_iter=_STEPS)
         return pool + [Candidate(name, "adapted", m, per_domain=True) for name, m in scaled.items()]
 
+    def _memory(self) -> tuple[int | None, int]:
+        """Bytes for a candidate, None for its own default, and for what candidates share."""
+        if self.max_memory is None:
+            return None, SHARED_BYTES
+        budget = memory_budget(self.max_memory, CPU)
+        kept = min(budget // 4, SHARED_BYTES)
+        return max(1, budget - kept), kept
+
     def _fit_domains(self, domains: Domains) -> None:
         self.classes_ = domains.classes
-        with sharing():
+        with sharing(most_bytes=self._memory()[1]):
             self._fit_pool(self._pool(domains), domains)
             if domains.n_target:
                 self._agree(domains)
@@ -341,7 +355,7 @@ class AutoAdapter(ScoreClassifier):
         return np.tensordot(weights, [tables[k] for k in own], axes=1).argmax(axis=1)
 
 
-def _embedding(flow: GFK) -> Any:
+def _embedding(flow: GFK, joint: JDA) -> Any:
     """Centred rows along a geodesic flow beside their place in JDA's space, both of unit length."""
-    parts = (make_pipeline(step, Normalizer()) for step in (flow, JDA()))
+    parts = (make_pipeline(step, Normalizer()) for step in (flow, joint))
     return make_pipeline(StandardScaler(with_std=False), make_union(*parts))

@@ -22,6 +22,7 @@ from transferable.ratios import RATIOS, effective_sample_size
 __all__ = ["ImportanceWeighted"]
 
 _FEW = 0.05  # share of the source rows below which the effective sample size is warned about
+_LEAST = 1e-6  # weight of a row of a class that the target seems to lack, as a share of the mean
 
 
 class ImportanceWeighted(ScoreClassifier):
@@ -48,6 +49,7 @@ default="logistic"
         The fitted classifier; its classes are positions in `classes_`.
     sample_weight_ : ndarray of shape (n_samples,)
         Weights of the fitted rows in input order, 1 on average over the source, 0 for the target.
+        Rows of a class that gets no weight at all count a millionth, so that it stays known.
     effective_sample_size_ : float
         Source rows of equal weight that tell as much. A warning says so if they are fewer than one
         in twenty.
@@ -143,6 +145,9 @@ default="logistic"
         weights = weights.astype(np.float64)
         effective_sample_size(weights)  # refuses what cannot be weights
         weights = np.minimum(weights / weights.mean(), np.inf if self.clip is None else self.clip)
+        # Learners drop rows of weight 0, and with the last row of a class its scores.
+        lacking = np.bincount(domains.y, weights, minlength=domains.n_classes) < _LEAST
+        weights[lacking[domains.y]] = _LEAST
         return weights / weights.mean()
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:

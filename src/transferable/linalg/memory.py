@@ -1,6 +1,7 @@
 """What a fit will take: all rows or landmarks, features held or not, within a memory budget.
 
-Estimates count what a fit allocates besides the rows it is given, before anything is allocated.
+Estimates count what a fit allocates besides copies of the rows it is given: these are there when
+rows have been checked, before a fit is planned or refused.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ from typing import Protocol
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, Arrays
 
-__all__ = ["Plan", "Sizes", "memory_budget", "refuse_if_too_large"]
+__all__ = ["Plan", "Sizes", "memory_budget", "refuse_if_too_large", "refuse_if_too_wide"]
 
 _FEWEST = 10
 _SHARE = 0.5  # of the free memory that a fit takes unless told otherwise
+_UNTOUCHED = "Nothing was allocated but copies of the rows."
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
 
@@ -39,7 +41,7 @@ def memory_budget(max_memory: int | str | None, arrays: Arrays) -> int:
 def refuse_if_too_large(
     who: str, needed: int, n_source: int, n_target: int, max_memory: int | str | None
 ) -> None:
-    """Refuse, before anything is allocated, and say how many rows would fit.
+    """Refuse, before more than copies of rows is allocated, and say how many would fit.
 
     Parameters
     ----------
@@ -60,7 +62,20 @@ def refuse_if_too_large(
         f"{who} of {n_source} source and {n_target} target rows needs about {_size(needed)} of "
         f"memory, more than the {_size(budget)} that max_memory allows; "
         f"{int(share * n_source)} source and {int(share * n_target)} target rows would fit. "
-        "Nothing was allocated besides copies of the rows."
+        + _UNTOUCHED
+    )
+
+
+def refuse_if_too_wide(who: str, n_features: int, n_tables: int, remedy: str) -> None:
+    """Refuse so many square tables of features beyond half of the free memory."""
+    budget = memory_budget(None, CPU)
+    needed = 8 * n_tables * n_features**2
+    if needed <= budget:
+        return
+    raise ValueError(
+        f"{who} of {n_features} columns needs about {_size(needed)} of memory, more than the "
+        f"{_size(budget)} that are half of what is free; "
+        f"{int((budget / (8 * n_tables)) ** 0.5)} columns would fit. {remedy} {_UNTOUCHED}"
     )
 
 
@@ -183,8 +198,7 @@ def _refusal(sizes: Sizes, what: str, needed: int, budget: int) -> str:
     )
     return (
         f"{what} of {sizes.n_rows} rows needs about {_size(needed)} of memory, more than the "
-        f"{_size(budget)} that max_memory allows; {remedy}. Nothing was allocated besides "
-        "copies of the rows."
+        f"{_size(budget)} that max_memory allows; {remedy}. {_UNTOUCHED}"
     )
 
 

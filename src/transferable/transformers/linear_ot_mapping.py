@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from transferable._sklearn import POSITIVE
 from transferable.domains import Domains
+from transferable.linalg.memory import refuse_if_too_wide
 from transferable.linalg.transport import load_pot
 from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer
@@ -16,6 +17,7 @@ from transferable.transformers._blocks import BlockwiseTransformer
 __all__ = ["LinearOTMapping"]
 
 _ROUNDING = 1e-6  # share of the usual variance that covariances need to have roots
+_TABLES = 13  # of columns by columns, at most at once
 
 
 class LinearOTMapping(BlockwiseTransformer):
@@ -41,10 +43,11 @@ class LinearOTMapping(BlockwiseTransformer):
 
     Notes
     -----
-    Needs POT, the extra ``ot``. :class:`CORAL` gives the source the same covariance by another
-    map, which turns rows as well. Published without a data-dependent default for the
-    regularization; POT's is the absolute 1e-6, with which rows of fewer samples than features are
-    stretched without bound.
+    Needs POT, the extra ``ot``, and memory for 13 tables of columns by columns: what would take
+    more than half of the free memory is refused with the width that fits. :class:`CORAL` gives the
+    source the same covariance by another map, which turns rows as well. Published without a
+    data-dependent default for the regularization; POT's is the absolute 1e-6, with which rows of
+    fewer samples than features are stretched without bound.
 
     References
     ----------
@@ -77,6 +80,9 @@ class LinearOTMapping(BlockwiseTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         d = domains.X.shape[1]
+        refuse_if_too_wide(
+            type(self).__name__, d, _TABLES, "CORAL takes rows of any width, or reduce them first."
+        )
         self._n_features_out = d
         self._centre = self._moved = np.zeros(d)
         self.linear_ = np.eye(d)

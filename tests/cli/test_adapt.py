@@ -334,3 +334,12 @@ def test_many_rows_take_fewer_landmarks_unless_told_otherwise(n_rows, settings, 
     own = configured("tfdf", n_landmarks="1000")
     within_memory(own, n_rows, (), notes)
     assert own.n_landmarks == 1000
+
+
+def test_many_rows_get_one_model_and_a_note(folder, invoke, monkeypatch):
+    monkeypatch.setattr("transferable.cli._methods._POOL_ROWS", 50)
+    given = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--no-estimate")
+    result = invoke(*given)
+    assert result.exit_code == 0, result.stderr
+    assert "the method is TFDF: AutoAdapter fits several models" in result.stderr
+    assert "TFDF learnt from 30 source and 24 target rows" in result.stderr

@@ -12,6 +12,7 @@ __all__ = [
     "chosen_method",
     "configured",
     "family_of",
+    "for_many_rows",
     "method_named",
     "parameters_of",
     "require",
@@ -125,6 +126,7 @@ def tuned(estimator: Any, *, seed: int = 0) -> Any:
     return LabelFreeSearch(estimator, grid, random_state=seed)
 
 
+_POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
 _HELD_BYTES = 1.6e9  # of the features of landmarks; a fit then stays below 3 GB
 _LANDMARKS = 1000  # that "auto" takes where rows are many
 
@@ -145,6 +147,19 @@ def use_labels(estimator: Any, column: str | None, *, tune: bool) -> None:
             f"it: {', '.join(able)}."
         )
     estimator.set_params(target_labels="use")
+
+
+def for_many_rows(estimator: Any, n_rows: int, messages: Any, *, seed: int) -> Any:
+    """The default where rows are few enough for a pool of models, else TFDF."""
+    from transferable import TFDF, AutoAdapter
+
+    if n_rows <= _POOL_ROWS or not isinstance(estimator, AutoAdapter):
+        return estimator
+    messages.note(
+        f"the method is TFDF: AutoAdapter fits several models, which takes long for {n_rows:,} "
+        "rows; --method autoadapter does so all the same."
+    )
+    return TFDF(random_state=seed)
 
 
 def within_memory(estimator: Any, n_rows: int, settings: Iterable[str], messages: Any) -> None:

@@ -182,7 +182,13 @@ def run(
     out = _checked(out)
     with reporting():
         from transferable.cli._adaptation import adapt
-        from transferable.cli._methods import configured, tuned, use_labels, within_memory
+        from transferable.cli._methods import (
+            configured,
+            for_many_rows,
+            tuned,
+            use_labels,
+            within_memory,
+        )
         from transferable.cli._reporting import report_on
         from transferable.tables import TableClassifier
 
@@ -190,12 +196,11 @@ def run(
         check_distinct(files, (out, model, report))
         if report is not None and len(files) > 2:
             raise ValueError("--report shows one source and one target; leave it out.")
+        if method is None and (len(files) > 2 or use_target_labels):
+            messages.note("the method is TFDF, which takes several sources and target labels.")
         # What the default, a pool, cannot do.
         special = tune or use_target_labels or len(files) > 2
         name = "TFDF" if special and method is None else method
-        if method is None and (len(files) > 2 or use_target_labels):
-            method = "TFDF"
-            messages.note("the method is TFDF, which takes several sources and target labels.")
         estimator = configured(
             name, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
         )
@@ -205,6 +210,8 @@ def run(
         roles = Roles(label, target_label, ids, drop, features)
         tuned_one = tuned(estimator, seed=seed) if tune else None
         inputs = read_inputs(files, roles, dialect, messages, uses_labels=use_target_labels)
+        if name is None:
+            estimator = for_many_rows(estimator, inputs.n_rows, messages, seed=seed)
         within_memory(estimator, inputs.n_rows, settings or (), messages)
         unfitted = TableClassifier(
             tuned_one or estimator,

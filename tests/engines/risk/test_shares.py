@@ -9,8 +9,10 @@ from transferable.datasets import fetch_office_caltech, load_printed_to_handwrit
 from transferable.domains import Domains
 from transferable.engines.risk.calibration import left_out_scores
 from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.rounds import Rounds, solve
 from transferable.engines.risk.rows import left_out_error
-from transferable.engines.shares import wanted_shares
+from transferable.engines.risk.shares import doubt_shift
+from transferable.engines.shares import Labelling, wanted_shares
 from transferable.limits import LIMITS
 from transferable.persistence import load, save
 
@@ -110,17 +112,18 @@ def test_known_shares_are_met_and_absent_classes_never_given(method, problem):
 
 @pytest.mark.parametrize("shares", ["auto", KNOWN], ids=["auto", "known"])
 @pytest.mark.parametrize("second_order", [0.0, 0.5])
-def test_all_solves_agree(problem, shares, second_order):
-    rng = np.random.default_rng(0)
-    keep = (problem.yt != 1) | (rng.random(50) < 0.1)
-    Xt = problem.Xt[keep]
+def test_all_solves_agree(problem, partial, shares, second_order):
+    if isinstance(shares, str):
+        Xs, ys, Xt = partial[0][:250], partial[1][:250], partial[2][:150]
+    else:
+        Xs, ys, Xt = problem.Xs, problem.ys, problem.Xt
     settings = {"class_shares": shares, "second_order": second_order, "n_neighbors": 3}
     found = [
-        TFDF(**settings, **solve).adapt(problem.Xs, problem.ys, Xt)
-        for solve in ({}, {"n_landmarks": 60 + len(Xt)}, {"device": "torch"})
+        TFDF(**settings, **solve).adapt(Xs, ys, Xt)
+        for solve in ({}, {"n_landmarks": len(Xs) + len(Xt)}, {"device": "torch"})
     ]
     if isinstance(shares, str):
-        assert not np.allclose(found[0].class_shares_, 1 / 3)  # the shift was followed
+        assert np.abs(found[0].class_shares_ - np.bincount(ys) / len(ys)).max() > 0.02  # followed
     finite = np.isfinite(found[0].decision_function(Xt))
     for other in found[1:]:
         np.testing.assert_allclose(other.class_shares_, found[0].class_shares_, atol=1e-9)
@@ -147,6 +150,24 @@ def test_auto_follows_a_shift(partial):
     assert len(shares) == auto.n_iter_
     assert len(np.unique(shares, axis=0)) > 2  # the source's, the first estimate, renewals
     np.testing.assert_array_equal(shares[-1], auto.class_shares_)
+
+
+def test_a_shift_that_leaves_neighbours_as_they_were_is_not_followed(partial):
+    """Labels of the source stay where following a shift makes no target row agree with its own."""
+    Xs, ys, Xt, _ = partial
+    solver = solver_of(TFDFV(), Xs, ys, Xt)
+    first = solver.source_only_labels()
+    rounds = Rounds(solver, first)
+    rounds.run(solve, 5)
+    before = rounds.coefficients, rounds.target
+    shares = np.r_[np.full(5, 0.19), np.full(5, 0.01)]
+    rounds.restart(shares, rounds.target, Labelling())
+    assert doubt_shift(rounds, *before), "the labels are the same, so no neighbour agrees more"
+    assert rounds.solver.domains.shares is None
+    np.testing.assert_array_equal(rounds.target, before[1])
+    rounds.restart(shares, np.zeros_like(before[1]), Labelling())
+    assert not doubt_shift(rounds, *before), "one label for all, so that every neighbour agrees"
+    np.testing.assert_allclose(rounds.solver.domains.shares, shares)
 
 
 def test_few_target_rows_are_no_reason_to_bet(partial):

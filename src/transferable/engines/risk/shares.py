@@ -19,7 +19,9 @@ __all__ = ["SOFTNESS", "doubt_shift", "follow_target", "keep_small_classes"]
 
 SOFTNESS = 0.2  # of labels that are to have known shares, in units of the scores
 _ROWS = 512  # source rows left out in turn
-_GAIN = 0.02, 0.025  # more neighbours that must agree: a shift begins to count, and counts in full
+# How many more neighbours must agree, of all and of those that did not, for a shift to begin to
+# count, and to count in full.
+_GAIN, _SETTLED = (0.02, 0.025), (0.3, 0.4)
 _NEIGHBORS, _ASKED = 5, 4000  # neighbours of a target row, and target rows that are asked
 _SLACK = 0.01  # of all rows, by which left-out labels of a class may miss its share
 
@@ -60,8 +62,11 @@ def doubt_shift(rounds: Rounds, coefficients: Matrix, target: Labels) -> bool:
         float(np.mean(codes[neighbors] == codes[: len(neighbors), None]))
         for codes in (solver.codes(target), solver.codes(rounds.target))
     )
-    begin, end = _GAIN
-    part = float(np.clip((after - before - begin) / (end - begin), 0.0, 1.0))
+    gains = after - before, (after - before) / max(1.0 - before, 1e-12)
+    part = max(
+        float(np.interp(gain, ramp, (0.0, 1.0)))
+        for gain, ramp in zip(gains, (_GAIN, _SETTLED), strict=True)
+    )
     if part == 1.0:
         return False
     mixed = part * rounds.coefficients + (1.0 - part) * coefficients

@@ -61,3 +61,31 @@ def test_shells_complete_commands_and_words(typed, offered):
     }
     result = runner.invoke(app, [], prog_name="transferable", env=asked)
     assert set(result.stdout.split()) == offered
+
+
+LOST = """
+import os, signal, time, typer, weakref
+from transferable.cli._console import heed_signals, reporting
+
+class Thing:
+    pass
+
+heed_signals()
+thing = Thing()
+watch = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.{name}))
+try:
+    with reporting():
+        del thing  # what the signal raises is lost here
+        time.sleep(20)
+except typer.Exit as end:
+    raise SystemExit(end.exit_code)
+"""
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_that_python_cannot_raise_is_sent_again(name, code):
+    program = (sys.executable, "-c", LOST.format(name=name))
+    done = subprocess.run(program, capture_output=True, text=True, timeout=15, check=False)
+    assert done.returncode == code, done.stderr
+    assert "ignored" not in done.stderr
+    assert "Traceback" not in done.stderr

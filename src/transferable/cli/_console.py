@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -79,6 +82,7 @@ def heed_signals() -> None:
     """Let what is being written be cleared away when the process is told to end.
 
     Readers of files written in C may take an interruption for a failed read, so it is noted too.
+    Where Python cannot raise it, as while an object is let go of, the signal is sent again.
     """
 
     def interrupt(*_: Any) -> None:
@@ -88,8 +92,16 @@ def heed_signals() -> None:
     def end(*_: Any) -> None:
         raise SystemExit(128 + signal.SIGTERM)
 
+    def send_again(lost: Any) -> None:
+        signals = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
+        if lost.exc_type in signals:
+            Timer(0.01, os.kill, (os.getpid(), signals[lost.exc_type])).start()
+        else:
+            sys.__unraisablehook__(lost)
+
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, end)
+    sys.unraisablehook = send_again
 
 
 @contextmanager

@@ -17,19 +17,12 @@ from sklearn.base import (
 )
 from sklearn.metrics import accuracy_score
 
-from transferable.adapter import DomainAdapter, target_sample
+from transferable.adapter import DomainAdapter
 from transferable.exceptions import warn_of_marks
 from transferable.linalg.arrays import like, on_host
 from transferable.marks import domain_ids, known_labels, marked_ids
-from transferable.stacking import stack_domains
 
-__all__ = [
-    "DomainAdapter",
-    "DomainClassifier",
-    "DomainTransformer",
-    "stack_domains",
-    "target_sample",
-]
+__all__ = ["DomainAdapter", "DomainClassifier", "DomainTransformer"]
 
 
 class DomainClassifier(ClassifierMixin, DomainAdapter):

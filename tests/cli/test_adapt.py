@@ -10,7 +10,7 @@ import pytest
 
 import transferable
 from transferable.cli._console import Messages
-from transferable.cli._methods import configured, within_memory
+from transferable.cli._methods import configured, for_rows
 from transferable.tables import read_table
 
 GIVEN = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--no-estimate")
@@ -328,11 +328,11 @@ def test_a_disk_that_fails_is_status_1(folder, invoke, monkeypatch):
 def test_many_rows_take_fewer_landmarks_unless_told_otherwise(n_rows, settings, landmarks):
     notes = Messages(quiet=True)
     method = configured("tfdf", settings)
-    within_memory(method, n_rows, settings, notes)
+    for_rows(method, n_rows, settings, notes, named=True)
     assert method.n_landmarks == landmarks
     assert bool(notes.notes) == (landmarks != "auto")
     own = configured("tfdf", n_landmarks="1000")
-    within_memory(own, n_rows, (), notes)
+    for_rows(own, n_rows, (), notes, named=True)
     assert own.n_landmarks == 1000
 
 

@@ -12,14 +12,13 @@ __all__ = [
     "chosen_method",
     "configured",
     "family_of",
-    "for_many_rows",
+    "for_rows",
     "method_named",
     "parameters_of",
     "require",
     "takes",
     "tuned",
     "use_labels",
-    "within_memory",
 ]
 
 
@@ -62,14 +61,15 @@ def configured(
     seed: int = 0,
     n_landmarks: str | None = None,
     device: str | None = None,
+    one_model: bool = False,
 ) -> Any:
     """Return an unfitted method with parameters given as NAME=VALUE or by their own options.
 
     The seed is for methods that have one; for the others, options left at None are not set. Without
-    a name, settings and options are those of TFDF.
+    a name, settings and options are those of TFDF, and so is whatever needs `one_model`.
     """
     settings = list(settings)
-    if name is None and (settings or n_landmarks is not None or device is not None):
+    if name is None and (settings or n_landmarks is not None or device is not None or one_model):
         name = "TFDF"
     estimator = chosen_method(name)()
     known = estimator.get_params(deep=False)
@@ -149,20 +149,23 @@ def use_labels(estimator: Any, column: str | None, *, tune: bool) -> None:
     estimator.set_params(target_labels="use")
 
 
-def for_many_rows(estimator: Any, n_rows: int, messages: Any, *, seed: int) -> Any:
-    """The default where rows are few enough for a pool of models, else TFDF."""
+def for_rows(
+    estimator: Any, n_rows: int, settings: Iterable[str], messages: Any, *, named: bool
+) -> Any:
+    """What suits so many rows: TFDF instead of a pool that nobody named, and fewer landmarks."""
     from transferable import TFDF, AutoAdapter
 
-    if n_rows <= _POOL_ROWS or not isinstance(estimator, AutoAdapter):
-        return estimator
-    messages.note(
-        f"the method is TFDF: AutoAdapter fits several models, which takes long for {n_rows:,} "
-        "rows; --method autoadapter does so all the same."
-    )
-    return TFDF(random_state=seed)
+    if n_rows > _POOL_ROWS and isinstance(estimator, AutoAdapter) and not named:
+        messages.note(
+            f"the method is TFDF: AutoAdapter fits several models, which takes long for {n_rows:,} "
+            "rows; --method autoadapter does so all the same."
+        )
+        estimator = TFDF(random_state=estimator.random_state)
+    _within_memory(estimator, n_rows, settings, messages)
+    return estimator
 
 
-def within_memory(estimator: Any, n_rows: int, settings: Iterable[str], messages: Any) -> None:
+def _within_memory(estimator: Any, n_rows: int, settings: Iterable[str], messages: Any) -> None:
     """Take fewer landmarks where so many rows would take more than 3 GB, unless told otherwise."""
     fits = int(_HELD_BYTES / (4 * n_rows))
     if fits >= _LANDMARKS or not all(takes(o, type(estimator)) for o in ("n_landmarks", "device")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 
 def run(
+    context: typer.Context,
     source: Source,
     target: Annotated[
         list[Path],
@@ -142,107 +144,53 @@ def run(
     used.
     """
     messages = Messages(quiet=quiet)
+    files = (source, *target)
+    roles = Roles(label, target_label, ids, drop, features)
     if scheduler is not None or workers is not None:
         with reporting():
-            given = {
-                "--tune": tune,
-                "--report": report,
-                "--target-label": target_label,
-                "--use-target-labels": use_target_labels,
-                "--device": device,
-                "--escape-formulas": escape_formulas,
-                "--scale": scale not in ("auto", "none"),
-                "--sheet": sheet,
-            }
-            _refuse_on_cluster([name for name, value in given.items() if value])
-            if len(target) > 1:
-                raise ValueError(
-                    f"{1 + len(target)} files were named; on a cluster, give one pattern of SOURCE "
-                    "and one of TARGET, in quotes: 'source/*.parquet' 'target/*.parquet'."
-                )
-            from transferable.cli._cluster import adapt_parts
-
-            adapt_parts(
-                str(source),
-                str(target[0]),
-                out,
-                scheduler=scheduler,
-                workers=workers,
-                method=method,
-                settings=settings or (),
-                n_landmarks=n_landmarks,
-                roles=Roles(label, None, ids, drop, features),
-                every_class=probabilities,
-                model=model,
-                seed=seed,
-                as_json=as_json,
-                messages=messages,
-            )
+            _adapt_on_cluster(context.params, roles, messages)
         return
     out = _checked(out)
     with reporting():
         from transferable.cli._adaptation import adapt
-        from transferable.cli._methods import (
-            configured,
-            for_many_rows,
-            tuned,
-            use_labels,
-            within_memory,
-        )
-        from transferable.cli._reporting import report_on
+        from transferable.cli._methods import configured, for_rows, tuned, use_labels
         from transferable.tables import TableClassifier
 
-        files = (source, *target)
-        check_distinct(files, (out, model, report))
-        if report is not None and len(files) > 2:
-            raise ValueError("--report shows one source and one target; leave it out.")
+        written = {"predictions": out, "model": model, "report": report}
+        _check_files(files, written)
         if method is None and (len(files) > 2 or use_target_labels):
             messages.note("the method is TFDF, which takes several sources and target labels.")
-        # What the default, a pool, cannot do.
-        special = tune or use_target_labels or len(files) > 2
-        name = "TFDF" if special and method is None else method
         estimator = configured(
-            name, settings or (), seed=seed, n_landmarks=n_landmarks, device=device
+            method,
+            settings or (),
+            seed=seed,
+            n_landmarks=n_landmarks,
+            device=device,
+            one_model=tune or use_target_labels or len(files) > 2,
         )
         if use_target_labels:
             use_labels(estimator, target_label, tune=tune)
+        search = tuned(estimator, seed=seed) if tune else None
         dialect = dialect_of(sep, decimal, encoding, missing, sheet)
-        roles = Roles(label, target_label, ids, drop, features)
-        tuned_one = tuned(estimator, seed=seed) if tune else None
         inputs = read_inputs(files, roles, dialect, messages, uses_labels=use_target_labels)
-        if name is None:
-            estimator = for_many_rows(estimator, inputs.n_rows, messages, seed=seed)
-        within_memory(estimator, inputs.n_rows, settings or (), messages)
+        estimator = for_rows(
+            estimator, inputs.n_rows, settings or (), messages, named=method is not None
+        )
         unfitted = TableClassifier(
-            tuned_one or estimator,
+            search or estimator,
             scale=scale,  # type: ignore[arg-type]
             ids=inputs.ids,
             drop=inputs.drop,
             features=inputs.features,
         )
+        estimates = not no_estimate
         result = adapt(
-            unfitted,
-            inputs,
-            messages,
-            seed=seed,
-            estimates=not no_estimate,
-            every_class=probabilities,
+            unfitted, inputs, messages, seed=seed, estimates=estimates, every_class=probabilities
         )
         if out is not None or not as_json:
             with writing(out, escape_formulas=escape_formulas) as writer:
                 writer.write(result.lines)
-        if model is not None:
-            from transferable import save
-
-            save(result.model, model)
-        if report is not None:
-            report_on(result, report, (files[0], files[-1]), seed, messages)
-        written = {"predictions": out, "model": model, "report": report}
-        if as_json:
-            record = _record(result, written, seed, messages.notes)
-            typer.echo(json.dumps(record, default=_plain))
-        else:
-            _tell(result, written, messages)
+        _keep(result, written, files, seed, messages, as_json=as_json)
 
 
 def _checked(out: Path | None) -> Path | None:
@@ -253,11 +201,74 @@ def _checked(out: Path | None) -> Path | None:
         raise
 
 
-def _refuse_on_cluster(options: list[str]) -> None:
+# Options of fits in memory that fits on a cluster do not know, by their parameters.
+_IN_MEMORY = {
+    "tune": "--tune",
+    "report": "--report",
+    "target_label": "--target-label",
+    "use_target_labels": "--use-target-labels",
+    "device": "--device",
+    "escape_formulas": "--escape-formulas",
+    "sheet": "--sheet",
+}
+
+
+def _adapt_on_cluster(given: dict[str, Any], roles: Roles, messages: Messages) -> None:
+    """Fit on workers, to what the parameters of the command say; refuse what these cannot."""
+    from transferable.cli._cluster import adapt_parts
+
+    options = [option for name, option in _IN_MEMORY.items() if given[name]]
+    options += ["--scale"] if given["scale"] not in ("auto", "none") else []
     if options:
         raise ValueError(
             f"{', '.join(options)} cannot be had with --scheduler or --workers; leave it out."
         )
+    if len(given["target"]) > 1:
+        raise ValueError(
+            f"{1 + len(given['target'])} files were named; on a cluster, give one pattern of "
+            "SOURCE and one of TARGET, in quotes: 'source/*.parquet' 'target/*.parquet'."
+        )
+    same = ("scheduler", "workers", "method", "n_landmarks", "model", "seed", "as_json")
+    adapt_parts(
+        str(given["source"]),
+        str(given["target"][0]),
+        given["out"],
+        settings=given["settings"] or (),
+        roles=roles,
+        every_class=given["probabilities"],
+        messages=messages,
+        **{name: given[name] for name in same},
+    )
+
+
+def _check_files(files: Sequence[Path], written: dict[str, Path | None]) -> None:
+    check_distinct(files, tuple(written.values()))
+    if written["report"] is not None and len(files) > 2:
+        raise ValueError("--report shows one source and one target; leave it out.")
+
+
+def _keep(
+    result: Adaptation,
+    written: dict[str, Path | None],
+    files: Sequence[Path],
+    seed: int,
+    messages: Messages,
+    *,
+    as_json: bool,
+) -> None:
+    """Save the model, write the report and sum up."""
+    from transferable import save
+    from transferable.cli._reporting import report_on
+
+    if written["model"] is not None:
+        save(result.model, written["model"])
+    if written["report"] is not None:
+        report_on(result, written["report"], (files[0], files[-1]), seed, messages)
+    if as_json:
+        record = _record(result, written, seed, messages.notes)
+        typer.echo(json.dumps(record, default=_plain))
+    else:
+        _tell(result, written, messages)
 
 
 def _tell(result: Adaptation, files: dict[str, Path | None], messages: Messages) -> None:

@@ -157,7 +157,7 @@ def _chosen(names: str, seed: int, n_landmarks: str | None, device: str | None) 
         wanted = list(all_methods())
     classes = [method_named(name) for name in wanted]
     given = {"n_landmarks": n_landmarks, "device": device}
-    options = {option: text for option, text in given.items() if text is not None}
+    options: dict[str, Any] = {option: text for option, text in given.items() if text is not None}
     for option in options:
         require(option, classes)
     return {

@@ -6,6 +6,7 @@ from sklearn.base import clone
 
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV, all_estimators
+from transferable.classifiers import AdaptedClassifier
 from transferable.transformers import BDA, JDA
 
 P = small_problem(seed=1, n_source=60, n_target=45, shift=2.5)
@@ -98,3 +99,12 @@ def test_labels_the_source_has_not_are_refused():
 def test_every_target_row_may_be_labelled():
     model = fitted(TFDFV(), P.yt, target_labels="use")
     np.testing.assert_array_equal(model.transduction_[60:], P.yt)
+
+
+@pytest.mark.parametrize(
+    "steps", [(JDA(target_labels="use"), None), (None, TFDFV(target_labels="use"))]
+)
+def test_steps_that_would_get_no_target_labels_are_refused(steps):
+    rows = np.random.default_rng(0).normal(size=(20, 3))
+    with pytest.raises(ValueError, match="gets no target labels inside of AdaptedClassifier"):
+        AdaptedClassifier(*steps).fit(rows, np.arange(20) % 2, sample_domain=np.repeat([1, -1], 10))

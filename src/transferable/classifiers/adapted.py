@@ -114,6 +114,12 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         return next((step for step in steps if step is not None), NearestRow())
 
     def _fit_domains(self, domains: Domains) -> None:
+        for step in (self.transformer, self.estimator):
+            if getattr(step, "target_labels", "ignore") == "use":
+                raise ValueError(
+                    f'{type(step).__name__}(target_labels="use") gets no target labels inside of '
+                    'AdaptedClassifier; leave it at "ignore", or transform the rows first.'
+                )
         transformer = self.transformer
         self.transformer_ = FunctionTransformer() if transformer is None else clone(transformer)
         self.estimator_ = clone(self._first_of("estimator"))

@@ -148,7 +148,9 @@ def run(
     roles = Roles(label, target_label, ids, drop, features)
     if scheduler is not None or workers is not None:
         with reporting():
-            _adapt_on_cluster(context.params, roles, messages)
+            # Older versions of typer keep paths as text in the context's parameters.
+            given = {**context.params, "out": out, "model": model}
+            _adapt_on_cluster(given, roles, messages)
         return
     out = _checked(out)
     with reporting():

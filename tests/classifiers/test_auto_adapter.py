@@ -26,7 +26,7 @@ def adapted(model, p=PROBLEM):
 
 @pytest.fixture(scope="module")
 def thorough():
-    return adapted(AutoAdapter())
+    return adapted(AutoAdapter(random_state=np.random.RandomState(3)))
 
 
 def column(model, name):
@@ -200,6 +200,20 @@ def test_a_fit_that_is_being_adapted_stops_between_rounds(monkeypatch):
         listen(_pool._stop_after(-np.inf)),
     ):
         TFDFV().fit(domains.X, codes)
+
+
+def test_any_number_of_processes_gives_the_same_bits(thorough):
+    side_by_side = adapted(AutoAdapter(random_state=np.random.RandomState(3), n_jobs=2))
+    rows = PROBLEM.Xt
+    np.testing.assert_array_equal(side_by_side.predict_proba(rows), thorough.predict_proba(rows))
+    told = [{**row, "seconds": 0.0} for row in side_by_side.candidates_]
+    assert told == [{**row, "seconds": 0.0} for row in thorough.candidates_]
+
+
+def test_what_fails_in_another_process_is_named_all_the_same():
+    with pytest.warns(UserWarning, match="left out 3 of 5 candidates"):
+        model = adapted(AutoAdapter(effort="fast", max_memory=1, n_jobs=2))
+    assert column(model, "error")[:2] == [None, None]
 
 
 def test_sparse_rows_are_scaled_and_not_centred():

@@ -185,6 +185,17 @@ def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):
         adapted(AutoAdapter(effort="fast"))
 
 
+def test_a_forest_that_would_take_too_much_has_fewer_trees():
+    p = small_problem(n_source=200, n_target=20, n_features=5)
+    per_tree = 16 * 200 * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what does not fit
+        model = adapted(AutoAdapter(effort="fast", max_memory=30 * per_tree), p)
+    forest = model._members[1].model
+    assert forest.n_estimators == 22  # three quarters of 30
+    assert sum(tree.tree_.value.nbytes for tree in forest) < 30 * per_tree
+
+
 def test_what_time_cut_short_says_so():
     with pytest.warns(UserWarning, match="max_seconds=1e-06 had passed"):
         model = adapted(AutoAdapter(max_seconds=1e-6))

@@ -42,7 +42,8 @@ from transferable.workspace import SHARED_BYTES, sharing
 
 __all__ = ["AutoAdapter"]
 
-_TREES = 100
+_TREES, _FEWEST_TREES = 100, 10
+_FOREST_BYTES = 2**29  # unless `max_memory` says something else
 _STEPS = 300  # of logistic regression
 _NEIGHBORS = 6  # of a row, itself among them if it was fitted
 _SMOOTHED = 0.6  # what they count: a fitted row itself counts a half, five others a tenth each
@@ -76,7 +77,8 @@ class AutoAdapter(ScoreClassifier):
         ``candidates_`` say what was left out.
     max_memory : int, str or None, default=None
         Memory that a fit may take, as for :class:`TFDF`: three quarters are for the candidate that
-        is being fitted, a quarter for what candidates share.
+        is being fitted, a quarter for what candidates share. A forest that would take more, or half
+        a gigabyte where nothing is said, has fewer trees, at least ten.
     n_jobs : int or None, default=None
         Processes that fit candidates side by side, -1 for as many as there are cores; those that
         see the same scaled rows share one. Each of them may take `max_memory`. The result is the
@@ -179,7 +181,7 @@ class AutoAdapter(ScoreClassifier):
         seed = self.random_state
         if not isinstance(seed, Integral):  # candidates must not take turns at drawing from one
             seed = int(check_random_state(seed).randint(2**31 - 1))
-        forest = RandomForestClassifier(_TREES, oob_score=True, random_state=seed)
+        forest = RandomForestClassifier(self._n_trees(domains), oob_score=True, random_state=seed)
         pool = [
             Candidate("logistic regression", "source-only", LogisticRegression(max_iter=_STEPS)),
             Candidate("random forest", "source-only", forest),
@@ -208,6 +210,11 @@ class AutoAdapter(ScoreClassifier):
             scaled["TFDF per domain"] = TFDF(**shared)
             scaled["logistic regression per domain"] = LogisticRegression(max_iter=_STEPS)
         return pool + [Candidate(name, "adapted", m, per_domain=True) for name, m in scaled.items()]
+
+    def _n_trees(self, domains: Domains) -> int:
+        """A tree has up to two nodes for each row, which hold a number for each class."""
+        taken = 16 * domains.n_source * domains.n_classes
+        return int(np.clip((self._memory()[0] or _FOREST_BYTES) // taken, _FEWEST_TREES, _TREES))
 
     def _memory(self) -> tuple[int | None, int]:
         """Bytes for a candidate, None for its own default, and for what candidates share."""

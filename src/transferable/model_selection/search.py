@@ -271,8 +271,6 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             A distribution over ``classes_`` for each row.
         """
-        if not self._answer_together:
-            return self._ask("predict_proba", X)
         return like(X, self._mean_probabilities(self._named(self._validate_rows(X))))
 
     @_if_best_has
@@ -290,14 +288,11 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             As the best estimator gives them; where several answer, their mean probabilities, with
             two classes the second's minus the first's.
         """
-        if not self._answer_together:
-            return self._ask("decision_function", X)
-        scores = self.predict_proba(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _ask(self, method: str, X: Any) -> NDArray[np.float64]:
         rows = self._named(self._validate_rows(X))
-        return like(X, getattr(self.best_estimator_, method)(rows))
+        if not self._answer_together:
+            return like(X, self.best_estimator_.decision_function(rows))
+        scores = self._mean_probabilities(rows)
+        return like(X, scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores)
 
     def _judges(
         self, domains: Domains

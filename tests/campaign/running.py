@@ -75,7 +75,7 @@ def run_area(area, seeds, out):
                 failures.append(_keep(area, done, told, out))
                 if told.startswith(("crashed", "hung")):
                     break
-            if count % 200 == 0:
+            if count % 100 == 0:
                 print(f"{area}: {count} trials, {len(failures)} failures", flush=True)
         worker.kill()
         worker.join()

@@ -1,4 +1,4 @@
-"""Memory against max_memory, and the same result in threads, processes and repeats."""
+"""Memory against max_memory, a thousand classes, and one result in threads and processes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def trial(seed, folder):
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [memory, threads, processes, order][rng.choice(4, p=[0.4, 0.25, 0.1, 0.25])](rng)
+        kinds = {memory: 0.4, threads: 0.25, processes: 0.1, order: 0.24, many_classes: 0.01}
+        return list(kinds)[rng.choice(len(kinds), p=list(kinds.values()))](rng)
 
 
 def memory(rng):
@@ -96,3 +97,16 @@ def order(rng):
     if one.tobytes() != two.tobytes():
         raise Violation(f"{name} depends on the order of rows")
     return f"{name} in another order"
+
+
+def many_classes(rng):
+    """A pool of models tells a thousand classes of one row each apart."""
+    n_classes, n_target = 1000, int(rng.integers(20, 80))
+    Xs = rng.normal(size=(n_classes, 16))
+    Xt = Xs[:n_target] + 0.05 * rng.normal(size=(n_target, 16))
+    model = transferable.AutoAdapter(effort="fast").adapt(Xs, np.arange(n_classes), Xt)
+    found = model.predict(Xt)
+    left_out = [row["error"] for row in model.candidates_ if row["error"]]
+    if left_out or np.mean(found == np.arange(n_target)) < 0.9:
+        raise Violation(f"{n_classes} classes: {left_out}, labels {found}")
+    return f"{n_classes} classes, {n_target} target rows"

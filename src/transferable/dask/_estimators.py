@@ -99,8 +99,8 @@ class DaskAdapter(DomainAdapter):
             Labels, in the partitions of `X`, or the column of `X` that has them. Those of target
             rows are never looked at.
         sample_domain : dask array or dask series, default=None
-            Positive for source rows, which are one source whatever the numbers, negative for
-            target rows. Without it, rows labelled ``-1`` (of integers), ``NaN`` or ``None`` are
+            Positive for source rows, negative for target rows; one number for all rows of the
+            source. Without it, rows labelled ``-1`` (of integers), ``NaN`` or ``None`` are
             the target.
         sample_weight : None, default=None
             Not taken here; the estimator in memory takes it where it says so.
@@ -144,8 +144,13 @@ class DaskAdapter(DomainAdapter):
         if asked:
             raise ValueError(
                 f"{type(self).__name__} of transferable.dask takes no {what}; leave it out, or fit "
-                f"{self._local.__module__.split('.')[0]}.{self._local.__name__} in memory."
+                f"{self._in_memory} in memory."
             )
+
+    @property
+    def _in_memory(self) -> str:
+        """What the estimator in memory is imported as."""
+        return ".".join([*self._local.__module__.split(".")[:2], self._local.__name__])
 
     def _fit_blocks(self, fitted: Any, rows: Blocks) -> Self:
         """Fit, all or nothing."""
@@ -173,6 +178,7 @@ class DaskAdapter(DomainAdapter):
         stage("Checking rows")
         workers = Workers(self.client)
         survey = surveyed(blocks, workers, fewest=1 if self.takes.no_labels else 2)
+        self._refuse_several(survey.marks)
         if survey.sizes[1] == 0 and self._without_target:
             warn_of_no_target(type(self).__name__, survey.sizes[0], self._without_target)
         n_bytes = sum(survey.sizes) * schema.n_features * np.dtype(schema.dtype).itemsize
@@ -184,6 +190,18 @@ class DaskAdapter(DomainAdapter):
         there, pool = pooled(blocks, survey, workers)
         self._learn_rows(HeldRows(blocks, there, pool, workers))
         self._target_sample = target_sample(pool)
+
+    def _refuse_several(self, marks: frozenset[float]) -> None:
+        """Refuse domains that the estimator in memory would tell apart."""
+        apart = self._local.takes.several_targets
+        for mark, name in ((1, "source"), (-1, "target"))[: 1 + apart]:
+            found = sorted(number for number in marks if number * mark > 0)
+            if len(found) > 1:
+                raise ValueError(
+                    f"{type(self).__name__} of transferable.dask takes one {name}, but "
+                    f"sample_domain marks rows of {', '.join(f'{number:g}' for number in found)}; "
+                    f"mark all of them {mark} to pool them, or fit {self._in_memory} in memory."
+                )
 
     def _refuse_parameters(self) -> None:
         """Refuse what cannot be done where nobody holds all rows."""

@@ -20,6 +20,7 @@ from transferable.dask._reading import Block
 from transferable.dask._survey import HeldRows
 from transferable.dask._workers import Workers, summed
 from transferable.engines.risk.landmarks import Sums, class_sums
+from transferable.engines.risk.solver import Learner
 from transferable.linalg.anchors import Anchors
 from transferable.linalg.arrays import CPU
 from transferable.linalg.feature_tables import FeatureTable
@@ -168,13 +169,14 @@ class FeatureBlocks:
     ) -> None:
         workers, blocks = rows.workers, rows.blocks
         self._workers, self._n_classes = workers, rows.pool.n_classes
-        transform, classes = delayed(transform), delayed(rows.pool.classes)
-        (nystrom,) = workers.persist([_nystrom(rows.pool_there, transform, kernel, landmarks)])
+        self._pool, self._transform = rows.pool_there, delayed(transform)
+        self._classes = delayed(rows.pool.classes)
+        (nystrom,) = workers.persist([_nystrom(self._pool, self._transform, kernel, landmarks)])
         self.nystrom: Nystrom = workers.compute(nystrom)
         held = np.diff(np.floor(np.arange(len(blocks) + 1) * held_share + 1e-9)) > 0
         self._blocks = workers.persist(
             [
-                _features(block, transform, nystrom, classes, bool(keep))
+                _features(block, self._transform, nystrom, self._classes, bool(keep))
                 for block, keep in zip(blocks, held, strict=True)
             ]
         )
@@ -216,10 +218,12 @@ class FeatureBlocks:
         w, offsets = delayed(w), delayed(offsets)
         return self._tallied([_label(block, w, offsets) for block in self._blocks], codes)
 
-    def labels_by(self, label: Labeller, codes: NDArray[np.intp]) -> Labelled:
-        """The same by a function of the transformed rows."""
-        shared, n_classes = self._workers.share(label), self._n_classes
-        return self._tallied([_label_by(b, shared, n_classes) for b in self._blocks], codes)
+    def labels_by(self, learn: Learner) -> Labelled:
+        """The same by what is learnt from the pool's source rows, transformed."""
+        pool, transform, workers = self._pool, self._transform, self._workers
+        (label,) = workers.persist([_learnt(pool, transform, self._classes, learn)])
+        codes = workers.compute(_pool_labels(pool, transform, label))
+        return self._tallied([_label_by(b, label, self._n_classes) for b in self._blocks], codes)
 
     def changed(self, target: Labelled, before: Labelled) -> float:
         """Share of the labels that are not what they were."""
@@ -299,6 +303,16 @@ def _label(block: FeatureBlock, w: Matrix, offsets: NDArray[np.float64] | None) 
 
 def _highest(F: Matrix, offsets: NDArray[np.float64] | None) -> NDArray[np.intp]:
     return np.argmax(F if offsets is None else F + offsets, axis=1)
+
+
+@delayed
+def _learnt(pool: Block, transform: RowTransform, classes: NDArray[Any], learn: Learner) -> Any:
+    return learn(transform(pool.Xs), np.searchsorted(classes, pool.labels), None)
+
+
+@delayed
+def _pool_labels(pool: Block, transform: RowTransform, label: Labeller) -> NDArray[np.intp]:
+    return np.asarray(label(transform(pool.Xt)), dtype=np.intp)
 
 
 @delayed

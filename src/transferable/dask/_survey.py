@@ -77,6 +77,8 @@ class Survey:
         The first places of each domain.
     most : int
         How many of them at most.
+    marks : frozenset of float
+        The numbers that rows were marked with, positive for sources; none if there were no marks.
     """
 
     moments: tuple[Moments, ...]
@@ -85,6 +87,7 @@ class Survey:
     exponent: int
     first: tuple[Places, ...]
     most: int
+    marks: frozenset[float]
 
     @classmethod
     def of(cls, block: Block, most: int) -> Survey:
@@ -99,6 +102,7 @@ class Survey:
             exponent=exponent_of(block.X),
             first=tuple(side[side.first(most)] for side in places),
             most=most,
+            marks=block.marks,
         )
 
     def __add__(self, other: Survey) -> Survey:
@@ -114,6 +118,7 @@ class Survey:
             exponent=max(self.exponent, other.exponent, key=abs),
             first=tuple(side[side.first(self.most)] for side in first),
             most=self.most,
+            marks=self.marks | other.marks,
         )
 
     @property

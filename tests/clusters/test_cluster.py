@@ -118,7 +118,7 @@ def test_shares_that_shift_are_followed_as_in_memory(client):
     np.testing.assert_allclose(model.to_local().decision_function(P.Xt), expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["MEDA", "JDA"])
+@pytest.mark.parametrize("name", ["MEDA", "JDA", "TFDFV, known shares"])
 def test_beyond_the_pool_both_choose_from_the_same_rows(name, client, monkeypatch):
     monkeypatch.setattr(LIMITS, "pool_rows", 90)
     local, model = local_and_dask(name)
@@ -130,6 +130,9 @@ def test_beyond_the_pool_both_choose_from_the_same_rows(name, client, monkeypatc
     method = "transform" if hasattr(local, "transform") else "decision_function"
     expected = getattr(local, method)(P.Xt)
     np.testing.assert_allclose(getattr(model.to_local(), method)(P.Xt), expected, atol=1e-8)
+    if "shares" in name:
+        counts = np.bincount(model.predict(P.Xt), minlength=3)
+        assert np.abs(counts - 200 * np.array(SHIFTED["class_shares"])).max() < 1
 
 
 def slowly(block):

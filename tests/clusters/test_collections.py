@@ -235,6 +235,12 @@ def test_labels_may_be_text_and_rows_single(local):
 
 def test_what_to_do_about_too_many_deaths_is_told():
     class Dying:
+        def persist(self, tasks):
+            return tasks
+
+        def scheduler_info(self, n_workers):
+            return {"workers": {"tcp://1": {"memory_limit": 10**9}}}
+
         def compute(self, task, sync):
             raise KilledWorker("_read-1", SimpleNamespace(address="tcp://1"), 3)
 

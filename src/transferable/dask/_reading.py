@@ -228,9 +228,13 @@ def _read(
     else:
         ids = marked_ids(np.asarray(domain), len(X))
         source, marks = ids > 0, frozenset(np.unique(ids).tolist())
+    if source.all() or not source.any():
+        rows = np.ascontiguousarray(X)  # those of a frame lie column by column
+    else:
+        rows = np.concatenate([X[source], X[~source]])
     if not source.any():
         labels = np.empty(0, dtype=np.float64 if labels is None else np.asarray(labels).dtype)
-        return Block(np.ascontiguousarray(X), labels, marks)
+        return Block(rows, labels, marks)
     labels = np.zeros(len(X), dtype=np.intp) if labels is None else np.asarray(labels)
     if labels.shape != (len(X),):
         _refuse(where, f"{len(X)} rows, but labels of shape {labels.shape}")
@@ -238,7 +242,7 @@ def _read(
     missing = int((~labelled_rows(labels)).sum())
     if missing:
         _refuse(where, f"{missing} source rows without a label")
-    return Block(np.concatenate([X[source], X[~source]]), labels, marks)
+    return Block(rows, labels, marks)
 
 
 def _numbers(table: Any, where: str, schema: Schema, label: str | None) -> NDArray[Any]:

@@ -74,8 +74,13 @@ class BlockSolver(LandmarkSolver):
     def relabel(
         self, coefficients: Matrix, labelling: Labelling, *, settled: bool = False
     ) -> Labelled:
-        """Labels of all target rows by their scores; offsets are chosen for the pool's."""
-        own = labelling.codes(self.scores(coefficients)[self.domains.target], settled=settled)
+        """Labels of all target rows by their scores.
+
+        Offsets of a round are chosen for the pool's rows, as in memory; those for good, for all.
+        """
+        scores = self.scores(coefficients)[self.domains.target]
+        everybody = self._blocks.scores(coefficients)
+        own = labelling.codes(scores, settled=settled, everybody=everybody)
         return self._blocks.labels(coefficients, labelling.offsets, own)
 
     def labels_by(self, learn: Learner) -> Labelled:

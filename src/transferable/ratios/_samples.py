@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -61,7 +61,7 @@ def order_free(fewest_target: int, *, as_dense: bool = True) -> Callable[[_Ratio
             weights[source] = ratio(Xs[source], Xt[target], *args, **options)
             return weights
 
-        return ordered
+        return cast(_Ratio[P], ordered)
 
     return decorate
 

@@ -17,6 +17,7 @@ from problems import small_problem
 ESTIMATORS = dict(transferable.all_estimators())
 BOUNDED = [n for n, e in ESTIMATORS.items() if "max_memory" in e().get_params()]
 SLACK = 2**21  # bytes of Python objects and small arrays, besides what is planned for
+CPU_SECONDS = 60  # a pool of models for a thousand classes takes about 20
 
 
 def trial(seed, folder):

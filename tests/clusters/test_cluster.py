@@ -118,7 +118,7 @@ def test_shares_that_shift_are_followed_as_in_memory(client):
     np.testing.assert_allclose(model.to_local().decision_function(P.Xt), expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", ["MEDA", "JDA"])
+@pytest.mark.parametrize("name", ["MEDA", "JDA", "TFDFV, known shares"])
 def test_beyond_the_pool_both_choose_from_the_same_rows(name, client, monkeypatch):
     monkeypatch.setattr(LIMITS, "pool_rows", 90)
     local, model = local_and_dask(name)
@@ -130,6 +130,9 @@ def test_beyond_the_pool_both_choose_from_the_same_rows(name, client, monkeypatc
     method = "transform" if hasattr(local, "transform") else "decision_function"
     expected = getattr(local, method)(P.Xt)
     np.testing.assert_allclose(getattr(model.to_local(), method)(P.Xt), expected, atol=1e-8)
+    if "shares" in name:
+        counts = np.bincount(model.predict(P.Xt), minlength=3)
+        assert np.abs(counts - 200 * np.array(SHIFTED["class_shares"])).max() < 1
 
 
 def slowly(block):
@@ -138,30 +141,34 @@ def slowly(block):
 
 
 class KillAt:
-    """Kills a worker a moment after the given stage has been told for the given time."""
+    """Kills workers a moment after the given stage has been told for the given time."""
 
-    def __init__(self, what, times, delay, client):
-        self.what, self.left, self.delay, self.client = what, times, delay, client
+    def __init__(self, what, times, delay, deaths, client):
+        self.what, self.left, self.delay = what, times, delay
+        self.deaths, self.client = deaths, client
 
     def __call__(self, event):
         if not isinstance(event, Progress) or event.what != self.what:
             return
         self.left -= 1
         if self.left == 0:
-            pid = sorted(self.client.run(os.getpid).values())[0]
-            Timer(self.delay, os.kill, (pid, signal.SIGKILL)).start()
+            for pid in sorted(self.client.run(os.getpid).values())[: self.deaths]:
+                Timer(self.delay, os.kill, (pid, signal.SIGKILL)).start()
 
 
 @pytest.mark.parametrize(
-    ("what", "times", "delay"),
-    [("Checking rows", 1, 0.2), ("Adapting", 2, 0.02)],
+    ("name", "what", "times", "delay", "deaths"),
+    [
+        ("TFDF", "Adapting", 2, 0.02, 1),
+        ("MEDA", "Adapting", 1, 0.0, 2),  # nobody is left who knows how first labels were made
+    ],
 )
-def test_a_worker_that_is_killed_changes_no_bit(what, times, delay, client):
+def test_workers_that_are_killed_change_no_bit(name, what, times, delay, deaths, client):
     rows = cut(P.Xs, [20] * 11), cut(P.ys, [20] * 11), cut(P.Xt, [20] * 9)
     rows = tuple(part.map_blocks(slowly, dtype=part.dtype) for part in rows)
-    model = over_dask.TFDF(**FLOW, confusion_iter=3)
+    model = getattr(over_dask, name)(**FLOW)
     calm = clone(model).adapt(*rows)
-    killer = KillAt(what, times, delay, client)
+    killer = KillAt(what, times, delay, deaths, client)
     with listen(killer):
         hurt = clone(model).adapt(*rows)
     assert killer.left <= 0

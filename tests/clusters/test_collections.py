@@ -158,6 +158,23 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read():
         TFDFV().fit(dd.from_pandas(frame(P.X), npartitions=1), da.from_array(P.ys, chunks=30))
 
 
+def test_several_sources_are_refused_and_several_targets_where_memory_tells_them_apart():
+    X, y = da.from_array(P.X, chunks=(50, 4)), da.from_array(np.r_[P.ys, P.ys[:60]], chunks=50)
+    sources, targets = np.r_[np.ones(60), np.full(30, 2), -np.ones(60)], np.ones(150)
+    targets[90:120], targets[120:] = -1, -2
+    for model in (TFDFV(**FEW), CORAL()):
+        with pytest.raises(
+            ValueError, match=r"takes one source, but .* rows of 1, 2; mark all of them 1 .* fit tr"
+        ):
+            model.fit(X, y, da.from_array(sources, chunks=50))
+    with pytest.raises(ValueError, match=r"takes one target, .* -2, -1; mark all of them -1"):
+        PerDomainScaler().fit(X, y, da.from_array(targets, chunks=50))
+    one, apart = (
+        CORAL().fit(X, y, da.from_array(marks, chunks=50)) for marks in (np.sign(targets), targets)
+    )
+    np.testing.assert_array_equal(one.transform(X, 1), apart.transform(X, 1))
+
+
 def test_results_are_lazy_and_their_meta_needs_no_model(monkeypatch):
     model, Xt = fitted()
     with monkeypatch.context() as patch:
@@ -218,6 +235,12 @@ def test_labels_may_be_text_and_rows_single(local):
 
 def test_what_to_do_about_too_many_deaths_is_told():
     class Dying:
+        def persist(self, tasks):
+            return tasks
+
+        def scheduler_info(self, n_workers):
+            return {"workers": {"tcp://1": {"memory_limit": 10**9}}}
+
         def compute(self, task, sync):
             raise KilledWorker("_read-1", SimpleNamespace(address="tcp://1"), 3)
 

@@ -8,6 +8,8 @@ from scipy.special import softmax
 
 from transferable.engines.offsets import (
     exact_offsets,
+    least_costs,
+    scattered_offsets,
     soft_offsets,
     weighted_offsets,
     whole_counts,
@@ -33,6 +35,46 @@ def test_labels_have_the_shares_to_within_a_row(seed, n_classes):
     counts = np.bincount((F + v).argmax(axis=1), minlength=n_classes)
     assert np.abs(counts - shares * len(F)).max() < 1
     assert np.array_equal(np.isneginf(v), shares == 0)
+
+
+class Elsewhere:
+    """Scores that somebody else holds, of which few are asked for."""
+
+    def __init__(self, F):
+        self.F, self.brought = F, 0
+
+    def counts(self, v):
+        return np.bincount((self.F + v).argmax(axis=1), minlength=len(v))
+
+    def near(self, v, margin):
+        second, first = np.sort(self.F + v, axis=1)[:, -2:].T
+        found = self.F[first - second <= margin]
+        self.brought += len(found)
+        return found
+
+    def costs(self, v):
+        return least_costs(self.F, (self.F + v).argmax(axis=1))
+
+
+@settings(max_examples=8, deadline=None)
+@given(seed=SEEDS, n_classes=CLASSES)
+def test_rows_that_others_hold_get_the_labels_of_all_together(seed, n_classes):
+    F, shares = problem(seed, n_classes, n_rows=6000)
+    shares = np.where(shares > 0, np.maximum(shares, 0.02), 0.0)
+    shares /= shares.sum()
+    v = scattered_offsets(F[:500], Elsewhere(F), shares)
+    counts = np.bincount((F + v).argmax(axis=1), minlength=n_classes)
+    assert np.abs(counts - shares * len(F)).max() < 1
+    np.testing.assert_allclose(v, exact_offsets(F, shares), atol=1e-9)
+
+
+def test_few_rows_are_brought_for_it():
+    F, shares = problem(0, 4, n_rows=30_000)
+    others = Elsewhere(F)
+    v = scattered_offsets(F[:3000], others, shares)
+    counts = others.counts(v)
+    assert np.abs(counts - shares * len(F)).max() < 1
+    assert 0 < others.brought < 0.05 * len(F)
 
 
 @settings(max_examples=20, deadline=None)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -39,7 +40,6 @@ from transferable.engines.risk.solver import Labels, Solver
 from transferable.engines.shares import KnownShares, Labelling, wanted_shares
 from transferable.engines.sources import weigh_sources
 from transferable.events import stage
-from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, is_torch_array, like, to_numpy
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction
@@ -195,13 +195,7 @@ class RiskClassifier(RiskParameters, WeightedFit, ScoreClassifier):
             return np.empty(0, dtype=np.intp)
         if self.estimator is None:
             return self._start(solver)
-        rows, codes, weights = domains.first_labelled(LIMITS.pool_rows)
-        estimator = clone(self.estimator)
-        if weights is not None and has_fit_parameter(estimator, "sample_weight"):
-            estimator.fit(solver.rows.Z[rows], codes, sample_weight=weights)
-        else:
-            estimator.fit(solver.rows.Z[rows], codes)
-        return solver.labels_by(estimator.predict)
+        return solver.labels_by(partial(_trained, self.estimator))
 
     def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:
         """Classes of the source rows, as the given classes of the target rows lead to them.
@@ -305,6 +299,14 @@ class ManifoldClassifier(RiskClassifier):
         if self.manifold_dim == "auto":
             return choose_features(domains, self._kernel, self.ridge)
         return ManifoldFeatures.fit(domains, self.manifold_dim)
+
+
+def _trained(estimator: Any, Z: Any, codes: NDArray[np.intp], weights: Any) -> Any:
+    """How an estimator that learnt these classes labels rows."""
+    estimator = clone(estimator)
+    if weights is not None and has_fit_parameter(estimator, "sample_weight"):
+        return estimator.fit(Z, codes, sample_weight=weights).predict
+    return estimator.fit(Z, codes).predict
 
 
 def _check_neighbors(objective: Objective, n_rows: int) -> None:

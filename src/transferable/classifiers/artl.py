@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Literal
 
 from numpy.random import RandomState
@@ -12,6 +13,7 @@ from transferable.domains import Domains
 from transferable.engines.risk.features import ManifoldFeatures
 from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.rows import NearestSource
 from transferable.engines.risk.solver import Labels, Solver
 from transferable.engines.shares import ClassShares
 from transferable.engines.sources import SourceWeights
@@ -128,4 +130,4 @@ class ARTL(RiskClassifier):
         return ManifoldFeatures(None)
 
     def _start(self, solver: Solver) -> Labels:
-        return solver.labels_by(solver.rows.nearest_source())
+        return solver.labels_by(partial(NearestSource, arrays=solver.rows.arrays))

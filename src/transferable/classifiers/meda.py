@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral, Real
 from typing import Literal
 
@@ -12,6 +13,7 @@ from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._risk import ManifoldClassifier
 from transferable.engines.risk.graphs import GraphKind
 from transferable.engines.risk.objective import Objective
+from transferable.engines.risk.rows import NearestSource
 from transferable.engines.risk.solver import Labels, Solver
 from transferable.engines.shares import ClassShares
 from transferable.engines.sources import SourceWeights
@@ -139,4 +141,4 @@ class MEDA(ManifoldClassifier):
         )
 
     def _start(self, solver: Solver) -> Labels:
-        return solver.labels_by(solver.rows.nearest_source())
+        return solver.labels_by(partial(NearestSource, arrays=solver.rows.arrays))

@@ -20,7 +20,7 @@ from transferable.dask._features import FeatureBlocks
 from transferable.dask._lazy import Gives, is_collection, lazily
 from transferable.dask._reading import Blocks, Schema, domains_apart, stacked_domains
 from transferable.dask._solver import BlockSolver
-from transferable.dask._survey import HeldRows, pooled, surveyed
+from transferable.dask._survey import HeldRows, kept, pooled, surveyed
 from transferable.dask._workers import Workers
 from transferable.engines.risk.graphs import with_graph
 from transferable.engines.shares import wanted_shares
@@ -38,7 +38,7 @@ from transferable.terms.smoothness import Smoothness
 __all__ = ["DaskAdapter", "DaskRiskClassifier", "refuse_sizes"]
 
 _ROWS_SHARE = 0.25  # of the workers' memory: rows that take more are read again for each pass
-_FEATURES_SHARE = 0.35
+_FEATURES_SHARE = 0.4
 _MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
 
 
@@ -99,8 +99,8 @@ class DaskAdapter(DomainAdapter):
             Labels, in the partitions of `X`, or the column of `X` that has them. Those of target
             rows are never looked at.
         sample_domain : dask array or dask series, default=None
-            Positive for source rows, which are one source whatever the numbers, negative for
-            target rows. Without it, rows labelled ``-1`` (of integers), ``NaN`` or ``None`` are
+            Positive for source rows, negative for target rows; one number for all rows of the
+            source. Without it, rows labelled ``-1`` (of integers), ``NaN`` or ``None`` are
             the target.
         sample_weight : None, default=None
             Not taken here; the estimator in memory takes it where it says so.
@@ -144,8 +144,13 @@ class DaskAdapter(DomainAdapter):
         if asked:
             raise ValueError(
                 f"{type(self).__name__} of transferable.dask takes no {what}; leave it out, or fit "
-                f"{self._local.__module__.split('.')[0]}.{self._local.__name__} in memory."
+                f"{self._in_memory} in memory."
             )
+
+    @property
+    def _in_memory(self) -> str:
+        """What the estimator in memory is imported as."""
+        return ".".join([*self._local.__module__.split(".")[:2], self._local.__name__])
 
     def _fit_blocks(self, fitted: Any, rows: Blocks) -> Self:
         """Fit, all or nothing."""
@@ -172,18 +177,33 @@ class DaskAdapter(DomainAdapter):
     def _fit_checked(self, blocks: list[Delayed], schema: Schema) -> None:
         stage("Checking rows")
         workers = Workers(self.client)
-        survey = surveyed(blocks, workers, fewest=1 if self.takes.no_labels else 2)
+        room = _ROWS_SHARE * workers.memory()
+        held = kept(blocks, workers, room)
+        survey = surveyed(held, workers, fewest=1 if self.takes.no_labels else 2)
+        self._refuse_several(survey.marks)
         if survey.sizes[1] == 0 and self._without_target:
             warn_of_no_target(type(self).__name__, survey.sizes[0], self._without_target)
         n_bytes = sum(survey.sizes) * schema.n_features * np.dtype(schema.dtype).itemsize
-        if n_bytes <= _ROWS_SHARE * workers.memory():
-            blocks = workers.persist(blocks)
+        blocks = held if n_bytes <= room else blocks
+        del held
         self.n_features_in_ = schema.n_features
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
         there, pool = pooled(blocks, survey, workers)
         self._learn_rows(HeldRows(blocks, there, pool, workers))
         self._target_sample = target_sample(pool)
+
+    def _refuse_several(self, marks: frozenset[float]) -> None:
+        """Refuse domains that the estimator in memory would tell apart."""
+        apart = self._local.takes.several_targets
+        for mark, name in ((1, "source"), (-1, "target"))[: 1 + apart]:
+            found = sorted(number for number in marks if number * mark > 0)
+            if len(found) > 1:
+                raise ValueError(
+                    f"{type(self).__name__} of transferable.dask takes one {name}, but "
+                    f"sample_domain marks rows of {', '.join(f'{number:g}' for number in found)}; "
+                    f"mark all of them {mark} to pool them, or fit {self._in_memory} in memory."
+                )
 
     def _refuse_parameters(self) -> None:
         """Refuse what cannot be done where nobody holds all rows."""
@@ -267,7 +287,7 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
             transform=seen.features.transform,
             kernel=seen.kernel,
             landmarks=draw_landmarks(seen.Z, pool.n_source, count, rng),
-            held_share=self._held_share(n_rows * count * pool.X.itemsize, rows.workers),
+            held_bytes=self._room(rows.workers) - n_rows * seen.Z.shape[1] * pool.X.itemsize,
         )
         table = FeatureTable(seen.table, features.nystrom, CPU)
         objective = self._objective()
@@ -284,13 +304,11 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
             return solver.source_only_labels()
         return super()._first_labels(solver)
 
-    def _held_share(self, n_bytes: int, workers: Workers) -> float:
-        """The share of all features that there is room for."""
+    def _room(self, workers: Workers) -> int:
+        """Bytes that the workers keep of transformed rows and of their features."""
         if self.max_memory is None:
-            budget = int(_FEATURES_SHARE * workers.memory())
-        else:
-            budget = memory_budget(self.max_memory, CPU)
-        return min(1.0, budget / max(n_bytes, 1))
+            return int(_FEATURES_SHARE * workers.memory())
+        return memory_budget(self.max_memory, CPU)
 
     def predict(self, X: Any) -> Any:
         """Label rows, lazily where they are a Dask collection.

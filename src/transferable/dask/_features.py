@@ -7,9 +7,10 @@ block that is lost is read, mapped and labelled once, whatever the round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -17,19 +18,23 @@ from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
 from transferable.dask._reading import Block
+from transferable.dask._scores import BlockScores
 from transferable.dask._survey import HeldRows
 from transferable.dask._workers import Workers, summed
 from transferable.engines.risk.landmarks import Sums, class_sums
+from transferable.engines.risk.solver import Learner
 from transferable.linalg.anchors import Anchors
 from transferable.linalg.arrays import CPU
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.moments import Moments, moments_of_groups
+from transferable.linalg.moments import Moments, moments_of_groups, row_blocks
 from transferable.linalg.nystrom import Nystrom
 from transferable.linalg.row_order import digest
 from transferable.terms.base import Matrix
 
 __all__ = ["BlockLabels", "FeatureBlocks", "Labelled", "RowTransform", "tallied"]
+
+_PART = 2**15  # rows whose features several sums are made of, before those of others are made
 
 # From rows to what their kernel is of: the rows, unit rows, their flow.
 RowTransform = Callable[[NDArray[Any]], NDArray[Any]]
@@ -52,6 +57,16 @@ class FeatureBlock:
     def target(self) -> slice:
         """Where the target rows are."""
         return slice(len(self.y), self.table.n)
+
+    def held_parts(self) -> Iterator[FeatureBlock]:
+        """The block whose features are held, or parts of it whose features are made once."""
+        table = self.table
+        if table.held is not None or table.n == 0:
+            yield self
+            return
+        for rows in row_blocks(table.n, 1, _PART):
+            part = FeatureTable(table.Z[rows], table.nystrom, CPU)
+            yield FeatureBlock(part, self.y[rows])
 
     def __sizeof__(self) -> int:
         held = self.table.held
@@ -148,8 +163,8 @@ class FeatureBlocks:
         The kernel.
     landmarks : ndarray of int
         Positions of the landmarks in the pool.
-    held_share : float
-        The share of the blocks whose features are kept; those of others are computed each time.
+    held_bytes : int
+        Of features that are kept; those of other blocks are computed each time.
 
     Attributes
     ----------
@@ -164,18 +179,19 @@ class FeatureBlocks:
         transform: RowTransform,
         kernel: KernelFunction,
         landmarks: NDArray[np.intp],
-        held_share: float,
+        held_bytes: int = 0,
     ) -> None:
         workers, blocks = rows.workers, rows.blocks
         self._workers, self._n_classes = workers, rows.pool.n_classes
-        transform, classes = delayed(transform), delayed(rows.pool.classes)
-        (nystrom,) = workers.persist([_nystrom(rows.pool_there, transform, kernel, landmarks)])
+        self._pool, self._transform = rows.pool_there, delayed(transform)
+        self._classes = delayed(rows.pool.classes)
+        (nystrom,) = workers.persist([_nystrom(self._pool, self._transform, kernel, landmarks)])
         self.nystrom: Nystrom = workers.compute(nystrom)
-        held = np.diff(np.floor(np.arange(len(blocks) + 1) * held_share + 1e-9)) > 0
+        held = _held(rows.pool.survey.blocks, held_bytes, self.nystrom)
         self._blocks = workers.persist(
             [
-                _features(block, transform, nystrom, classes, bool(keep))
-                for block, keep in zip(blocks, held, strict=True)
+                _features(block, self._transform, nystrom, self._classes, keep)
+                for block, keep in zip(blocks, held.tolist(), strict=True)
             ]
         )
         self._last: Labelled | None = None
@@ -216,10 +232,16 @@ class FeatureBlocks:
         w, offsets = delayed(w), delayed(offsets)
         return self._tallied([_label(block, w, offsets) for block in self._blocks], codes)
 
-    def labels_by(self, label: Labeller, codes: NDArray[np.intp]) -> Labelled:
-        """The same by a function of the transformed rows."""
-        shared, n_classes = self._workers.share(label), self._n_classes
-        return self._tallied([_label_by(b, shared, n_classes) for b in self._blocks], codes)
+    def scores(self, w: Matrix) -> BlockScores:
+        """The scores Phi w of all target rows, once they are asked for."""
+        return BlockScores(self._blocks, w, self._workers)
+
+    def labels_by(self, learn: Learner) -> Labelled:
+        """The same by what is learnt from the pool's source rows, transformed."""
+        pool, transform, workers = self._pool, self._transform, self._workers
+        (label,) = workers.persist([_learnt(pool, transform, self._classes, learn)])
+        codes = workers.compute(_pool_labels(pool, transform, label))
+        return self._tallied([_label_by(b, label, self._n_classes) for b in self._blocks], codes)
 
     def changed(self, target: Labelled, before: Labelled) -> float:
         """Share of the labels that are not what they were."""
@@ -232,6 +254,22 @@ class FeatureBlocks:
     def _tallied(self, tasks: list[Delayed], codes: NDArray[np.intp]) -> Labelled:
         self._last = tallied(tasks, self._last, self._n_classes, self._workers, codes)
         return self._last
+
+
+def _held(blocks: tuple[tuple[int, int], ...], room: int, nystrom: Nystrom) -> NDArray[np.bool_]:
+    """Which blocks' features to keep: of target rows first, which every round asks for."""
+    sizes = np.array(blocks)
+    n_bytes = sizes.sum(axis=1) * nystrom.rank * np.dtype(nystrom.dtype).itemsize
+    held = np.zeros(len(blocks), dtype=bool)
+    for some in (sizes[:, 1] > 0, sizes[:, 1] == 0):
+        share = min(1.0, max(room, 0) / max(int(n_bytes[some].sum()), 1))
+        due = 0.0
+        for block in np.flatnonzero(some):  # evenly, as neighbours may be of one worker
+            due += share * n_bytes[block]
+            if due >= (1.0 - 1e-9) * n_bytes[block]:
+                held[block], due = True, due - n_bytes[block]
+        room -= int(n_bytes[some & held].sum())
+    return held
 
 
 @dataclass(frozen=True)
@@ -263,12 +301,16 @@ def _features(
 
 @delayed
 def _totals(block: FeatureBlock, n_classes: int, anchors: Anchors | None) -> Totals:
-    table = block.table
-    if table.held is None:  # several sums are made of the features, so these are held for them
-        table = FeatureTable(table.Z, table.nystrom, CPU)
-    by_class = class_sums(table, block.y, n_classes, block.source)
-    whitening = frozenset([digest(table.nystrom.whitening)])
-    return Totals(Sums.of(table, len(block.y), anchors), by_class, whitening)
+    whitenings = frozenset([digest(block.table.nystrom.whitening)])
+    parts = (
+        Totals(
+            Sums.of(part.table, len(part.y), anchors),
+            class_sums(part.table, part.y, n_classes, part.source),
+            whitenings,
+        )
+        for part in block.held_parts()
+    )
+    return reduce(add, parts)
 
 
 @delayed
@@ -299,6 +341,16 @@ def _label(block: FeatureBlock, w: Matrix, offsets: NDArray[np.float64] | None) 
 
 def _highest(F: Matrix, offsets: NDArray[np.float64] | None) -> NDArray[np.intp]:
     return np.argmax(F if offsets is None else F + offsets, axis=1)
+
+
+@delayed
+def _learnt(pool: Block, transform: RowTransform, classes: NDArray[Any], learn: Learner) -> Any:
+    return learn(transform(pool.Xs), np.searchsorted(classes, pool.labels), None)
+
+
+@delayed
+def _pool_labels(pool: Block, transform: RowTransform, label: Labeller) -> NDArray[np.intp]:
+    return np.asarray(label(transform(pool.Xt)), dtype=np.intp)
 
 
 @delayed

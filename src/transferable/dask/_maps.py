@@ -135,5 +135,4 @@ class DaskSpectralTransformer(DaskTransformer, SpectralTransformer):
             transform=np.asarray,
             kernel=kernel,
             landmarks=draw_landmarks(pool.X, pool.n_source, count, rng),
-            held_share=0.0,
         )

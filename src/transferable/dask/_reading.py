@@ -17,7 +17,7 @@ import pandas as pd
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from transferable.domains import labelled_rows, marked_source
+from transferable.marks import labelled_rows, marked_ids
 
 __all__ = ["Block", "Blocks", "Schema", "domains_apart", "schema_of", "stacked_domains"]
 
@@ -45,10 +45,14 @@ class Schema:
 
 @dataclass(frozen=True)
 class Block:
-    """Rows of one partition, those of the source first, with the labels of these."""
+    """Rows of one partition, those of the source first, with the labels of these.
+
+    `marks` are the numbers of the domains, where rows were marked with any.
+    """
 
     X: NDArray[Any]
     labels: NDArray[Any]
+    marks: frozenset[float] = frozenset()
 
     @property
     def n_source(self) -> int:
@@ -213,6 +217,7 @@ def _read(
     if isinstance(labels, str):
         labels = table[labels] if labels in table else _refuse(where, f"no column {labels!r}")
     X = _numbers(table, where, schema, label)
+    marks: frozenset[float] = frozenset()
     if isinstance(domain, int):
         source = np.full(len(X), domain == _SOURCE)
     elif domain is None:
@@ -221,10 +226,15 @@ def _read(
         if labels.dtype.kind in "iu":
             source &= labels != -1
     else:
-        source = marked_source(np.asarray(domain), len(X))
+        ids = marked_ids(np.asarray(domain), len(X))
+        source, marks = ids > 0, frozenset(np.unique(ids).tolist())
+    if source.all() or not source.any():
+        rows = np.ascontiguousarray(X)  # those of a frame lie column by column
+    else:
+        rows = np.concatenate([X[source], X[~source]])
     if not source.any():
         labels = np.empty(0, dtype=np.float64 if labels is None else np.asarray(labels).dtype)
-        return Block(np.ascontiguousarray(X), labels)
+        return Block(rows, labels, marks)
     labels = np.zeros(len(X), dtype=np.intp) if labels is None else np.asarray(labels)
     if labels.shape != (len(X),):
         _refuse(where, f"{len(X)} rows, but labels of shape {labels.shape}")
@@ -232,7 +242,7 @@ def _read(
     missing = int((~labelled_rows(labels)).sum())
     if missing:
         _refuse(where, f"{missing} source rows without a label")
-    return Block(np.concatenate([X[source], X[~source]]), labels)
+    return Block(rows, labels, marks)
 
 
 def _numbers(table: Any, where: str, schema: Schema, label: str | None) -> NDArray[Any]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from transferable.dask._survey import Pool
 from transferable.engines.risk.landmarks import LandmarkSolver, Sums
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
+from transferable.engines.risk.solver import Learner
 from transferable.engines.shares import Labelling
 from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.moments import Moments
@@ -75,13 +74,18 @@ class BlockSolver(LandmarkSolver):
     def relabel(
         self, coefficients: Matrix, labelling: Labelling, *, settled: bool = False
     ) -> Labelled:
-        """Labels of all target rows by their scores; offsets are chosen for the pool's."""
-        own = labelling.codes(self.scores(coefficients)[self.domains.target], settled=settled)
+        """Labels of all target rows by their scores.
+
+        Offsets of a round are chosen for the pool's rows, as in memory; those for good, for all.
+        """
+        scores = self.scores(coefficients)[self.domains.target]
+        everybody = self._blocks.scores(coefficients)
+        own = labelling.codes(scores, settled=settled, everybody=everybody)
         return self._blocks.labels(coefficients, labelling.offsets, own)
 
-    def labels_by(self, label: Callable[[Any], NDArray[np.intp]]) -> Labelled:
-        """Labels of all target rows by a function of their features."""
-        return self._blocks.labels_by(label, super().labels_by(label))
+    def labels_by(self, learn: Learner) -> Labelled:
+        """Labels of all target rows by what a worker learns from the pool's source rows."""
+        return self._blocks.labels_by(learn)
 
     def codes(self, target: Labelled) -> NDArray[np.intp]:
         """The labels of the pool's target rows."""

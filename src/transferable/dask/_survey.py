@@ -22,7 +22,9 @@ from transferable.linalg.moments import Moments, row_blocks
 from transferable.linalg.row_order import row_hash, row_place
 from transferable.units import exponent_of
 
-__all__ = ["CountedGroups", "HeldRows", "Pool", "Survey", "pooled", "surveyed"]
+__all__ = ["CountedGroups", "HeldRows", "Pool", "Survey", "kept", "pooled", "surveyed"]
+
+_ASKED = 8  # blocks that tell how large all are
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,22 @@ class Places:
     hash: NDArray[np.uint64]
 
     @classmethod
-    def of(cls, X: NDArray[Any]) -> Places:
-        """Those of all rows, as they are stacked."""
-        if len(X) == 0:
-            return cls(np.empty(0), np.empty(0, dtype=np.uint64))
-        return cls(row_place(X), row_hash(X))
+    def first_of(cls, X: NDArray[Any], count: int) -> Places:
+        """The first places of rows."""
+        place = _places(X)
+        last = np.partition(place, count - 1)[count - 1] if len(place) > count else np.inf
+        near = np.flatnonzero(place <= last)
+        found = cls(place[near], _hashes(X[near]))  # which only tell equal places apart
+        return found[found.first(count)]
+
+    @classmethod
+    def until(cls, X: NDArray[Any], last: Places) -> tuple[NDArray[np.intp], Places]:
+        """Which rows are not behind the last place given, none if there is none; their places."""
+        place = _places(X)
+        near = np.flatnonzero(place <= (last.place[-1] if len(last.place) else -np.inf))
+        found = cls(place[near], _hashes(X[near]))
+        inside = np.flatnonzero((found.place < last.place[-1:]) | (found.hash <= last.hash[-1:]))
+        return near[inside], found[inside]
 
     def first(self, count: int) -> NDArray[np.intp]:
         """Positions of the first places."""
@@ -53,12 +66,13 @@ class Places:
     def __iter__(self) -> Any:
         return iter((self.place, self.hash))
 
-    def upto(self, last: Places) -> NDArray[np.bool_]:
-        """Which places are not behind the last one given; none if there is none."""
-        if len(last.place) == 0:
-            return np.zeros(len(self.place), dtype=bool)
-        place, hash = last.place[-1], last.hash[-1]
-        return (self.place < place) | ((self.place == place) & (self.hash <= hash))
+
+def _places(X: NDArray[Any]) -> NDArray[np.float64]:
+    return row_place(X) if len(X) else np.empty(0)
+
+
+def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
+    return row_hash(X) if len(X) else np.empty(0, dtype=np.uint64)
 
 
 @dataclass(frozen=True)
@@ -77,6 +91,10 @@ class Survey:
         The first places of each domain.
     most : int
         How many of them at most.
+    marks : frozenset of float
+        The numbers that rows were marked with, positive for sources; none if there were no marks.
+    blocks : tuple of pairs of int
+        Rows of source and target in each block, in their order.
     """
 
     moments: tuple[Moments, ...]
@@ -85,20 +103,23 @@ class Survey:
     exponent: int
     first: tuple[Places, ...]
     most: int
+    marks: frozenset[float]
+    blocks: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, block: Block, most: int) -> Survey:
         """That of one block."""
         labels, counts = np.unique(block.labels, return_counts=True)
         sides = block.Xs, block.Xt
-        places = (Places.of(side) for side in sides)
         return cls(
             moments=tuple(map(_moments, sides)),
             labels=labels,
             counts=counts,
             exponent=exponent_of(block.X),
-            first=tuple(side[side.first(most)] for side in places),
+            first=tuple(Places.first_of(side, most) for side in sides),
             most=most,
+            marks=block.marks,
+            blocks=((len(block.Xs), len(block.Xt)),),
         )
 
     def __add__(self, other: Survey) -> Survey:
@@ -114,6 +135,8 @@ class Survey:
             exponent=max(self.exponent, other.exponent, key=abs),
             first=tuple(side[side.first(self.most)] for side in first),
             most=self.most,
+            marks=self.marks | other.marks,
+            blocks=self.blocks + other.blocks,
         )
 
     @property
@@ -127,6 +150,23 @@ def _moments(X: NDArray[Any]) -> Moments:
     for rows in row_blocks(*X.shape):
         total += Moments.of(X[rows].astype(np.float64))
     return total
+
+
+def kept(blocks: list[Delayed], workers: Workers, room: float) -> list[Delayed]:
+    """Blocks that stay with the workers if some of them tell that there is room for all."""
+    some = slice(None, None, -(-len(blocks) // _ASKED))
+    asked = workers.persist(blocks[some])
+    largest = workers.compute(delayed(max)([_n_bytes(block) for block in asked]))
+    if largest * len(blocks) > room:
+        return blocks
+    all_of_them = list(blocks)
+    all_of_them[some] = asked
+    return workers.persist(all_of_them)
+
+
+@delayed
+def _n_bytes(block: Block) -> int:
+    return int(block.X.nbytes)
 
 
 def surveyed(blocks: list[Delayed], workers: Workers, fewest: int = 2) -> Survey:
@@ -161,10 +201,10 @@ class PoolRows:
         """The rows of a block up to the last places of the pool, at most so many."""
         rows, places = [], []
         for X, end in zip((block.Xs, block.Xt), last, strict=True):
-            own = Places.of(X)
-            inside = np.flatnonzero(own.upto(end))
-            rows.append(inside[own[inside].first(count)])
-            places.append(own[rows[-1]])
+            inside, own = Places.until(X, end)
+            first = own.first(count)
+            rows.append(inside[first])
+            places.append(own[first])
         sides = block.Xs[rows[0]], block.Xt[rows[1]]
         return cls(sides, block.labels[rows[0]], tuple(places))
 

@@ -46,10 +46,6 @@ class Workers:
             return list(dask.persist(*tasks, scheduler="threads"))
         return list(self.client.persist(tasks))
 
-    def share(self, value: Any) -> Any:
-        """A value that many tasks take, sent once to each worker."""
-        return value if self.client is None else self.client.scatter(value, broadcast=True)
-
     def memory(self) -> int:
         """Bytes that all workers have together."""
         here = int(psutil.virtual_memory().total)

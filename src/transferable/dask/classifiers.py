@@ -21,7 +21,7 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
     **parameters
         Those of :class:`transferable.TFDFV`. The graph is that of anchors; nearest
         neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 35 %
+        ``max_memory`` bounds what the workers keep of the rows' features together, by default 40 %
         of their memory; ``device`` is "cpu".
 
     Attributes
@@ -42,8 +42,7 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
     The objective, its terms and the solve are those in memory. Landmarks, the balance, class shares
     and temperatures are chosen from a pool, the first 20,000 rows of each domain in an order that
     depends on their content alone; so is it in memory, and the two agree to rounding whatever the
-    partitions. Shares that
-    are given as ``class_shares`` are met on the pool's rows.
+    partitions. Shares that are given as ``class_shares`` are met by the labels of all target rows.
 
     Examples
     --------
@@ -71,7 +70,7 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
     **parameters
         Those of :class:`transferable.TFDF`. The graph is that of anchors; nearest
         neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 35 %
+        ``max_memory`` bounds what the workers keep of the rows' features together, by default 40 %
         of their memory; ``device`` is "cpu".
 
     Attributes
@@ -92,8 +91,7 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
     The objective, its terms and the solve are those in memory. Landmarks, the balance, class shares
     and temperatures are chosen from a pool, the first 20,000 rows of each domain in an order that
     depends on their content alone; so is it in memory, and the two agree to rounding whatever the
-    partitions. Shares that
-    are given as ``class_shares`` are met on the pool's rows.
+    partitions. Shares that are given as ``class_shares`` are met by the labels of all target rows.
 
     Examples
     --------
@@ -121,7 +119,7 @@ class MEDA(DaskRiskClassifier, local.MEDA, of=local.MEDA):
     **parameters
         Those of :class:`transferable.MEDA`. The graph is that of anchors; nearest
         neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 35 %
+        ``max_memory`` bounds what the workers keep of the rows' features together, by default 40 %
         of their memory; ``device`` is "cpu".
 
     Attributes
@@ -171,7 +169,7 @@ class ARTL(DaskRiskClassifier, local.ARTL, of=local.ARTL):
     **parameters
         Those of :class:`transferable.ARTL`. The graph is that of anchors; nearest
         neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 35 %
+        ``max_memory`` bounds what the workers keep of the rows' features together, by default 40 %
         of their memory; ``device`` is "cpu".
 
     Attributes

@@ -9,17 +9,28 @@ rows are then moved along shortest paths between classes until every class has i
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import floyd_warshall
 from scipy.special import logsumexp, softmax
 
-__all__ = ["exact_offsets", "soft_offsets", "weighted_offsets", "whole_counts"]
+__all__ = [
+    "ScatteredScores",
+    "exact_offsets",
+    "least_costs",
+    "scattered_offsets",
+    "soft_offsets",
+    "weighted_offsets",
+    "whole_counts",
+]
 
 Scores = NDArray[np.float64]
 _STEPS = 30  # of Newton's method; it needs five to ten
 _SAMPLE = 10_000  # rows that offsets are first sought for; their order is random already
+_CORRECTIONS = 3  # of what the rows at hand tell of all
+_WIDENINGS = (4.0, 16.0, 64.0)  # rows near a tie that are looked at, for each that is to be moved
 _SOFTEST, _HARDEST = 0.3, 1e-4  # softness of the maximum, in spreads of the scores
 
 
@@ -80,6 +91,68 @@ def exact_offsets(F: Scores, shares: NDArray[np.float64]) -> NDArray[np.float64]
     return v
 
 
+class ScatteredScores(Protocol):
+    """Scores F of rows that nobody holds together."""
+
+    def counts(self, v: NDArray[np.float64]) -> NDArray[np.intp]:
+        """Rows of each label argmax(F + v)."""
+
+    def near(self, v: NDArray[np.float64], margin: float) -> Scores:
+        """The scores of rows whose two highest of F + v differ by no more."""
+
+    def costs(self, v: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What it costs at least to move a row with one label to another."""
+
+
+def scattered_offsets(
+    F: Scores, everybody: ScatteredScores, shares: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The offsets of :func:`exact_offsets` for rows that nobody holds together; F are the first.
+
+    The rows at hand give offsets, the counts of all tell by how much those miss, and rows near a
+    tie, all that have to be brought here, are moved as if they were held with the others.
+    """
+    v, asked = exact_offsets(F, shares), shares
+    present = np.flatnonzero(shares > 0)
+    if len(present) < 2:
+        return v
+    found = everybody.counts(v)
+    n_rows, wanted = int(found.sum()), np.zeros(len(shares), dtype=np.intp)
+    wanted[present] = whole_counts(shares[present], n_rows)
+    for _ in range(_CORRECTIONS):
+        if (found == wanted).all():
+            break
+        asked = np.where(shares > 0, np.maximum(asked + (wanted - found) / n_rows, 1e-12), 0.0)
+        v = exact_offsets(F, asked / asked.sum())
+        found = everybody.counts(v)
+    v[present] += _move_near(F, everybody, v, (found - wanted)[present], n_rows)
+    v[present] = _central_offsets(everybody.costs(v)[np.ix_(present, present)], float(F.std()))
+    return v
+
+
+def _move_near(
+    F: Scores,
+    everybody: ScatteredScores,
+    v: NDArray[np.float64],
+    excess: NDArray[np.intp],
+    n_rows: int,
+) -> NDArray[np.float64]:
+    """What to add to offsets so that no class has rows in excess; 0 if rows are too much alike."""
+    present = np.flatnonzero(np.isfinite(v))
+    second, first = np.partition((F + v)[:, present], -2, axis=1)[:, -2:].T
+    share = np.abs(excess).sum() / max(n_rows, 1)
+    for widening in _WIDENINGS if excess.any() else ():
+        some = min(1.0, widening * max(share, 1.0 / len(F)))
+        margin = float(np.quantile(first - second, some))
+        near = (everybody.near(v, margin) + v)[:, present]
+        labels = _moved(near, near.argmax(axis=1), excess)
+        if labels is not None:
+            more = _central_offsets(least_costs(near, labels), 0.0)
+            if np.ptp(more) < margin:  # no other row changes its label
+                return more
+    return np.zeros(len(present))
+
+
 def _newton(
     F: Scores,
     shares: NDArray[np.float64],
@@ -128,32 +201,49 @@ def _exact(F: Scores, counts: NDArray[np.intp]) -> NDArray[np.float64]:
     shares = np.maximum(counts, 0.5) / np.maximum(counts, 0.5).sum()
     v = _hardened(F, shares, np.full(len(F), 1.0 / len(F)))
     labels = (F + v).argmax(axis=1)
-    # Excess rows go where it costs least; what they pass on the way moves along.
-    while (excess := np.bincount(labels, minlength=len(v)) - counts).any():
-        path = _cheapest_path(_costs(F, labels), excess)
+    moved = _moved(F, labels, np.bincount(labels, minlength=len(v)) - counts)
+    return _central_offsets(least_costs(F, labels if moved is None else moved), float(F.std()))
+
+
+def _moved(
+    F: Scores, labels: NDArray[np.intp], excess: NDArray[np.intp]
+) -> NDArray[np.intp] | None:
+    """Labels without the rows that classes have in excess; None if there is no way to move them.
+
+    They go where it costs least; what they pass on the way moves along.
+    """
+    labels, excess = labels.copy(), excess.copy()
+    while excess.any():
+        path = _cheapest_path(least_costs(F, labels), excess)
+        if not path:
+            return None
         for giver, taker in pairwise(path):
             rows = np.flatnonzero(labels == giver)
             row = rows[np.argmin(F[rows, giver] - F[rows, taker])]
             labels[row] = taker
-    return _central_offsets(_costs(F, labels), float(F.std()))
+        excess[path[0]] -= 1
+        excess[path[-1]] += 1
+    return labels
 
 
-def _costs(F: Scores, labels: NDArray[np.intp]) -> NDArray[np.float64]:
+def least_costs(F: Scores, labels: NDArray[np.intp]) -> NDArray[np.float64]:
     """What it costs at least to move a row from one class to another; inf from an empty class."""
     costs = np.full((F.shape[1], F.shape[1]), np.inf)
     for giver in np.unique(labels):
         rows = F[labels == giver]
         costs[giver] = (rows[:, [giver]] - rows).min(axis=0)
     np.fill_diagonal(costs, np.inf)
-    return costs + 1e-12 * np.abs(F).max()  # no way round may gain by rounding errors
+    return costs + 1e-12 * np.abs(F).max(initial=0.0)  # no way round may gain by rounding errors
 
 
 def _cheapest_path(costs: NDArray[np.float64], excess: NDArray[np.intp]) -> list[int]:
-    """Classes along the cheapest way from one with too many rows to one with too few."""
+    """Classes along the cheapest way from one with too many rows to one with too few, if any."""
     lengths, before = floyd_warshall(costs, return_predecessors=True)
     givers, takers = np.flatnonzero(excess > 0), np.flatnonzero(excess < 0)
     between = lengths[np.ix_(givers, takers)]
     giver, taker = np.unravel_index(np.argmin(between), between.shape)
+    if np.isinf(between[giver, taker]):
+        return []
     path = [int(takers[taker])]
     while path[0] != givers[giver]:
         path.insert(0, int(before[givers[giver], path[0]]))

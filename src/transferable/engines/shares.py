@@ -19,7 +19,14 @@ from scipy.special import softmax
 
 from transferable.domains import Domains
 from transferable.engines.class_calibration import ClassCalibration
-from transferable.engines.offsets import exact_offsets, soft_offsets, weighted_offsets
+from transferable.engines.offsets import (
+    ScatteredScores,
+    exact_offsets,
+    scattered_offsets,
+    soft_offsets,
+    weighted_offsets,
+)
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import device, namespace, to_numpy
 
 __all__ = [
@@ -98,12 +105,19 @@ class Labelling:
     def __init__(self, offsets: NDArray[np.float64] | None = None) -> None:
         self.offsets = offsets
 
-    def choose_offsets(self, scores: Any, *, settled: bool) -> None:
-        """Set the offsets for these scores of target rows, for a round or for good."""
+    def choose_offsets(
+        self, scores: Any, *, settled: bool, everybody: ScatteredScores | None = None
+    ) -> None:
+        """Set the offsets for these scores of target rows, for a round or for good.
 
-    def codes(self, scores: Any, *, settled: bool = False) -> NDArray[np.intp]:
+        Where others hold most of the rows, those scores are the first, and `everybody` has all.
+        """
+
+    def codes(
+        self, scores: Any, *, settled: bool = False, everybody: ScatteredScores | None = None
+    ) -> NDArray[np.intp]:
         """Classes of target rows."""
-        self.choose_offsets(scores, settled=settled)
+        self.choose_offsets(scores, settled=settled, everybody=everybody)
         xp = namespace(scores)
         if self.offsets is not None:
             scores = scores + xp.asarray(self.offsets, device=device(scores))
@@ -152,11 +166,20 @@ class KnownShares(Labelling):
         """The shares as the solve takes them: no class of the source counts for nothing."""
         return _floored(self.shares, _LEAST_KNOWN, source)
 
-    def choose_offsets(self, scores: Any, *, settled: bool) -> None:
-        """Let probabilities have the shares on average or, at the end, labels to within a row."""
+    def choose_offsets(
+        self, scores: Any, *, settled: bool, everybody: ScatteredScores | None = None
+    ) -> None:
+        """Let probabilities have the shares on average or, at the end, labels to within a row.
+
+        The average is that of the first rows.
+        """
         F, weights = to_numpy(scores), self._weights
         if not settled:
-            self.offsets = soft_offsets(F, self.shares, self._softness, weights)
+            first = slice(LIMITS.pool_rows)
+            weights = None if weights is None else weights[first]
+            self.offsets = soft_offsets(F[first], self.shares, self._softness, weights)
+        elif everybody is not None:
+            self.offsets = scattered_offsets(F, everybody, self.shares)
         elif weights is None:
             self.offsets = exact_offsets(F, self.shares)
         else:

@@ -9,6 +9,7 @@ from problems import small_problem
 from transferable import MEDA, TFDF, TFDFV
 from transferable.domains import Domains
 from transferable.engines.risk.features import ManifoldFeatures
+from transferable.engines.risk.rows import NearestSource
 from transferable.limits import LIMITS
 
 P = small_problem(seed=1)
@@ -115,6 +116,7 @@ def test_nearest_source_rows_are_sought_among_the_first(monkeypatch):
     domains = Domains.from_stacked(P.X, np.r_[P.ys, np.full(len(P.yt), -1)])
     rows = MEDA(manifold_dim=None)._rows(domains, ManifoldFeatures(None))
     monkeypatch.setattr(LIMITS, "pool_rows", 7)
-    found = rows.nearest_source()(rows.Z[domains.target])
+    nearest = NearestSource(*rows.first_labelled(), arrays=rows.arrays)
+    found = nearest(rows.Z[domains.target])
     cosines = rows.Z[domains.target] @ rows.Z[:7].T
     np.testing.assert_array_equal(found, domains.y[cosines.argmax(axis=1)])

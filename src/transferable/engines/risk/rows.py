@@ -176,10 +176,10 @@ class Rows:
         found = domains.share("nearest of judges", key, nearest, self.Z[: len(y)])
         return float(np.mean(y[found.indices[:, 0]] != y))
 
-    def nearest_source(self) -> NearestSource:
-        """Gives rows the class of the nearest of the first labelled rows."""
-        rows, codes, _ = self.domains.first_labelled(LIMITS.pool_rows)
-        return NearestSource(self.Z[rows], codes, self.arrays)
+    def first_labelled(self) -> tuple[Any, NDArray[np.intp], NDArray[np.float64] | None]:
+        """Features, class codes and weights of the labelled rows that first labels come from."""
+        rows, codes, weights = self.domains.first_labelled(LIMITS.pool_rows)
+        return self.Z[rows], codes, weights
 
     def balance(self, rule: str | float, groups: Groups) -> float:
         """mu for these groups, by the rule or as given."""
@@ -196,7 +196,10 @@ class Rows:
 class NearestSource:
     """The class of the nearest row by cosine, of rows of unit length; exact however many ask."""
 
-    def __init__(self, rows: Any, codes: NDArray[np.intp], arrays: Arrays) -> None:
+    def __init__(
+        self, rows: Any, codes: NDArray[np.intp], weights: Any = None, *, arrays: Arrays
+    ) -> None:
+        """Whatever rows weigh, the nearest is the nearest."""
         self.rows, self.codes, self.arrays = rows, codes, arrays
 
     def __call__(self, Z: Any) -> NDArray[np.intp]:

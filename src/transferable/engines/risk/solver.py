@@ -19,10 +19,12 @@ from transferable.terms.base import FixedForm, FixedTerm, LabelledTerm, LowRank,
 from transferable.terms.covariances import Covariances
 from transferable.terms.risk import SourceLoss
 
-__all__ = ["Labelled", "Labels", "Solver"]
+__all__ = ["Labelled", "Labels", "Learner", "Solver"]
 
 # Labels of the target: an array of codes, or whatever stands for one where others hold the rows.
 Labels = Any
+# From features, class codes and weights of labelled rows to a function that gives others a code.
+Learner = Callable[[Any, NDArray[np.intp], Any], Callable[[Any], NDArray[np.intp]]]
 
 
 @dataclass
@@ -188,8 +190,9 @@ class Solver(ABC):
             lambda rows: labelling.codes(scores[rows], settled=settled)
         )
 
-    def labels_by(self, label: Callable[[Any], NDArray[np.intp]]) -> Labels:
-        """Labels of the target rows by a function of their features."""
+    def labels_by(self, learn: Learner) -> Labels:
+        """Labels of the target rows by what is learnt from the first labelled ones."""
+        label = learn(*self.rows.first_labelled())
         codes = np.asarray(label(self.rows.Z[self.domains.target]), dtype=np.intp)
         return self.domains.fixed(codes)
 

@@ -1,23 +1,25 @@
 """Whether a choice of settings without labels survives another grid: docs/selection.md.
 
-TFDF-V is searched over several grids on 21 tasks of at most 900 rows a domain, with all scorers
-that need no held-out rows; beside each setting's scores stand its target accuracy and that of the
-mean of the best by one or two scores. Finished searches are kept in ``build/grids/records.jsonl``,
-so that a run that was stopped goes on. The tables replace what stands between the marks.
+TFDF-V is searched over five grids, three on 21 tasks of at most 500 rows a domain and two on 11,
+with all scorers that need no held-out rows. Of every setting the scores, the probabilities of the
+target rows and its accuracy are kept, one file for each search in ``build/grids``, so that a run
+that was stopped goes on and further choices can be tried without a fit. A choice is a rank sum of
+up to three scores, how many of the best settings answer together, and whether an anchor,
+AutoAdapter, counts half beside them. The tables replace what stands between the marks.
 
-    python benchmarks/grids.py [--grids coarse,fine] [--jobs 8]
+    python benchmarks/grids.py [--grids coarse,fine] [--rows 900] [--jobs 8]
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import json
 import os
 import re
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
@@ -27,44 +29,70 @@ from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
 
 from cases import GROUPS, Case
-from transferable import TFDFV
-from transferable._store import LineStore, parse_line
+from transferable import TFDFV, AutoAdapter
 from transferable.model_selection import SCORERS, LabelFreeSearch
 from transferable.model_selection._trials import DEFAULT_GRID
+from transferable.model_selection.ranking import BESIDE_ANCHOR, RECOMMENDED
 
 ROOT = Path(__file__).parents[1]
-MAX_ROWS = 900
 GRIDS = {
     "coarse": {"alignment": [0.1, 1, 10], "manifold": [0.01, 0.1, 1], "ridge": [0.01, 0.1, 1]},
-    "default": DEFAULT_GRID,
-    "bad corners": {
-        "alignment": [0.001, 1, 1000],
-        "manifold": [0.0001, 0.1, 100],
-        "ridge": [0.0001, 0.1, 100],
-    },
     "off-centre": {
         "alignment": [0.001, 0.01, 0.1],
         "manifold": [1, 10, 100],
         "ridge": [0.001, 0.01, 0.1],
     },
+    "bad corners": {
+        "alignment": [0.001, 1, 1000],
+        "manifold": [0.0001, 0.1, 100],
+        "ridge": [0.0001, 0.1, 100],
+    },
+    "default": DEFAULT_GRID,
     "fine": {
         "alignment": [1, 2, 5, 10, 20],
         "manifold": [0.05, 0.1, 0.2, 0.5, 1],
         "ridge": [0.05, 0.2],
     },
 }
-TASKS = [(name, task) for name in GROUPS for task in GROUPS[name].tasks]
-TASKS = [pair for pair in TASKS if pair[0] != "efficientnet"] + [
-    ("efficientnet", task) for task in ("C->W", "A->C", "W->C", "D->A")
-]
+TASKS = [(name, task) for name in GROUPS for task in GROUPS[name].tasks if name != "efficientnet"]
+TASKS += [("efficientnet", task) for task in ("C->W", "A->C", "W->C", "D->A")]
+LARGE = ("default", "fine")  # of which some tasks of the groups with many must do
+SOME = {"surf": ("C->A", "A->W", "W->D", "D->C"), "efficientnet": ("C->W", "D->A")}
 NAMES = [name for name in SCORERS if name not in ("importance_weighted", "dev")]
-CHOICES = [c for k in (1, 2) for c in itertools.combinations(NAMES, k)]
-TOGETHER = (1, 3, 5, 9)  # settings whose mean answers
-
-Records = list[dict[str, Any]]
+SUMS = [parts for k in (1, 2, 3) for parts in itertools.combinations(NAMES, k)]
+TOGETHER = (1, 3, 5)  # settings whose mean probabilities answer
 
 
-class Truth:
+class Choice(NamedTuple):
+    """How an answer is chosen; without parts, and no settings, it is not chosen from the grid."""
+
+    parts: tuple[str, ...]
+    together: int
+    anchored: bool
+
+    @property
+    def name(self) -> str:
+        """In words."""
+        if not self.parts:
+            return "the anchor alone" if self.anchored else "the default setting"
+        settings = f", mean of {self.together}" if self.together > 1 else ""
+        return " + ".join(self.parts) + settings + (", anchored" if self.anchored else "")
+
+
+ANCHOR, DEFAULT = Choice((), 0, anchored=True), Choice((), 0, anchored=False)
+ANCHORED = Choice((BESIDE_ANCHOR,), 5, anchored=True)  # what `anchor=` of the search does
+SHOWN = (
+    Choice(RECOMMENDED.parts, 1, anchored=False),
+    Choice(("neighbors",), 1, anchored=False),
+    Choice(("neighbors",), 5, anchored=False),
+    Choice(("silhouette", "neighbors"), 3, anchored=False),
+    DEFAULT,
+    ANCHOR,
+    ANCHORED,
+)
+
+
+class Kept:
     """Target accuracy as a scorer that decides nothing, and the probabilities it came from."""
 
     def __init__(self, task: Any) -> None:
@@ -82,112 +110,140 @@ def _place(parameters: dict[str, Any]) -> tuple[float, ...]:
     return tuple(parameters[name] for name in DEFAULT_GRID)
 
 
-def measure(group: str, task: str, grid: str) -> dict[str, Any]:
-    """Search one task over one grid."""
-    problem = Case(group, task, max_rows=MAX_ROWS).load()
-    truth = Truth(problem)
-    scoring = {name: name for name in NAMES} | {"truth": truth}
-    with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        search = LabelFreeSearch(TFDFV(), GRIDS[grid], scoring=scoring, refit="truth")
-        results = search.adapt(problem.Xs, problem.ys, problem.Xt).cv_results_
-        default = TFDFV().adapt(problem.Xs, problem.ys, problem.Xt)
-    settings = results["params"]
-    places = [_place(TFDFV(**setting).get_params()) for setting in settings]
-    tables = np.array([truth.tables[place] for place in places])
-    codes = np.searchsorted(search.classes_, problem.yt)
-    means = {}
-    for choice in CHOICES:
-        total = sum(rankdata(results[f"mean_test_{name}"]) for name in choice)
-        order = np.argsort(-total, kind="stable")
-        labels = (tables[order[:k]].mean(axis=0).argmax(axis=1) for k in TOGETHER)
-        means[" + ".join(choice)] = [float(np.mean(found == codes)) for found in labels]
-    return {
-        **{"group": group, "task": task, "grid": grid},
-        "best": float(results["mean_test_truth"].max()),
-        "random": float(results["mean_test_truth"].mean()),
-        "default": default.score(problem.Xt, problem.yt),
-        "means": means,
-    }
+@dataclass(frozen=True)
+class Search:
+    """One task over one grid, and the file that keeps what became of every setting."""
+
+    group: str
+    task: str
+    grid: str
+    max_rows: int
+
+    def file(self, folder: Path) -> Path:
+        """Where it is kept."""
+        name = "_".join([self.group, self.task.replace("->", "-to-"), self.grid.replace(" ", "-")])
+        return folder / f"{name}_{self.max_rows}.npz"
+
+    def measure(self, folder: Path) -> Search:
+        """Scores, probabilities and accuracies of all settings, and those of the default one."""
+        problem = Case(self.group, self.task, max_rows=self.max_rows).load()
+        kept = Kept(problem)
+        scoring = {name: name for name in NAMES} | {"truth": kept}
+        with threadpool_limits(1), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given = problem.Xs, problem.ys, problem.Xt
+            search = LabelFreeSearch(TFDFV(), GRIDS[self.grid], scoring=scoring, refit="truth")
+            results = search.adapt(*given).cv_results_
+            default = TFDFV().adapt(*given)
+            anchor = AutoAdapter(effort="fast").adapt(*given)
+        places = [_place(TFDFV(**setting).get_params()) for setting in results["params"]]
+        arrays = {
+            "accuracy": results["mean_test_truth"],
+            "tables": np.array([kept.tables[place] for place in places], dtype=np.float32),
+            "anchor": anchor.predict_proba(problem.Xt).astype(np.float32),
+            "default": np.array(default.score(problem.Xt, problem.yt)),
+            "truth": np.searchsorted(search.classes_, problem.yt),
+            **{name: results[f"mean_test_{name}"] for name in NAMES},
+        }
+        path = self.file(folder)
+        np.savez_compressed(path.with_suffix(".part.npz"), **arrays)
+        path.with_suffix(".part.npz").rename(path)
+        return self
+
+    def regrets(self, folder: Path) -> dict[Choice, float]:
+        """Points that every choice loses to the best setting of the grid."""
+        with np.load(self.file(folder)) as kept:
+            arrays = dict(kept)
+
+        def accuracy(table: Any) -> float:
+            return float(np.mean(table.argmax(axis=1) == arrays["truth"]))
+
+        found = {DEFAULT: float(arrays["default"]), ANCHOR: accuracy(arrays["anchor"])}
+        ranks = {name: rankdata(arrays[name]) for name in NAMES}
+        for parts, together in itertools.product(SUMS, TOGETHER):
+            order = np.argsort(-sum(ranks[name] for name in parts), kind="stable")
+            mean = arrays["tables"][order[:together]].mean(axis=0)
+            found[Choice(parts, together, anchored=False)] = accuracy(mean)
+            found[Choice(parts, together, anchored=True)] = accuracy(mean + arrays["anchor"])
+        best = arrays["accuracy"].max()
+        return {choice: 100 * (best - value) for choice, value in found.items()}
 
 
-def keyed(line: bytes) -> tuple[str, dict[str, Any]]:
-    record = parse_line(line)
-    return " ".join(record[name] for name in ("group", "task", "grid")), record
+Regrets = dict[Search, dict[Choice, float]]
 
 
-def collect(grids: list[str], path: Path, jobs: int) -> Records:
-    """What is known of the searches, and what is missing, measured now."""
-    store = LineStore(path, keyed)
-    known = store.load()
-    wanted = [(*task, grid) for grid in grids for task in TASKS]
-    missing = [delayed(measure)(*each) for each in wanted if " ".join(each) not in known]
-    for record in Parallel(jobs, return_as="generator_unordered")(missing):
-        store.append(json.dumps(record))
-        known[" ".join(record[name] for name in ("group", "task", "grid"))] = record
-        print(record["grid"], record["group"], record["task"], flush=True)
-    return [known[" ".join(each)] for each in wanted]
-
-
-def regret(record: dict[str, Any], choice: str, together: int) -> float:
-    return 100 * (record["best"] - record["means"][choice][TOGETHER.index(together)])
-
-
-def by_group(records: Records, choice: str, together: int) -> dict[str, float]:
-    groups: dict[str, list[float]] = {}
-    for record in records:
-        groups.setdefault(record["group"], []).append(regret(record, choice, together))
-    return {name: float(np.mean(values)) for name, values in groups.items()}
-
-
-def judged(records: Records, choice: str, together: int) -> tuple[float, float]:
-    """Mean over grids and groups, and the worst task of all grids."""
-    means = [
-        np.mean(
-            list(by_group([r for r in records if r["grid"] == grid], choice, together).values())
-        )
-        for grid in {r["grid"] for r in records}
+def searches(grids: list[str], max_rows: int) -> list[Search]:
+    """All searches of the benchmark."""
+    return [
+        Search(group, task, grid, max_rows)
+        for grid in grids
+        for group, task in TASKS
+        if grid not in LARGE or task in SOME.get(group, (task,))
     ]
-    return float(np.mean(means)), max(regret(r, choice, together) for r in records)
 
 
-def best(records: Records) -> tuple[str, int]:
-    """The choice with the least mean regret plus a fifth of the worst."""
-    every = [(c, k) for c in records[0]["means"] for k in TOGETHER]
-    return min(every, key=lambda each: np.dot(judged(records, *each), (1.0, 0.2)))
+def collect(wanted: list[Search], folder: Path, jobs: int) -> Regrets:
+    """The regrets of all searches; what is missing is measured now."""
+    folder.mkdir(parents=True, exist_ok=True)
+    missing = [delayed(s.measure)(folder) for s in wanted if not s.file(folder).exists()]
+    for done in Parallel(jobs, return_as="generator_unordered")(missing):
+        print(done.grid, done.group, done.task, flush=True)
+    return {search: search.regrets(folder) for search in wanted}
+
+
+def judged(regrets: Regrets, choice: Choice, grid: str) -> tuple[float, float]:
+    """Of a grid, the mean over tasks of each group, then over groups; and the worst task."""
+    groups: dict[str, list[float]] = {}
+    for search, found in regrets.items():
+        if search.grid == grid:
+            groups.setdefault(search.group, []).append(found[choice])
+    means = [np.mean(values) for values in groups.values()]
+    return float(np.mean(means)), max(map(max, groups.values()))
+
+
+def best(regrets: Regrets) -> Choice:
+    """The choice with the least mean regret over all grids plus a fifth of the worst."""
+
+    def value(choice: Choice) -> float:
+        found = [judged(regrets, choice, grid) for grid in {s.grid for s in regrets}]
+        return float(np.mean([mean for mean, _ in found]) + max(worst for _, worst in found) / 5)
+
+    return min((c for c in next(iter(regrets.values())) if c.parts), key=value)
 
 
 def row(cells: Any) -> str:
     return "| " + " | ".join(map(str, cells)) + " |"
 
 
-def report(records: Records, grids: list[str]) -> str:
-    shown = dict.fromkeys(
-        [("circular + neighbors", 1), ("neighbors", 1), ("neighbors", 5), best(records)]
-    )
-    heads = [f"{grid}: mean" for grid in grids] + [f"{grid}: worst" for grid in grids]
-    lines = [row(["picked by", "settings", *heads]), row(["---"] * (2 + len(heads)))]
-    for choice, together in shown:
-        found = [judged([r for r in records if r["grid"] == g], choice, together) for g in grids]
-        cells = [f"{mean:.1f}" for mean, _ in found] + [f"{worst:.1f}" for _, worst in found]
-        lines.append(row([choice, together, *cells]))
-    lines += ["", row(["left out", "chosen on the others", "settings", "mean regret", "worst"])]
-    lines.append(row(["---"] * 5))
-    for group in dict.fromkeys(r["group"] for r in records):
-        choice, together = best([r for r in records if r["group"] != group])
-        mean, worst = judged([r for r in records if r["group"] == group], choice, together)
-        lines.append(row([group, choice, together, f"{mean:.1f}", f"{worst:.1f}"]))
+def told(regrets: Regrets, choice: Choice, grid: str) -> str:
+    return "{:.1f}, {:.1f}".format(*judged(regrets, choice, grid))
+
+
+def report(regrets: Regrets, grids: list[str]) -> str:
+    """Regrets on every grid, and what would have been chosen without each group."""
+    lines = [row(["picked by", *grids]), row(["---"] * (1 + len(grids)))]
+    for choice in dict.fromkeys((*SHOWN[:-1], best(regrets), ANCHORED)):
+        name = f"**{choice.name}**" if choice == ANCHORED else choice.name
+        lines.append(row([name, *(told(regrets, choice, grid) for grid in grids)]))
+    titles = ["left out", "chosen on the others", *grids]
+    lines += ["", row(titles), row(["---"] * len(titles))]
+    for group in dict.fromkeys(search.group for search in regrets):
+        choice = best({s: found for s, found in regrets.items() if s.group != group})
+        own = {s: found for s, found in regrets.items() if s.group == group}
+        lines.append(row([group, choice.name, *(told(own, choice, grid) for grid in grids)]))
     return "\n".join([*lines, ""])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--grids", default=",".join(GRIDS))
+    parser.add_argument("--rows", type=int, default=500, help="of each domain, at most")
     parser.add_argument("--jobs", type=int, default=-1)
-    parser.add_argument("--records", type=Path, default=ROOT / "build/grids/records.jsonl")
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/grids")
     arguments = parser.parse_args()
     grids = arguments.grids.split(",")
-    text = report(collect(grids, arguments.records, arguments.jobs), grids)
+    wanted = searches(grids, arguments.rows)
+    text = report(collect(wanted, arguments.folder, arguments.jobs), grids)
     print(text)
     if grids == list(GRIDS):
         page = ROOT / "docs/selection.md"

@@ -50,6 +50,10 @@ ROOT = Path(__file__).parents[1]
 # What is searched without target labels; None is the grid that the search has for TFDF.
 GRIDS: dict[str, dict[str, list[Any]] | None] = {
     "TFDF": None,
+    "MEDA": {"alignment": [1.0, 10.0], "manifold": [0.1, 1.0], "ridge": [0.1, 1.0]},
+    "ARTL": {"alignment": [1.0, 10.0], "manifold": [0.1, 1.0], "ridge": [0.1, 1.0]},
+    "GFK": {"n_components": [5, 10, 20, 40]},
+    "CORAL": {"regularization": [0.1, 1.0, 10.0]},
     "JDA": {"n_components": [10, 30, 100], "regularization": [0.1, 1.0]},
     "LDML": {"weight_share": [0.3, 0.5, 0.8], "regularization": [0.1, 1.0]},
     "SPL": {"pca_components": [64, 128, 256], "ridge": [0.1, 1.0, 10.0]},

@@ -20,7 +20,7 @@ import json
 import os
 import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
 from time import process_time
@@ -142,7 +142,12 @@ def key(record: dict[str, Any]) -> tuple:
     return tuple(record[name] for name in COLUMNS)
 
 
-def collect(wanted: Iterable[tuple[Case, str]], path: Path, jobs: int) -> list[dict[str, Any]]:
+def collect(
+    wanted: Iterable[tuple[Case, str]],
+    path: Path,
+    jobs: int,
+    measure: Callable[[Case, str], dict[str, Any]] = measure,
+) -> list[dict[str, Any]]:
     """The records of all pairs of case and method, those that are missing computed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []

@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from transferable.classifiers import ImportanceWeighted
+from transferable.linalg.row_order import row_hash
 from transferable.ratios import (
     RATIOS,
     effective_sample_size,
@@ -120,3 +123,18 @@ def test_what_cannot_be_weights_is_refused(weights, says):
     says = says.replace("2 weights", "400 weights").replace("1 of the", "200 of the")
     with pytest.raises(ValueError, match=says):
         ImportanceWeighted(ratio=lambda Xs, Xt: full).adapt(XS, ys, XT)
+
+
+def test_logistic_ratios_are_those_of_scikit_learn():
+    """Odds of each half of the rows, in the order of their hashes, by a model of the other."""
+    rng = np.random.default_rng(0)
+    Xs, Xt = rng.normal(size=(60, 3)), rng.normal(size=(50, 3)) + 0.5
+    Xs, Xt = (X[np.argsort(row_hash(X))] for X in (Xs, Xt))
+    Z = StandardScaler().fit_transform(np.vstack([Xs, Xt]))
+    is_target, even = np.arange(110) >= 60, np.arange(110) % 2 == 0
+    odds = np.empty(110)
+    for kept in (even, ~even):
+        model = LogisticRegression(C=0.1, tol=1e-8).fit(Z[kept], is_target[kept])
+        odds[~kept] = np.exp(model.decision_function(Z[~kept]))
+    expected = odds[:60] / odds[:60].mean()
+    np.testing.assert_allclose(logistic_ratio(Xs, Xt), expected, rtol=0.01)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 __all__ = ["in_threads", "n_threads", "stacked_rows", "taken_rows", "thread_blocks"]
 
@@ -33,14 +34,20 @@ def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Re
     threads = min(n_threads(), len(parts)) if len(parts) > 1 else 1
     if threads <= 1:
         return [work(part) for part in parts]
-    with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
+    with _pools().limit(limits=1), ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, parts))
 
 
 def n_threads() -> int:
     """Threads that BLAS may use here."""
-    pools = threadpool_info()
+    pools = _pools().info()
     return max((pool["num_threads"] for pool in pools if pool["user_api"] == "blas"), default=1)
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """Where the thread pools are; a search through all libraries takes longer than a small fit."""
+    return ThreadpoolController()
 
 
 def taken_rows(table: Any, order: Any) -> Any:

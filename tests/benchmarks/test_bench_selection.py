@@ -1,5 +1,6 @@
 """What the benchmark of selection makes of its records."""
 
+import numpy as np
 import pytest
 
 import grids
@@ -49,26 +50,41 @@ def test_tables_have_a_row_for_every_scorer():
     assert "10.0" in selection.estimate_table(RECORDS, ["surf", "coil"])[2]
 
 
-def grid_record(group, grid, single, mean):
-    """A search whose best setting gets 90 %, the picked one `single`, the mean of five `mean`."""
-    means = {"neighbors": [single, single, mean, mean], "circular + neighbors": [0.5] * 4}
-    return {"group": group, "task": "a", "grid": grid, "best": 0.9, "means": means}
+ONE, FIVE = (grids.Choice(("neighbors",), n, anchored=False) for n in (1, 5))
+
+
+def regrets(**found):
+    """Regrets of picks by neighbours, of one setting and of five, by group and grid."""
+    choices = {*grids.SHOWN, ONE, FIVE}
+    return {
+        grids.Search(*name.split("_"), max_rows=500): dict.fromkeys(choices, 50.0)
+        | {ONE: one, FIVE: five}
+        for name, (one, five) in found.items()
+    }
 
 
 def test_choices_over_grids_are_judged_by_group_and_by_the_worst_task():
-    records = [
-        grid_record("surf", "coarse", 0.8, 0.9),
-        grid_record("coil", "coarse", 0.9, 0.88),
-        grid_record("surf", "fine", 0.9, 0.86),
-    ]
-    assert grids.judged(records, "neighbors", 1) == pytest.approx((2.5, 10.0))
-    assert grids.judged(records, "neighbors", 5) == pytest.approx((2.5, 4.0))
-    assert grids.best(records) == ("neighbors", 5)
-    assert grids.best(records[1:]) == ("neighbors", 1)
-    text = grids.report(records, ["coarse", "fine"])
-    assert "| neighbors | 5 | 1.0 | 4.0 | 2.0 | 4.0 |" in text
+    coarse = {"surf_a_coarse": (10, 0), "surf_b_coarse": (0, 2), "coil_a_coarse": (0, 2)}
+    found = regrets(**coarse, surf_a_fine=(0, 3), coil_a_fine=(0, 3))
+    assert grids.judged(found, ONE, "coarse") == (2.5, 10)
+    assert grids.judged(found, FIVE, "coarse") == (1.5, 2)
+    assert grids.best(found) == FIVE
+    assert grids.best({s: f for s, f in found.items() if s.grid == "fine"}) == ONE
+    text = grids.report(found, ["coarse", "fine"])
+    assert "| neighbors, mean of 5 | 1.5, 2.0 | 3.0, 3.0 |" in text
+    assert "| the default setting | 50.0, 50.0 | 50.0, 50.0 |" in text
 
 
-def test_searches_over_grids_are_kept_by_task_and_grid():
-    line = b'{"group": "surf", "task": "C->A", "grid": "fine", "means": {}}'
-    assert grids.keyed(line)[0] == "surf C->A fine"
+def test_an_anchor_counts_half_in_what_is_tried_offline(tmp_path):
+    """Of two settings the first looks better by every score, and is wrong on both rows."""
+    search = grids.Search("surf", "C->A", "fine", 500)
+    sure = np.array([[[1.0, 0.0], [0.0, 1.0]], [[0.4, 0.6], [0.6, 0.4]]], dtype=np.float32)
+    kept = {name: np.array([2.0, 1.0]) for name in grids.NAMES}
+    kept |= {"accuracy": np.array([0.0, 1.0]), "tables": sure, "truth": np.array([1, 0])}
+    np.savez(search.file(tmp_path), default=0.5, anchor=sure[1], **kept)
+    found = search.regrets(tmp_path)
+    assert found[ONE] == 100
+    assert found[grids.DEFAULT] == 50
+    assert found[grids.ANCHOR] == 0
+    assert found[ONE._replace(anchored=True)] == 100  # (1, 0) and (0.4, 0.6): the first still
+    assert len(found) == 2 + 2 * len(grids.SUMS) * len(grids.TOGETHER)

@@ -1,4 +1,4 @@
-"""Memory against max_memory, and the same result in threads, processes and repeats."""
+"""Memory against max_memory, a thousand classes, and one result in threads and processes."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from problems import small_problem
 ESTIMATORS = dict(transferable.all_estimators())
 BOUNDED = [n for n, e in ESTIMATORS.items() if "max_memory" in e().get_params()]
 SLACK = 2**21  # bytes of Python objects and small arrays, besides what is planned for
+CPU_SECONDS = 60  # a pool of models for a thousand classes takes about 20
 
 
 def trial(seed, folder):
@@ -24,7 +25,8 @@ def trial(seed, folder):
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return [memory, threads, processes, order][rng.choice(4, p=[0.4, 0.25, 0.1, 0.25])](rng)
+        kinds = {memory: 0.4, threads: 0.25, processes: 0.1, order: 0.24, many_classes: 0.01}
+        return list(kinds)[rng.choice(len(kinds), p=list(kinds.values()))](rng)
 
 
 def memory(rng):
@@ -96,3 +98,16 @@ def order(rng):
     if one.tobytes() != two.tobytes():
         raise Violation(f"{name} depends on the order of rows")
     return f"{name} in another order"
+
+
+def many_classes(rng):
+    """A pool of models tells a thousand classes of one row each apart."""
+    n_classes, n_target = 1000, int(rng.integers(20, 80))
+    Xs = rng.normal(size=(n_classes, 16))
+    Xt = Xs[:n_target] + 0.05 * rng.normal(size=(n_target, 16))
+    model = transferable.AutoAdapter(effort="fast").adapt(Xs, np.arange(n_classes), Xt)
+    found = model.predict(Xt)
+    left_out = [row["error"] for row in model.candidates_ if row["error"]]
+    if left_out or np.mean(found == np.arange(n_target)) < 0.9:
+        raise Violation(f"{n_classes} classes: {left_out}, labels {found}")
+    return f"{n_classes} classes, {n_target} target rows"

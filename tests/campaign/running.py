@@ -40,6 +40,7 @@ def _work(area, seeds, pipe):
 def run_area(area, seeds, out):
     """Run trials in worker processes; the number of trials and of failures by kind."""
     waiting, failures = list(seeds), []
+    allowed = getattr(importlib.import_module(f"campaign.{area}"), "CPU_SECONDS", CPU_SECONDS)
     count = 0
     while waiting:
         ours, theirs = multiprocessing.get_context("spawn").Pipe(duplex=False)
@@ -59,7 +60,7 @@ def run_area(area, seeds, out):
             else:
                 used = _cpu(worker.pid)
                 cpu = used if cpu is None else cpu
-                if used - cpu < CPU_SECONDS and time.monotonic() - since < WALL_SECONDS:
+                if used - cpu < allowed and time.monotonic() - since < WALL_SECONDS:
                     continue
                 outcome, told, done = "failed", f"hung: {used - cpu:.0f} s of CPU", seed
             if outcome == "began":
@@ -74,7 +75,7 @@ def run_area(area, seeds, out):
                 failures.append(_keep(area, done, told, out))
                 if told.startswith(("crashed", "hung")):
                     break
-            if count % 200 == 0:
+            if count % 100 == 0:
                 print(f"{area}: {count} trials, {len(failures)} failures", flush=True)
         worker.kill()
         worker.join()

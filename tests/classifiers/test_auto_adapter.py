@@ -26,7 +26,7 @@ def adapted(model, p=PROBLEM):
 
 @pytest.fixture(scope="module")
 def thorough():
-    return adapted(AutoAdapter())
+    return adapted(AutoAdapter(random_state=np.random.RandomState(3)))
 
 
 def column(model, name):
@@ -185,6 +185,17 @@ def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):
         adapted(AutoAdapter(effort="fast"))
 
 
+def test_a_forest_that_would_take_too_much_has_fewer_trees():
+    p = small_problem(n_source=200, n_target=20, n_features=5)
+    per_tree = 16 * 200 * 3
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what does not fit
+        model = adapted(AutoAdapter(effort="fast", max_memory=30 * per_tree), p)
+    forest = model._members[1].model
+    assert forest.n_estimators == 22  # three quarters of 30
+    assert sum(tree.tree_.value.nbytes for tree in forest) < 30 * per_tree
+
+
 def test_what_time_cut_short_says_so():
     with pytest.warns(UserWarning, match="max_seconds=1e-06 had passed"):
         model = adapted(AutoAdapter(max_seconds=1e-6))
@@ -200,6 +211,20 @@ def test_a_fit_that_is_being_adapted_stops_between_rounds(monkeypatch):
         listen(_pool._stop_after(-np.inf)),
     ):
         TFDFV().fit(domains.X, codes)
+
+
+def test_any_number_of_processes_gives_the_same_bits(thorough):
+    side_by_side = adapted(AutoAdapter(random_state=np.random.RandomState(3), n_jobs=2))
+    rows = PROBLEM.Xt
+    np.testing.assert_array_equal(side_by_side.predict_proba(rows), thorough.predict_proba(rows))
+    told = [{**row, "seconds": 0.0} for row in side_by_side.candidates_]
+    assert told == [{**row, "seconds": 0.0} for row in thorough.candidates_]
+
+
+def test_what_fails_in_another_process_is_named_all_the_same():
+    with pytest.warns(UserWarning, match="left out 3 of 5 candidates"):
+        model = adapted(AutoAdapter(effort="fast", max_memory=1, n_jobs=2))
+    assert column(model, "error")[:2] == [None, None]
 
 
 def test_sparse_rows_are_scaled_and_not_centred():

@@ -337,7 +337,7 @@ def test_many_rows_take_fewer_landmarks_unless_told_otherwise(n_rows, settings, 
 
 
 def test_many_rows_get_one_model_and_a_note(folder, invoke, monkeypatch):
-    monkeypatch.setattr("transferable.cli._methods._POOL_ROWS", 50)
+    monkeypatch.setattr("transferable.tables.classifier._POOL_ROWS", 50)
     given = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--no-estimate")
     result = invoke(*given)
     assert result.exit_code == 0, result.stderr

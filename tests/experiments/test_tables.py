@@ -2,7 +2,8 @@
 
 import pytest
 
-from experiments.toys import record_of
+from experiments.toys import METHODS, record_of
+from transferable import TFDF
 from transferable.experiments.plans import cells_of
 from transferable.experiments.published import published
 from transferable.experiments.tables import ablation_table, accuracy_table, timing_tables
@@ -39,6 +40,18 @@ def test_tasks_that_were_not_run_are_left_out_of_published_averages_and_named():
     assert table.columns == ("W->D", "D->W", "Average")
     assert table.published["TFDF", "Average"] == pytest.approx((98.7 + 98.0) / 2)
     assert any("not run: C->A, " in note for note in table.notes)
+
+
+def test_what_is_published_stands_beside_the_best_setting_and_beside_the_papers(monkeypatch):
+    monkeypatch.setitem(METHODS, "TFDF as published", TFDF.as_published)
+    cells = cells_of("coil")
+    table = accuracy_table("coil", "fixed", cells, records(cells))
+    assert table.rows[-1] == "TFDF"
+    for column in table.columns:
+        assert table.published["TFDF", column] == table.published["TFDF as published", column]
+    assert any("as published they have the one that the paper" in note for note in table.notes)
+    for protocol in ("oracle", "label-free"):
+        assert "TFDF as published" not in {cell.method for cell in cells_of("coil", protocol)}
 
 
 @pytest.mark.parametrize(

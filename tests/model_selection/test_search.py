@@ -62,6 +62,35 @@ def test_the_best_settings_may_answer_together(stacked, tmp_path):
     np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
 
 
+def test_an_anchor_counts_half_beside_the_best_by_neighbours(stacked, tmp_path):
+    anchor, grid = TFDFV(max_iter=1, alignment=0.0), GRID | {"alignment": [0.1, 1.0, 10.0]}
+    search = LabelFreeSearch(MODEL, grid, anchor=anchor).fit(stacked.X, stacked.y)
+    by_neighbours = LabelFreeSearch(MODEL, grid, scoring="neighbors", average=5)
+    best = by_neighbours.fit(stacked.X, stacked.y)
+    assert search.best_params_ == best.best_params_
+    assert len(search.top_estimators_) == len(best.top_estimators_) == 5
+    alone = clone(anchor).fit(stacked.X, stacked.y)
+    expected = (best.predict_proba(stacked.Xt) + alone.predict_proba(stacked.Xt)) / 2
+    np.testing.assert_allclose(search.predict_proba(stacked.Xt), expected)
+    assert np.abs(expected - best.predict_proba(stacked.Xt)).max() > 1e-3
+    np.testing.assert_array_equal(search.transduction_, search.predict(stacked.X))
+    one = LabelFreeSearch(MODEL, GRID, average=1, anchor=anchor).fit(stacked.X, stacked.y)
+    of_one = one.best_estimator_.predict_proba(stacked.Xt) + alone.predict_proba(stacked.Xt)
+    np.testing.assert_allclose(one.predict_proba(stacked.Xt), of_one / 2)
+    transferable.save(search, tmp_path / "s.skops")
+    again = transferable.load(tmp_path / "s.skops")
+    np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
+
+
+def test_anchors_and_settings_must_give_probabilities(stacked):
+    grid = {"estimator__C": [1.0, 2.0]}
+    labels_only = AdaptedClassifier(None, LinearSVC())
+    with pytest.raises(ValueError, match="an anchor takes the mean of probabilities"):
+        LabelFreeSearch(labels_only, grid, anchor=TFDFV()).fit(stacked.X, stacked.y)
+    with pytest.raises(ValueError, match="anchor"):
+        LabelFreeSearch(MODEL, GRID, anchor=LinearSVC()).fit(stacked.X, stacked.y)
+
+
 def test_labels_alone_have_no_mean(stacked):
     labels_only = AdaptedClassifier(None, LinearSVC())
     with pytest.raises(ValueError, match="average=2 takes the mean of probabilities"):

@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from transferable.classifiers import TFDFV, AdaptedClassifier
+from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier, AutoAdapter
 from transferable.tables import TableClassifier, TableError
 from transferable.transformers import CORAL
 
@@ -61,6 +61,18 @@ def test_labels_the_target(source, target, estimator, scale):
     np.testing.assert_allclose(model.predict_proba(target).sum(axis=1), 1.0)
     if scale == "per-domain":
         assert np.mean(model.predict(target) == target["label"]) > 0.9
+
+
+def test_many_rows_get_one_model_unless_a_pool_is_named(source, target, monkeypatch):
+    few = TableClassifier().adapt(source, "label", unlabelled(target))
+    assert isinstance(few.estimator_, AutoAdapter)
+    monkeypatch.setattr("transferable.tables.classifier._POOL_ROWS", len(source) + len(target) - 1)
+    many = TableClassifier().adapt(source, "label", unlabelled(target))
+    assert type(many.estimator_) is TFDF
+    assert "the method is TFDF: AutoAdapter fits several models" in many.notes_[0]
+    named = TableClassifier(AutoAdapter(effort="fast")).adapt(source, "label", unlabelled(target))
+    assert isinstance(named.estimator_, AutoAdapter)
+    assert not named.notes_
 
 
 def pixels(n, seed, n_columns=20, widest=1.0):

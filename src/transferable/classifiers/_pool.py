@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
@@ -20,11 +23,11 @@ from sklearn.preprocessing import StandardScaler
 from transferable.base import DomainAdapter
 from transferable.classifiers._consensus import Probabilities
 from transferable.classifiers._scores import class_scores
-from transferable.domains import Domains
 from transferable.engines.risk.calibration import temperature
 from transferable.events import Event, listen, silence
+from transferable.workspace import sharing
 
-__all__ = ["Block", "Candidate", "Member", "OutOfTime"]
+__all__ = ["Attempt", "Block", "Candidate", "Limits", "Member", "OutOfTime", "attempts"]
 
 Block = Literal["source-only", "adapted"]
 Scores = NDArray[np.float64]
@@ -59,23 +62,23 @@ class Candidate:
     model: Any
     per_domain: bool = False
 
-    def fit(self, domains: Domains, X: Any, deadline: float) -> Member:
-        """Fit to the rows `X` of the domains, in their order, until :func:`monotonic` says so."""
-        n_source, scaler, X = domains.n_source, None, _with_short_indices(X)
+    def fit(self, X: Any, codes: NDArray[np.intp], deadline: float) -> Member:
+        """Fit to rows, those of the target behind and of code -1, until :func:`monotonic` says."""
+        n_source, scaler, X = int(np.sum(codes >= 0)), None, _with_short_indices(X)
         if self.per_domain:
             parts = X[:n_source], X[n_source:]
             own, scaler = (_standardiser(part, _flags(X)) for part in parts)
             X = _stacked(own.transform(parts[0]), scaler.transform(parts[1]))
         if isinstance(self.model, DomainAdapter):
-            found = self._adapt(domains, X, deadline)
+            found = self._adapt(X, codes, deadline)
         else:
-            model = _quietly(self.model.fit, X[:n_source], domains.y)
-            found = _fitted_temperature(model, X[:n_source], domains.y)
+            y = codes[:n_source]
+            model = _quietly(self.model.fit, X[:n_source], y)
+            found = _fitted_temperature(model, X[:n_source], y)
         return Member(self.name, self.block, self.model, scaler, found)
 
-    def _adapt(self, domains: Domains, X: Any, deadline: float) -> float:
+    def _adapt(self, X: Any, codes: NDArray[np.intp], deadline: float) -> float:
         """Fit a model of the library; the temperature of source rows it has not seen."""
-        codes = domains.with_target(np.full(domains.n_target, -1))
         with silence(), listen(_stop_after(deadline)), warnings.catch_warnings():
             warnings.filterwarnings("ignore", ".*reduced to", UserWarning)  # few rows or columns
             self.model.fit(X, codes, sample_domain=np.where(codes < 0, -1, 1))
@@ -118,6 +121,69 @@ class Member:
         rows = _with_short_indices(rows)
         rows = rows if self.scaler is None else self.scaler.transform(rows)
         return softmax(_scores(self.model, rows) / self.temperature, axis=1)
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A fitted candidate, or why there is none, and the seconds that took."""
+
+    member: Member | None
+    error: str | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What fits may take: seconds in all, None for any, and bytes of what they share."""
+
+    max_seconds: float | None
+    shared_bytes: int
+
+
+def attempts(
+    pool: Sequence[Candidate],
+    X: Any,
+    codes: NDArray[np.intp],
+    limits: Limits,
+    n_jobs: int | None = None,
+) -> Iterator[Attempt]:
+    """Fit the candidates, in `n_jobs` processes, and yield what became of each in their order.
+
+    Those that see the same rows share kernels and graphs, and so a process. The first one is fitted
+    whatever the time.
+    """
+    deadline = math.inf if limits.max_seconds is None else monotonic() + limits.max_seconds
+    groups = [list(g) for _, g in groupby(pool, lambda c: "per domain" if c.per_domain else c.name)]
+    # Models that come back must hold arrays, not files that are mapped while processes run.
+    parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
+    found = parallel(
+        delayed(_fit_all)(group, X, codes, limits, deadline if k else math.inf)
+        for k, group in enumerate(groups)
+    )
+    for group in found:
+        yield from group
+
+
+def _fit_all(
+    group: Sequence[Candidate], X: Any, codes: NDArray[np.intp], limits: Limits, deadline: float
+) -> list[Attempt]:
+    with sharing(most_bytes=limits.shared_bytes):
+        return [_attempt(candidate, X, codes, limits, deadline) for candidate in group]
+
+
+def _attempt(
+    candidate: Candidate, X: Any, codes: NDArray[np.intp], limits: Limits, deadline: float
+) -> Attempt:
+    start, member, error = monotonic(), None, None
+    try:
+        if start > deadline:
+            raise OutOfTime
+        member = candidate.fit(X, codes, deadline)
+    except OutOfTime:
+        error = f"max_seconds={limits.max_seconds} had passed"
+    except Exception as problem:
+        error = f"{type(problem).__name__}: {problem}"
+    return Attempt(member, error, monotonic() - start)
 
 
 def _stop_after(deadline: float) -> Callable[[Event], None]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +14,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
+from sklearn.utils import check_random_state
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.base import DomainAdapter
@@ -26,7 +26,7 @@ from transferable.classifiers._consensus import (
     expected_accuracy,
     not_compared,
 )
-from transferable.classifiers._pool import Candidate, Member, OutOfTime
+from transferable.classifiers._pool import Candidate, Limits, Member, attempts
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.tfdf import TFDF
@@ -42,7 +42,8 @@ from transferable.workspace import SHARED_BYTES, sharing
 
 __all__ = ["AutoAdapter"]
 
-_TREES = 100
+_TREES, _FEWEST_TREES = 100, 10
+_FOREST_BYTES = 2**29  # unless `max_memory` says something else
 _STEPS = 300  # of logistic regression
 _NEIGHBORS = 6  # of a row, itself among them if it was fitted
 _SMOOTHED = 0.6  # what they count: a fitted row itself counts a half, five others a tenth each
@@ -76,9 +77,12 @@ class AutoAdapter(ScoreClassifier):
         ``candidates_`` say what was left out.
     max_memory : int, str or None, default=None
         Memory that a fit may take, as for :class:`TFDF`: three quarters are for the candidate that
-        is being fitted, a quarter for what candidates share.
+        is being fitted, a quarter for what candidates share. A forest that would take more, or half
+        a gigabyte where nothing is said, has fewer trees, at least ten.
     n_jobs : int or None, default=None
-        Cores for the trees of the forest. The linear algebra of the others uses its own threads.
+        Processes that fit candidates side by side, -1 for as many as there are cores; those that
+        see the same scaled rows share one. Each of them may take `max_memory`. The result is the
+        same for any number. Within a process, linear algebra uses threads of its own.
     random_state : int, RandomState instance or None, default=0
         Seed of the forest and of what is random in TFDF.
     verbose : bool, default=False
@@ -174,9 +178,10 @@ class AutoAdapter(ScoreClassifier):
         self.verbose = verbose
 
     def _pool(self, domains: Domains) -> list[Candidate]:
-        forest = RandomForestClassifier(
-            _TREES, oob_score=True, n_jobs=self.n_jobs, random_state=self.random_state
-        )
+        seed = self.random_state
+        if not isinstance(seed, Integral):  # candidates must not take turns at drawing from one
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        forest = RandomForestClassifier(self._n_trees(domains), oob_score=True, random_state=seed)
         pool = [
             Candidate("logistic regression", "source-only", LogisticRegression(max_iter=_STEPS)),
             Candidate("random forest", "source-only", forest),
@@ -185,7 +190,7 @@ class AutoAdapter(ScoreClassifier):
             return pool
         shared: dict[str, Any] = {
             "max_memory": self._memory()[0],
-            "random_state": self.random_state,
+            "random_state": seed,
             "record_history": False,
         }
         pool.append(Candidate("TFDF", "adapted", TFDF(**shared)))
@@ -205,6 +210,11 @@ class AutoAdapter(ScoreClassifier):
             scaled["TFDF per domain"] = TFDF(**shared)
             scaled["logistic regression per domain"] = LogisticRegression(max_iter=_STEPS)
         return pool + [Candidate(name, "adapted", m, per_domain=True) for name, m in scaled.items()]
+
+    def _n_trees(self, domains: Domains) -> int:
+        """A tree has up to two nodes for each row, which hold a number for each class."""
+        taken = 16 * domains.n_source * domains.n_classes
+        return int(np.clip((self._memory()[0] or _FOREST_BYTES) // taken, _FEWEST_TREES, _TREES))
 
     def _memory(self) -> tuple[int | None, int]:
         """Bytes for a candidate, None for its own default, and for what candidates share."""
@@ -256,23 +266,22 @@ class AutoAdapter(ScoreClassifier):
 
     def _fit_pool(self, pool: list[Candidate], domains: Domains) -> None:
         """Fit what can be fitted, and say what could not."""
-        deadline = np.inf if self.max_seconds is None else monotonic() + self.max_seconds
-        X = domains.X[:]
+        codes = domains.with_target(np.full(domains.n_target, -1))
+        limits = Limits(self.max_seconds, self._memory()[1])
+        found = attempts(pool, domains.X[:], codes, limits, self.n_jobs)
         self._members: list[Member] = []
         self.candidates_: list[dict[str, Any]] = []
-        for k in rounds(len(pool), "Fitting candidates"):
-            start = monotonic()
-            member, error = self._try(pool[k], domains, X, deadline if k else np.inf)
-            self._members += [] if member is None else [member]
+        for k, attempt in zip(rounds(len(pool), "Fitting candidates"), found, strict=True):
+            self._members += [] if attempt.member is None else [attempt.member]
             self.candidates_.append(
                 {
                     "name": pool[k].name,
                     "block": pool[k].block,
                     "weight": 0.0,
                     "agreement": float("nan"),
-                    "seconds": monotonic() - start,
+                    "seconds": attempt.seconds,
                     "estimated_accuracy": float("nan"),
-                    "error": error,
+                    "error": attempt.error,
                 }
             )
         if not any(isinstance(member.model, DomainAdapter) for member in self._members):
@@ -285,19 +294,6 @@ class AutoAdapter(ScoreClassifier):
             if row["block"] == "adapted":
                 row["error"] = "no candidate that aligns was fitted"
         self._members = [member for member in self._members if member.block == "source-only"]
-
-    def _try(
-        self, candidate: Candidate, domains: Domains, X: Any, deadline: float
-    ) -> tuple[Member | None, str | None]:
-        """The fitted candidate, or why there is none."""
-        try:
-            if monotonic() > deadline:
-                raise OutOfTime
-            return candidate.fit(domains, X, deadline), None
-        except OutOfTime:
-            return None, f"max_seconds={self.max_seconds} had passed"
-        except Exception as error:
-            return None, f"{type(error).__name__}: {error}"
 
     def _tell(self) -> None:
         """Warn of candidates that were left out; refuse if none is left."""

@@ -47,9 +47,10 @@ class CAPLS(ScoreClassifier):
     n_components : int or None, default=None
         Directions that P keeps (d). None keeps as many as the labelled rows span, at most the
         published 128. More than there are is reduced to their number, with a warning.
-    pca_components : int or None, default=None
-        Principal directions of the rows of both domains that are kept beforehand, with rows brought
-        to unit length again. None keeps all features. The authors keep 128 of SURF's features.
+    pca_components : int or None, default=128
+        Principal directions of the rows of both domains that are kept beforehand, at most as many
+        as there are, with rows brought to unit length again. None keeps all features. The authors
+        keep 128 of SURF's features.
     ridge : float, default=1.0
         Regularisation of the projection (alpha); 1 as published.
     max_iter : int, default=10
@@ -103,7 +104,7 @@ class CAPLS(ScoreClassifier):
         self,
         n_components: int | None = None,
         *,
-        pca_components: int | None = None,
+        pca_components: int | None = 128,
         ridge: float = 1.0,
         max_iter: int = 10,
     ) -> None:
@@ -230,18 +231,6 @@ class SPL(CAPLS):
     """
 
     _structured = True
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        pca_components: int | None = 128,
-        ridge: float = 1.0,
-        max_iter: int = 10,
-    ) -> None:
-        super().__init__(
-            n_components, pca_components=pca_components, ridge=ridge, max_iter=max_iter
-        )
 
 
 @dataclass(frozen=True)

@@ -126,7 +126,6 @@ def tuned(estimator: Any, *, seed: int = 0) -> Any:
     return LabelFreeSearch(estimator, grid, random_state=seed)
 
 
-_POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
 _HELD_BYTES = 1.6e9  # of the features of landmarks; a fit then stays below 3 GB
 _LANDMARKS = 1000  # that "auto" takes where rows are many
 
@@ -153,14 +152,15 @@ def for_rows(
     estimator: Any, n_rows: int, settings: Iterable[str], messages: Any, *, named: bool
 ) -> Any:
     """What suits so many rows: TFDF instead of a pool that nobody named, and fewer landmarks."""
-    from transferable import TFDF, AutoAdapter
+    from transferable.tables.classifier import default_method
 
-    if n_rows > _POOL_ROWS and isinstance(estimator, AutoAdapter) and not named:
+    pool, suited = default_method(), default_method(n_rows)
+    if suited is not pool and isinstance(estimator, pool) and not named:
         messages.note(
-            f"the method is TFDF: AutoAdapter fits several models, which takes long for {n_rows:,} "
-            "rows; --method autoadapter does so all the same."
+            f"the method is {suited.__name__}: {pool.__name__} fits several models, which takes "
+            f"long for {n_rows:,} rows; --method {pool.__name__.lower()} does so all the same."
         )
-        estimator = TFDF(random_state=estimator.random_state)
+        estimator = suited(random_state=estimator.random_state)
     _within_memory(estimator, n_rows, settings, messages)
     return estimator
 

@@ -140,10 +140,7 @@ def run(
             typer.echo(json.dumps(record))
         else:
             stdout().print(_table(lines, evaluated=inputs.true is not None))
-        for line in lines:
-            if line.failure:
-                what = "Left out" if line.left_out else "Failed"
-                messages.say(f"{what}: {line.method}: {line.failure}")
+        _say_who_is_missing(lines, messages)
     if any(line.failure and not line.left_out for line in lines):
         raise typer.Exit(FAILURE)
 
@@ -205,11 +202,24 @@ def _lines(
     return sorted(lines, key=lambda line: (-(line.accuracy or 0), -(line.agreement or 0)))
 
 
+def _say_who_is_missing(lines: list[Line], messages: Messages) -> None:
+    """Why some methods gave no labels, in a line for each reason."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        if line.failure:
+            what = "Left out" if line.left_out else "Failed"
+            reasons.setdefault((what, line.failure), []).append(line.method)
+    for (what, why), names in reasons.items():
+        messages.say(f"{what}: {', '.join(names)}: {why}")
+
+
 def _table(lines: list[Line], *, evaluated: bool) -> Table:
     from rich.table import Table
 
     known = ["agreement", "consistency", *(["target accuracy"] if evaluated else [])]
-    table = Table("method", "domains learnt from")
+    table = Table()
+    table.add_column("method", no_wrap=True)
+    table.add_column("learnt from")
     for heading in (*known, "seconds"):
         table.add_column(heading, justify="right")
     for line in lines:

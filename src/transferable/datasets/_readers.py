@@ -32,7 +32,7 @@ def read_mat(file: Path, data: str, labels: str) -> Rows:
         If it is no such file, or lacks the variables.
     """
     try:
-        content = loadmat(file, variable_names=[data, labels])
+        content = loadmat(file, variable_names=[data, labels], spmatrix=False)
         X, y = content[data], content[labels]
     except (ValueError, TypeError, KeyError, NotImplementedError, OSError) as error:
         raise DataFileError(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from transferable.experiments._version import code_version
 from transferable.experiments.cells import Cell
 from transferable.experiments.comparison import Comparison
-from transferable.experiments.plans import METHOD, TABLES
+from transferable.experiments.plans import METHOD, METHOD_AS_PUBLISHED, TABLES
 from transferable.experiments.records import Record
 from transferable.experiments.rendering import to_csv, to_html, to_markdown
 from transferable.experiments.tables import ablation_table, accuracy_table, timing_tables
@@ -103,10 +103,11 @@ def _summary(tables: Sequence[Comparison]) -> list[str]:
         if own is None or not others:
             continue
         best = max(others, key=others.__getitem__)
-        printed = table.published.get((METHOD, last))
-        values = [f"{own:.1f}", "-" if printed is None else f"{printed:.1f}"]
+        averages = own, others.get(METHOD_AS_PUBLISHED), table.published.get((METHOD, last))
+        values = ["-" if value is None else f"{value:.1f}" for value in averages]
         lines.append(f"| {table.title} | {' | '.join(values)} | {best} {others[best]:.1f} |")
     if not lines:
         return []
-    head = f"| average | {METHOD} | published {METHOD} | best other method here |"
-    return [head, "| --- | --: | --: | --- |", *lines, ""]
+    forms = f"{METHOD} | {METHOD_AS_PUBLISHED} | printed for {METHOD}"
+    head = f"| average | {forms} | best other method here |"
+    return [head, "| --- | --: | --: | --: | --- |", *lines, ""]

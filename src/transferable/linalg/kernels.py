@@ -38,8 +38,10 @@ class KernelFunction:
 
     def __call__(self, X: Any, Y: Any, buffer: Any = None) -> Any:
         """K(X, Y), in the memory of the buffer if there is one."""
-        settings = {"gamma": self.gamma, "degree": self.degree, "coef0": self.coef0}
-        return kernel_matrix(X, Y, self.kernel, **settings, buffer=buffer)
+        gamma, degree, coef0 = self.gamma, self.degree, self.coef0
+        return kernel_matrix(
+            X, Y, self.kernel, gamma=gamma, degree=degree, coef0=coef0, buffer=buffer
+        )
 
 
 def kernel_matrix(

@@ -22,6 +22,7 @@ _PLAIN_RANGE = 200.0  # of cost over entropy up to which exp(-cost / entropy) st
 _MOST_PIVOTS = 10_000_000  # of the network simplex
 _MOST_SCALINGS = 10_000
 _MARGINAL_ERROR = 1e-6  # at which scaling stops
+_INNER_ERROR = 1e-5  # the same between rounds of "class", of which the plan keeps 1e-13
 # Bytes for each pair of rows, as measured: cost, plan and what POT works on.
 _PAIR_BYTES = {"exact": 48, "entropic": 80, "class": 48, "laplace": 72}
 
@@ -79,7 +80,7 @@ class Transport:
                 plan = ot.da.sinkhorn_lpl1_mm(
                     *(a, ys, b, M, self.entropy, self.class_weight),
                     numItermax=self.n_rounds,
-                    stopInnerThr=_MARGINAL_ERROR,
+                    stopInnerThr=_INNER_ERROR,
                 )
             else:
                 plain = float(M.max()) <= _PLAIN_RANGE * self.entropy

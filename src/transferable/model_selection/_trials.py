@@ -31,6 +31,7 @@ __all__ = [
     "StackedRows",
     "Trial",
     "digest_of",
+    "held_out_accuracy",
     "keyed_trial",
     "run_trials",
     "settings_of",
@@ -275,3 +276,13 @@ def warn_of_gaps(settings: Sequence[Mapping[str, Any]], trials: Sequence[Trial])
             warnings.warn(
                 f"The setting {dict(setting)} is left out: {why}.", UserWarning, stacklevel=6
             )
+
+
+def held_out_accuracy(
+    rows: NDArray[np.intp], model: Any, X: Any, y: NDArray[Any], sample_domain: None = None
+) -> float:
+    """Accuracy on these source rows of a copy that is fitted without them; 0 if there are none."""
+    everything = StackedRows(X, y, sample_domain)
+    kept = np.setdiff1d(np.arange(len(y)), rows)
+    copy, held_out = everything.take(kept).fit(clone(model)), everything.take(rows)
+    return float(np.mean(copy.predict(held_out.X) == held_out.y)) if len(rows) else 0.0

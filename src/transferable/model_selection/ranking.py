@@ -28,7 +28,7 @@ from transferable.model_selection.neighborhood import (
     SilhouetteScore,
 )
 
-__all__ = ["RECOMMENDED", "SCORERS", "RankSum", "Scoring", "resolve"]
+__all__ = ["BESIDE_ANCHOR", "RECOMMENDED", "SCORERS", "RankSum", "Scoring", "resolve"]
 
 SCORERS: dict[str, LabelFreeScorer] = {
     "importance_weighted": ImportanceWeightedScore(),
@@ -96,19 +96,21 @@ class RankSum:
 
 Scoring = str | Callable[..., float] | RankSum
 
-# Held against other combinations on 28 real tasks in docs/selection.md.
+# Held against other combinations on 28 real tasks in docs/selection.md, alone and, over several
+# grids, beside an anchor.
 RECOMMENDED = RankSum(("circular", "neighbors"))
+BESIDE_ANCHOR = "neighbors"
 
 
 def resolve(
-    scoring: Scoring | Mapping[str, Scoring],
+    scoring: Scoring | Mapping[str, Scoring], *, recommended: RankSum | str = RECOMMENDED
 ) -> tuple[dict[str, Callable[..., float]], dict[str, RankSum | str]]:
     """The scorers that must be asked, and what each named score is made of."""
     named = dict(scoring) if isinstance(scoring, Mapping) else {"score": scoring}
     scorers: dict[str, Callable[..., float]] = {}
     columns: dict[str, RankSum | str] = {}
     for name, wanted in named.items():
-        wanted = RECOMMENDED if wanted == "recommended" else wanted
+        wanted = recommended if wanted == "recommended" else wanted
         if isinstance(wanted, RankSum):
             scorers |= {part: _known(part) for part in wanted.parts}
             columns[name] = wanted

@@ -32,18 +32,26 @@ from transferable.model_selection._trials import (
     StackedRows,
     Trial,
     digest_of,
+    held_out_accuracy,
     keyed_trial,
     run_trials,
     settings_of,
     trial_key,
     warn_of_gaps,
 )
-from transferable.model_selection.ranking import RankSum, Scoring, resolve
+from transferable.model_selection.ranking import (
+    BESIDE_ANCHOR,
+    RECOMMENDED,
+    RankSum,
+    Scoring,
+    resolve,
+)
 from transferable.workspace import sharing
 
 __all__ = ["LabelFreeSearch"]
 
 _FEWEST_ROWS = 100  # of a domain, that a round of halving looks at
+_BESIDE_ANCHOR = 5  # settings that answer beside an anchor, as docs/selection.md chose
 
 
 def _if_best_has(method: Callable[..., Any]) -> Any:
@@ -71,14 +79,19 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     scoring : str, callable, RankSum or dict of these, default="recommended"
         A name ("circular", "neighbors", "agreement", "information", "entropy", "confusion",
         "density", "silhouette", "importance_weighted", "dev"), "recommended" (the rank sum of
-        "circular" and "neighbors"), or a
+        "circular" and "neighbors", with an `anchor` "neighbors"), or a
         ``scorer(estimator, X, y, sample_domain)``. Several scores by name are all reported;
         `refit` says which one decides.
     refit : str or None, default=None
         Name of the score that decides, needed if there are several.
-    average : int, default=1
+    average : int or None, default=None
         How many of the best settings answer together, by the mean of their probabilities, as far
-        as there are so many. One wrong choice matters less among several.
+        as there are so many. One wrong choice matters less among several. None takes one, with an
+        `anchor` five.
+    anchor : classifier or None, default=None
+        A model that owes nothing to the grid, ``AutoAdapter(effort="fast")`` say. It is fitted to
+        the same rows, and its probabilities count half in the answer, beside those of the best
+        settings: a bad grid, or a score that is wrong, matters less.
     halving : int or None, default=None
         Successive halving: settings are first compared on few rows, then one in `halving` of them
         on as many times more rows, and so on; the last ones on all rows. None tries all settings
@@ -99,6 +112,8 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         Fitted on all rows with the best setting.
     top_estimators_ : list of classifiers
         The `average` best, the best first, whose mean probabilities are the answer of the search.
+    anchor_ : classifier or None
+        The fitted `anchor`.
     best_params_ : dict
         The best setting.
     best_index_ : int
@@ -116,10 +131,10 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     Notes
     -----
-    No score is reliable everywhere: see docs/selection.md for how far each is from the best
-    setting. Settings without a score are left out with a warning; if none has one, that is an
-    error. Where there are no target rows, nothing can be judged by them: settings are then
-    compared by accuracy on a fifth of the source rows, held out, which is warned of.
+    No score is reliable everywhere: docs/selection.md says how far each is from the best setting,
+    and recommends an anchor. Settings without a score are left out with a warning; if none has
+    one, that is an error. Where there are no target rows, nothing can be judged by them: settings
+    are then compared by accuracy on a fifth of the source rows, held out, which is warned of.
 
     References
     ----------
@@ -145,7 +160,8 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         "param_grid": [dict, list, None],
         "scoring": [str, callable, RankSum, dict],
         "refit": [str, None],
-        "average": [Interval(Integral, 1, None, closed="left")],
+        "average": [Interval(Integral, 1, None, closed="left"), None],
+        "anchor": [HasMethods(["fit", "predict_proba"]), None],
         "halving": [Interval(Integral, 2, None, closed="left"), None],
         "n_jobs": [Integral, None],
         "checkpoint": [str, os.PathLike, None],
@@ -162,7 +178,8 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         *,
         scoring: Scoring | Mapping[str, Scoring] = "recommended",
         refit: str | None = None,
-        average: int = 1,
+        average: int | None = None,
+        anchor: Any = None,
         halving: int | None = None,
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -174,6 +191,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         self.scoring = scoring
         self.refit = refit
         self.average = average
+        self.anchor = anchor
         self.halving = halving
         self.n_jobs = n_jobs
         self.checkpoint = checkpoint
@@ -185,6 +203,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         return bool(get_tags(self.estimator).input_tags.sparse)
 
     def _fit_domains(self, domains: Domains) -> None:
+        self._check_probabilities()
         settings = settings_of(self.param_grid, self.estimator)
         scorers, columns = self._judges(domains)
         decisive = self._decisive(columns)
@@ -195,11 +214,12 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             self.top_estimators_ = [
                 rows.fit(clone(self.estimator).set_params(**setting)) for setting in top
             ]
+            self.anchor_ = None if self.anchor is None else rows.fit(clone(self.anchor))
         self.best_estimator_ = self.top_estimators_[0]
         self.cv_results_ = columns_of(tried)
         self.classes_ = domains.classes
         labels = getattr(self.best_estimator_, "transduction_", None)
-        if labels is None or len(self.top_estimators_) > 1:
+        if labels is None or self._answer_together:
             labels = self.classes_[self._predict_codes(rows.X)]
         self.transduction_ = labels
 
@@ -217,12 +237,25 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         return np.searchsorted(self.classes_, self.best_estimator_.predict(self._named(rows)))
 
     @property
+    def _n_top(self) -> int:
+        return self.average or (1 if self.anchor is None else _BESIDE_ANCHOR)
+
+    def _check_probabilities(self) -> None:
+        together = self._n_top > 1 or self.anchor is not None
+        if together and not hasattr(self.estimator, "predict_proba"):
+            asked = f"average={self.average}" if self.anchor is None else "an anchor"
+            raise ValueError(
+                f"{asked} takes the mean of probabilities, which {type(self.estimator).__name__} "
+                "does not give; take average=1 and no anchor."
+            )
+
+    @property
     def _answer_together(self) -> bool:
-        return len(getattr(self, "top_estimators_", ())) > 1  # which models saved earlier lack
+        return self.anchor_ is not None or len(self.top_estimators_) > 1
 
     def _mean_probabilities(self, rows: Any) -> NDArray[np.float64]:
-        tables = [np.asarray(model.predict_proba(rows)) for model in self.top_estimators_]
-        return np.mean(tables, axis=0)
+        mean = np.mean([model.predict_proba(rows) for model in self.top_estimators_], axis=0)
+        return mean if self.anchor_ is None else (mean + self.anchor_.predict_proba(rows)) / 2
 
     @_if_best_has
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -238,8 +271,6 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             A distribution over ``classes_`` for each row.
         """
-        if not self._answer_together:
-            return self._ask("predict_proba", X)
         return like(X, self._mean_probabilities(self._named(self._validate_rows(X))))
 
     @_if_best_has
@@ -257,24 +288,22 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             As the best estimator gives them; where several answer, their mean probabilities, with
             two classes the second's minus the first's.
         """
-        if not self._answer_together:
-            return self._ask("decision_function", X)
-        scores = self.predict_proba(X)
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
-
-    def _ask(self, method: str, X: Any) -> NDArray[np.float64]:
         rows = self._named(self._validate_rows(X))
-        return like(X, getattr(self.best_estimator_, method)(rows))
+        if not self._answer_together:
+            return like(X, self.best_estimator_.decision_function(rows))
+        scores = self._mean_probabilities(rows)
+        return like(X, scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores)
 
     def _judges(
         self, domains: Domains
     ) -> tuple[Mapping[str, Callable[..., float]], Mapping[str, RankSum | str]]:
         """The scorers that must be asked, and what each named score is made of."""
-        scorers, columns = resolve(self.scoring)
+        recommended = RECOMMENDED if self.anchor is None else BESIDE_ANCHOR
+        scorers, columns = resolve(self.scoring, recommended=recommended)
         if domains.n_target:
             return scorers, columns
-        held_out = domains.order[held_out_rows(domains.y)]
-        return {"held_out": partial(_accuracy, held_out)}, dict.fromkeys(columns, "held_out")
+        judge = partial(held_out_accuracy, domains.order[held_out_rows(domains.y)])
+        return {"held_out": judge}, dict.fromkeys(columns, "held_out")
 
     def _decisive(self, columns: Mapping[str, Any]) -> str:
         if self.refit is None and len(columns) == 1:
@@ -296,11 +325,6 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         decisive: str,
     ) -> tuple[list[dict[str, Any]], list[Mapping[str, Any]]]:
         """Try the settings, round by round if they are halved; what became of each, and the top."""
-        if self.average > 1 and not hasattr(self.estimator, "predict_proba"):
-            raise ValueError(
-                f"average={self.average} takes the mean of probabilities, which "
-                f"{type(self.estimator).__name__} does not give; take average=1."
-            )
         file = None if self.checkpoint is None else LineStore(self.checkpoint, keyed_trial)
         known = {} if file is None else file.load()
         digest = digest_of(domains)
@@ -315,7 +339,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             scores = named_scores(trials, scorers, columns)
             order = best_first(scores[decisive], trials)
             self.best_index_ = len(rows) + order[0]
-            top = [settings[i] for i in order[: self.average]]
+            top = [settings[i] for i in order[: self._n_top]]
             self.best_params_ = dict(top[0])
             self.best_score_ = float(scores[decisive][order[0]])
             rows += rows_of(settings, trials, scores, iteration, len(subset.y))
@@ -357,23 +381,15 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     def __getstate__(self) -> dict[str, Any]:
         state = dict(super().__getstate__())  # which is the estimator's own otherwise
-        if self.checkpoint is not None:  # saved models hold no objects but known ones
+        if self.checkpoint is not None:  # saved models hold known objects only
             state["checkpoint"] = os.fspath(self.checkpoint)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        if "best_estimator_" in state and "classes_" not in state:  # saved when it had none
-            self.classes_ = self.best_estimator_.classes_
-            self.transduction_ = self.best_estimator_.transduction_
-            self.n_features_in_ = self.best_estimator_.n_features_in_
-
-
-def _accuracy(
-    rows: NDArray[np.intp], model: Any, X: Any, y: NDArray[Any], sample_domain: None = None
-) -> float:
-    """Accuracy on these source rows of a copy that is fitted without them; 0 if there are none."""
-    everything = StackedRows(X, y, sample_domain)
-    kept = np.setdiff1d(np.arange(len(y)), rows)
-    copy, held_out = everything.take(kept).fit(clone(model)), everything.take(rows)
-    return float(np.mean(copy.predict(held_out.X) == held_out.y)) if len(rows) else 0.0
+        if "best_estimator_" in state:  # saved when one model answered, or when it had no labels
+            best = self.best_estimator_
+            for name in ("classes_", "transduction_", "n_features_in_"):
+                self.__dict__.setdefault(name, getattr(best, name, None))
+            self.__dict__.setdefault("top_estimators_", [best])
+            self.__dict__.setdefault("anchor_", None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,6 +29,7 @@ __all__ = [
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 P = ParamSpec("P")
+_Ratio = Callable[Concatenate[Any, Any, P], Vector]
 
 _MEDIAN_ROWS = 250  # of each sample, among which distances are measured
 
@@ -48,19 +49,21 @@ def checked_samples(
     return (dense(Xs), dense(Xt)) if as_dense else (Xs, Xt)
 
 
-def order_free(ratio: Callable[P, Vector]) -> Callable[P, Vector]:
-    """The ratio of rows that are brought into an order of their own before folds are cut."""
+def order_free(fewest_target: int, *, as_dense: bool = True) -> Callable[[_Ratio[P]], _Ratio[P]]:
+    """Check both samples and bring them into an order of their own before a ratio cuts folds."""
 
-    @wraps(ratio)
-    def ordered(*args: P.args, **options: P.kwargs) -> Vector:
-        Xs, Xt, *rest = args
-        Xs, Xt = (check_array(X, accept_sparse="csr", dtype=np.float64) for X in (Xs, Xt))
-        source, target = (np.argsort(row_hash(X), kind="stable") for X in (Xs, Xt))
-        weights = np.empty(len(source))
-        weights[source] = ratio(Xs[source], Xt[target], *rest, **options)  # type: ignore[arg-type]
-        return weights
+    def decorate(ratio: _Ratio[P]) -> _Ratio[P]:
+        @wraps(ratio)
+        def ordered(Xs: Any, Xt: Any, *args: P.args, **options: P.kwargs) -> Vector:
+            Xs, Xt = checked_samples(Xs, Xt, fewest_target, as_dense=as_dense)
+            source, target = (np.argsort(row_hash(X), kind="stable") for X in (Xs, Xt))
+            weights = np.empty(len(source))
+            weights[source] = ratio(Xs[source], Xt[target], *args, **options)
+            return weights
 
-    return ordered
+        return cast(_Ratio[P], ordered)
+
+    return decorate
 
 
 def mean_one(weights: Vector) -> Vector:

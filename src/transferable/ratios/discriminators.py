@@ -6,15 +6,19 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import expit
 from sklearn.decomposition import TruncatedSVD
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.preprocessing import StandardScaler
 
 from transferable.linalg.rows import dense
-from transferable.ratios._samples import Vector, checked_samples, mean_one, order_free
+from transferable.ratios._samples import Matrix, Vector, checked_samples, mean_one, order_free
 
 __all__ = ["logistic_ratio", "nearest_neighbor_ratio"]
+
+_LIMITS = {"maxiter": 500, "gtol": 1e-4}
+_ROUNDING = 1e-12
 
 
 def nearest_neighbor_ratio(Xs: Any, Xt: Any, *, smoothing: float = 1.0) -> Vector:
@@ -48,7 +52,7 @@ def nearest_neighbor_ratio(Xs: Any, Xt: Any, *, smoothing: float = 1.0) -> Vecto
     return mean_one(counts.astype(np.float64) + smoothing)
 
 
-@order_free
+@order_free(fewest_target=1, as_dense=False)
 def logistic_ratio(
     Xs: Any, Xt: Any, *, C: float = 0.1, n_directions: int = 50, n_folds: int = 2
 ) -> Vector:
@@ -84,20 +88,46 @@ def logistic_ratio(
     >>> bool(weights[25:].mean() > 1.5 * weights[:25].mean())
     True
     """
-    Xs, Xt = checked_samples(Xs, Xt, 1, as_dense=False)
     n_source = Xs.shape[0]
     X = sp.vstack([Xs, Xt], format="csr") if sp.issparse(Xs) else np.concatenate([Xs, Xt])
     k = min(n_directions, min(X.shape) - 1)
     if X.shape[1] > n_directions and k >= 1:
         with np.errstate(divide="ignore", invalid="ignore"):
             X = TruncatedSVD(k, random_state=0).fit_transform(X)
-    Z = StandardScaler().fit_transform(dense(X))
+    Z = _standardized(dense(X))
     is_target = np.arange(len(Z)) >= n_source
     odds = np.ones(len(Z))
     folds = np.arange(len(Z)) % n_folds
     for fold in range(n_folds):
         kept = folds != fold
         if len(np.unique(is_target[kept])) == 2:
-            model = LogisticRegression(C=C, max_iter=500).fit(Z[kept], is_target[kept])
-            odds[~kept] = np.exp(np.clip(model.decision_function(Z[~kept]), -20.0, 20.0))
+            weights, intercept = _logistic_regression(Z[kept], is_target[kept], C)
+            scores = Z[~kept] @ weights + intercept
+            odds[~kept] = np.exp(np.clip(scores, -20.0, 20.0))
     return mean_one(odds[:n_source])
+
+
+def _standardized(X: Matrix) -> Matrix:
+    """Columns of mean 0 and variance 1 in place of the given; 0 but for rounding if constant."""
+    means = X.mean(axis=0)
+    X -= means
+    deviations = np.sqrt(np.einsum("ij,ij->j", X, X) / len(X))
+    X /= np.where(deviations > _ROUNDING * np.abs(means), deviations, 1.0)
+    return X
+
+
+def _logistic_regression(Z: Matrix, positive: NDArray[np.bool_], C: float) -> tuple[Vector, float]:
+    """Weights and intercept, as scikit-learn finds them; its checks take longer than small fits."""
+    share, penalty = positive.mean(), 1.0 / (C * len(Z))
+
+    def mean_loss(w: Vector) -> tuple[float, Vector]:
+        scores = Z @ w[:-1] + w[-1]
+        loss = np.logaddexp(0.0, scores).mean() - share * scores[positive].mean()
+        excess = (expit(scores) - positive) / len(Z)
+        gradient = np.append(Z.T @ excess, excess.sum())
+        gradient[:-1] += penalty * w[:-1]
+        return float(loss + penalty * w[:-1] @ w[:-1] / 2), gradient
+
+    start = np.zeros(Z.shape[1] + 1)
+    found = minimize(mean_loss, start, jac=True, method="L-BFGS-B", options=_LIMITS).x
+    return found[:-1], float(found[-1])

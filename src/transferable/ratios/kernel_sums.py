@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from transferable.ratios._samples import (
     Matrix,
     Vector,
-    checked_samples,
     evenly_spaced,
     mean_one,
     order_free,
@@ -28,7 +27,7 @@ _EM_STEPS = 100
 _FEWER_STEPS = 30  # to choose a kernel by
 
 
-@order_free
+@order_free(fewest_target=2)
 def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100) -> Vector:
     """Ratio of least Kullback-Leibler divergence among sums of RBF kernels (KLIEP).
 
@@ -60,7 +59,6 @@ def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100)
     >>> bool(weights[25:].mean() > 3 * weights[:25].mean())
     True
     """
-    Xs, Xt = checked_samples(Xs, Xt, 2)
     centers = Xt[evenly_spaced(len(Xt), n_centers)]
 
     def held_out_likelihood(kernels: tuple[Matrix, Matrix]) -> float:
@@ -75,7 +73,7 @@ def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100)
     return mean_one(of_source @ _most_likely(of_target, of_source.mean(axis=0)))
 
 
-@order_free
+@order_free(fewest_target=2)
 def ulsif(
     Xs: Any,
     Xt: Any,
@@ -121,7 +119,6 @@ def ulsif(
     >>> bool(weights[25:].mean() > 3 * weights[:25].mean())
     True
     """
-    Xs, Xt = checked_samples(Xs, Xt, 2)
     centers = Xt[evenly_spaced(len(Xt), n_centers)]
     ridges = _RIDGES if ridge is None else (ridge,)
 

@@ -9,7 +9,6 @@ import numpy as np
 from transferable.linalg.simplex import descend, largest_eigenvalue, project_on_simplices
 from transferable.ratios._samples import (
     Vector,
-    checked_samples,
     mean_one,
     order_free,
     rbf,
@@ -19,7 +18,7 @@ from transferable.ratios._samples import (
 __all__ = ["kernel_mean_matching"]
 
 
-@order_free
+@order_free(fewest_target=1)
 def kernel_mean_matching(
     Xs: Any, Xt: Any, *, gamma: float | None = None, bound: float = 1000.0
 ) -> Vector:
@@ -58,7 +57,6 @@ def kernel_mean_matching(
     >>> bool(weights[25:].mean() > 3 * weights[:25].mean())
     True
     """
-    Xs, Xt = checked_samples(Xs, Xt, 1)
     gamma = usual_gamma(Xs, Xt) if gamma is None else gamma
     n = len(Xs)
     K = rbf(Xs, Xs, gamma)

@@ -39,7 +39,7 @@ def read_mat(stream: IO[bytes], path: Path) -> pd.DataFrame:
     from scipy.io import loadmat
 
     try:
-        arrays = loadmat(stream)
+        arrays = loadmat(stream, spmatrix=False)
     except NotImplementedError as error:
         raise TableError(f"{path} is a MAT file of version 7.3; save it with -v7.") from error
     except Exception as error:  # its readers take any bytes for sizes and types

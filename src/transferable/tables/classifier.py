@@ -15,7 +15,7 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from transferable.classifiers import AdaptedClassifier, AutoAdapter
+from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
 from transferable.events import note, silence
 from transferable.marks import domain_ids
 from transferable.stacking import are_several
@@ -30,9 +30,12 @@ from transferable.takes import Takes
 __all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method", "fitted_encoder"]
 
 
-def default_method() -> type[Any]:
-    """The method that labels tables unless another one is named, here and on the command line."""
-    return AutoAdapter
+_POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
+
+
+def default_method(n_rows: int = 0) -> type[Any]:
+    """The method for tables of so many rows in all, unless one is named, here and for commands."""
+    return TFDF if n_rows > _POOL_ROWS else AutoAdapter
 
 
 def fitted_encoder(
@@ -65,7 +68,9 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     ----------
     estimator : estimator or None, default=None
         A classifier or transformer of this library, or a search over one; a transformer is
-        followed by one nearest neighbour. None means :class:`~transferable.AutoAdapter`.
+        followed by one nearest neighbour. None means :class:`~transferable.AutoAdapter`, and
+        :class:`~transferable.TFDF` where both tables together have more than 20,000 rows, for which
+        fitting several models takes long.
     scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
         As for :class:`TableEncoder`, like the other parameters.
     ids : sequence of str, default=()
@@ -274,7 +279,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     ) -> NDArray[Any]:
         """Fit encoder and estimator; the labels of source rows, then of target rows."""
         source, target = parts
-        classifier = self._classifier()
+        n_rows = len(source) + len(target)
+        classifier = self._classifier(n_rows)
         problems = Problems()
         aside = [*self.drop]
         if label is not None:
@@ -284,6 +290,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         with problems.catching():
             ys = checked_labels(labels, label, who(source, "the source"))
             notes = notes_on(ys, label if label in target.columns else None)
+            if self.estimator is None and default_method() is not default_method(n_rows):
+                notes.append(
+                    f"the method is {type(classifier).__name__}: {default_method().__name__} fits "
+                    f"several models, which takes long for {n_rows:,} rows; give it as the "
+                    "estimator to have it all the same."
+                )
         encoder = TableEncoder(scale=self.scale, ids=self.ids, drop=aside, features=self.features)
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
@@ -310,8 +322,8 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     def _fitted_or_not(self) -> Any:
         return self.estimator_ if hasattr(self, "estimator_") else self._classifier()
 
-    def _classifier(self) -> Any:
-        estimator = default_method()() if self.estimator is None else clone(self.estimator)
+    def _classifier(self, n_rows: int = 0) -> Any:
+        estimator = default_method(n_rows)() if self.estimator is None else clone(self.estimator)
         if "sample_domain" not in inspect.signature(estimator.fit).parameters:
             raise TypeError(
                 f"estimator must be one of this library, or take sample_domain in fit as they do; "

@@ -113,6 +113,7 @@ def test_known_shares_are_met_and_absent_classes_never_given(method, problem):
 @pytest.mark.parametrize("shares", ["auto", KNOWN], ids=["auto", "known"])
 @pytest.mark.parametrize("second_order", [0.0, 0.5])
 def test_all_solves_agree(problem, partial, shares, second_order):
+    pytest.importorskip("torch")
     if isinstance(shares, str):
         Xs, ys, Xt = partial[0][:250], partial[1][:250], partial[2][:150]
     else:

@@ -199,15 +199,23 @@ def render_confusion(records: list[dict[str, Any]]) -> str:
     grid = {(r["dataset"], r["task"], r["method"]): r["accuracy"] for r in records}
     lines = ["| dataset | task | TFDF-V | gain | TFDF-V as published | gain |"]
     lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
-    pairs = {(r["dataset"], r["task"]) for r in records}
-    for dataset, task in sorted(pairs, key=lambda pair: _place(*pair)):
-        forms = [
-            [grid.get((dataset, task, name + form)) for name in ("TFDFV", "TFDF")]
-            for form in ("", " as published")
-        ]
-        if all(None not in form for form in forms):
-            cells = [f"{100 * v:.1f} | {100 * (f - v):+.1f}" for v, f in forms]
-            lines.append(f"| {_title(dataset)} | {task} | {' | '.join(cells)} |")
+    for dataset in (*DATASETS, TABLES):
+        found = {task for other, task, _ in grid if other == dataset}
+        rows = {}
+        for task in sorted(found, key=lambda task: _place(dataset, task)):
+            cells = [
+                grid.get((dataset, task, name + form))
+                for form in ("", " as published")
+                for name in ("TFDFV", "TFDF")
+            ]
+            if None not in cells:
+                rows[task] = cells
+        if rows:
+            rows["*mean*"] = np.mean(list(rows.values()), axis=0)
+        for task, (v, f, v_published, f_published) in rows.items():
+            forms = ((v, f), (v_published, f_published))
+            shown = " | ".join(f"{100 * a:.1f} | {100 * (b - a):+.1f}" for a, b in forms)
+            lines.append(f"| {_title(dataset)} | {task} | {shown} |")
     return "\n".join(lines)
 
 

@@ -45,6 +45,12 @@ _MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose 
 class DaskAdapter(DomainAdapter):
     """Mixin that comes before an estimator of the library and has it work on Dask collections.
 
+    Parameters
+    ----------
+    client : distributed.Client, default=None
+        Who computes; None is the current client, or threads of this process where there is none.
+        It is not part of a pickle.
+
     Attributes
     ----------
     client_ : distributed.Client or None
@@ -259,7 +265,20 @@ def refuse_sizes(**sizes: Any) -> None:
 
 
 class DaskRiskClassifier(DaskAdapter, RiskClassifier):
-    """Mixin of TFDF, TFDF-V, MEDA and ARTL."""
+    """Mixin of TFDF, TFDF-V, MEDA and ARTL.
+
+    Parameters
+    ----------
+    graph : {"anchors"}, default="anchors"
+        That of anchors; nearest neighbours reach across partitions. ``manifold=0`` does without.
+    n_landmarks : int or "auto", default="auto"
+        Rows that all others are compared with; "auto" takes 1,000.
+    max_memory : int, str or None, default=None
+        What the workers may keep of the rows' features together, in bytes or as "2GB"; None is
+        40 % of their memory. The rest is made again in each round.
+    device : {"cpu"}, default="cpu"
+        Workers compute with numpy.
+    """
 
     _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
 

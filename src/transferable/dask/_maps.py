@@ -97,7 +97,13 @@ class Sides:
 
 
 class DaskSpectralTransformer(DaskTransformer, SpectralTransformer):
-    """Mixin of TCA and JDA."""
+    """Mixin of TCA and JDA.
+
+    Parameters
+    ----------
+    n_landmarks : int or "auto", default="auto"
+        Rows that kernels other than "linear" are seen through; "auto" takes 1,000.
+    """
 
     def _learn_rows(self, rows: HeldRows) -> None:
         spread, pool = spread_of(rows), rows.pool

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import dask.array as da
@@ -17,6 +18,7 @@ import pandas as pd
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
+from transferable.linalg.row_order import row_place
 from transferable.marks import labelled_rows, marked_ids
 
 __all__ = ["Block", "Blocks", "Schema", "domains_apart", "schema_of", "stacked_domains"]
@@ -68,6 +70,11 @@ class Block:
     def Xt(self) -> NDArray[Any]:
         """The target rows."""
         return self.X[self.n_source :]
+
+    @cached_property
+    def places(self) -> tuple[NDArray[np.float64], ...]:
+        """Places in the canonical order of source and target rows, kept while the block is."""
+        return tuple(row_place(X) if len(X) else np.empty(0) for X in (self.Xs, self.Xt))
 
     def __sizeof__(self) -> int:
         return int(self.X.nbytes + self.labels.nbytes)

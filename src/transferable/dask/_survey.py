@@ -19,7 +19,7 @@ from transferable.dask._workers import Workers, summed
 from transferable.domains import Domains, Groups
 from transferable.limits import LIMITS
 from transferable.linalg.moments import Moments, row_blocks
-from transferable.linalg.row_order import row_hash, row_place
+from transferable.linalg.row_order import row_hash
 from transferable.units import exponent_of
 
 __all__ = ["CountedGroups", "HeldRows", "Pool", "Survey", "kept", "pooled", "surveyed"]
@@ -35,18 +35,18 @@ class Places:
     hash: NDArray[np.uint64]
 
     @classmethod
-    def first_of(cls, X: NDArray[Any], count: int) -> Places:
-        """The first places of rows."""
-        place = _places(X)
+    def first_of(cls, X: NDArray[Any], place: NDArray[np.float64], count: int) -> Places:
+        """The first of the places of rows."""
         last = np.partition(place, count - 1)[count - 1] if len(place) > count else np.inf
         near = np.flatnonzero(place <= last)
         found = cls(place[near], _hashes(X[near]))  # which only tell equal places apart
         return found[found.first(count)]
 
     @classmethod
-    def until(cls, X: NDArray[Any], last: Places) -> tuple[NDArray[np.intp], Places]:
+    def until(
+        cls, X: NDArray[Any], place: NDArray[np.float64], last: Places
+    ) -> tuple[NDArray[np.intp], Places]:
         """Which rows are not behind the last place given, none if there is none; their places."""
-        place = _places(X)
         near = np.flatnonzero(place <= (last.place[-1] if len(last.place) else -np.inf))
         found = cls(place[near], _hashes(X[near]))
         inside = np.flatnonzero((found.place < last.place[-1:]) | (found.hash <= last.hash[-1:]))
@@ -65,10 +65,6 @@ class Places:
 
     def __iter__(self) -> Any:
         return iter((self.place, self.hash))
-
-
-def _places(X: NDArray[Any]) -> NDArray[np.float64]:
-    return row_place(X) if len(X) else np.empty(0)
 
 
 def _hashes(X: NDArray[Any]) -> NDArray[np.uint64]:
@@ -110,13 +106,13 @@ class Survey:
     def of(cls, block: Block, most: int) -> Survey:
         """That of one block."""
         labels, counts = np.unique(block.labels, return_counts=True)
-        sides = block.Xs, block.Xt
+        sides = list(zip((block.Xs, block.Xt), block.places, strict=True))
         return cls(
-            moments=tuple(map(_moments, sides)),
+            moments=tuple(_moments(X) for X, _ in sides),
             labels=labels,
             counts=counts,
             exponent=exponent_of(block.X),
-            first=tuple(Places.first_of(side, most) for side in sides),
+            first=tuple(Places.first_of(*side, most) for side in sides),
             most=most,
             marks=block.marks,
             blocks=((len(block.Xs), len(block.Xt)),),
@@ -200,8 +196,8 @@ class PoolRows:
     def of(cls, block: Block, last: tuple[Places, ...], count: int) -> PoolRows:
         """The rows of a block up to the last places of the pool, at most so many."""
         rows, places = [], []
-        for X, end in zip((block.Xs, block.Xt), last, strict=True):
-            inside, own = Places.until(X, end)
+        for side in zip((block.Xs, block.Xt), block.places, last, strict=True):
+            inside, own = Places.until(*side)
             first = own.first(count)
             rows.append(inside[first])
             places.append(own[first])

@@ -13,36 +13,16 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
 
     Kernel least squares that aligns domains, as :class:`transferable.TFDFV` describes it.
 
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        Who computes; None is the current client, or threads of this process where there is none.
-        It is not part of a pickle.
-    **parameters
-        Those of :class:`transferable.TFDFV`. The graph is that of anchors; nearest
-        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 40 %
-        of their memory; ``device`` is "cpu".
-
     Attributes
     ----------
-    classes_, n_iter_, balance_, manifold_dim_, temperature_, class_shares_, history_, n_landmarks_
-        As in memory.
     transduction_ : dask array or dask series
         The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
     client_ : distributed.Client or None
-        The client that is used now.
+        The client that is used now. All others are as in memory.
 
     See Also
     --------
     transferable.TFDFV : The same in memory.
-
-    Notes
-    -----
-    The objective, its terms and the solve are those in memory. Landmarks, the balance, class shares
-    and temperatures are chosen from a pool, the first 20,000 rows of each domain in an order that
-    depends on their content alone; so is it in memory, and the two agree to rounding whatever the
-    partitions. Shares that are given as ``class_shares`` are met by the labels of all target rows.
 
     Examples
     --------
@@ -62,36 +42,16 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
 
     :class:`TFDFV`, then the same objective with class confusion.
 
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        Who computes; None is the current client, or threads of this process where there is none.
-        It is not part of a pickle.
-    **parameters
-        Those of :class:`transferable.TFDF`. The graph is that of anchors; nearest
-        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 40 %
-        of their memory; ``device`` is "cpu".
-
     Attributes
     ----------
-    classes_, n_iter_, balance_, manifold_dim_, temperature_, class_shares_, history_, n_landmarks_
-        As in memory.
     transduction_ : dask array or dask series
         The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
     client_ : distributed.Client or None
-        The client that is used now.
+        The client that is used now. All others are as in memory.
 
     See Also
     --------
     transferable.TFDF : The same in memory.
-
-    Notes
-    -----
-    The objective, its terms and the solve are those in memory. Landmarks, the balance, class shares
-    and temperatures are chosen from a pool, the first 20,000 rows of each domain in an order that
-    depends on their content alone; so is it in memory, and the two agree to rounding whatever the
-    partitions. Shares that are given as ``class_shares`` are met by the labels of all target rows.
 
     Examples
     --------
@@ -111,37 +71,16 @@ class MEDA(DaskRiskClassifier, local.MEDA, of=local.MEDA):
 
     Alignment of means on geodesic flow features, as :class:`transferable.MEDA` describes it.
 
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        Who computes; None is the current client, or threads of this process where there is none.
-        It is not part of a pickle.
-    **parameters
-        Those of :class:`transferable.MEDA`. The graph is that of anchors; nearest
-        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 40 %
-        of their memory; ``device`` is "cpu".
-
     Attributes
     ----------
-    classes_, n_iter_, balance_, manifold_dim_, temperature_, class_shares_, history_, n_landmarks_
-        As in memory.
     transduction_ : dask array or dask series
         The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
     client_ : distributed.Client or None
-        The client that is used now.
+        The client that is used now. All others are as in memory.
 
     See Also
     --------
     transferable.MEDA : The same in memory.
-
-    Notes
-    -----
-    The objective, its terms and the solve are those in memory. Landmarks, the balance, class shares
-    and temperatures are chosen from a pool, the first 20,000 rows of each domain in an order that
-    depends on their content alone; so is it in memory, and the two agree to rounding whatever the
-    partitions. First
-    labels are those of the nearest of the pool's source rows.
 
     Examples
     --------
@@ -161,37 +100,16 @@ class ARTL(DaskRiskClassifier, local.ARTL, of=local.ARTL):
 
     Alignment of means of unit rows, as :class:`transferable.ARTL` describes it.
 
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        Who computes; None is the current client, or threads of this process where there is none.
-        It is not part of a pickle.
-    **parameters
-        Those of :class:`transferable.ARTL`. The graph is that of anchors; nearest
-        neighbours reach across partitions. ``n_landmarks`` is a number, "auto" for 1,000;
-        ``max_memory`` bounds what the workers keep of the rows' features together, by default 40 %
-        of their memory; ``device`` is "cpu".
-
     Attributes
     ----------
-    classes_, n_iter_, balance_, manifold_dim_, temperature_, class_shares_, history_, n_landmarks_
-        As in memory.
     transduction_ : dask array or dask series
         The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
     client_ : distributed.Client or None
-        The client that is used now.
+        The client that is used now. All others are as in memory.
 
     See Also
     --------
     transferable.ARTL : The same in memory.
-
-    Notes
-    -----
-    The objective, its terms and the solve are those in memory. Landmarks, the balance, class shares
-    and temperatures are chosen from a pool, the first 20,000 rows of each domain in an order that
-    depends on their content alone; so is it in memory, and the two agree to rounding whatever the
-    partitions. First
-    labels are those of the nearest of the pool's source rows.
 
     Examples
     --------

@@ -25,14 +25,6 @@ class PerDomainScaler(DaskTransformer, local.PerDomainScaler, of=local.PerDomain
 
     Two readings of the rows: one for the means, one for the deviations from them.
 
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        Who computes; None is the current client, or threads of this process where there is none.
-        It is not part of a pickle.
-    **parameters
-        Those of :class:`transferable.transformers.PerDomainScaler`.
-
     Attributes
     ----------
     client_ : distributed.Client or None
@@ -64,14 +56,6 @@ class CORAL(DaskTransformer, local.CORAL, of=local.CORAL):
     """Correlation alignment of Dask collections.
 
     Two readings of the rows: one for the means, one for covariances about them.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        Who computes; None is the current client, or threads of this process where there is none.
-        It is not part of a pickle.
-    **parameters
-        Those of :class:`transferable.transformers.CORAL`.
 
     Attributes
     ----------
@@ -111,15 +95,6 @@ class TCA(DaskSpectralTransformer, local.TCA, of=local.TCA):
 
     Linear maps come from products of the features, kernels are seen through landmarks.
 
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        Who computes; None is the current client, or threads of this process where there is none.
-        It is not part of a pickle.
-    **parameters
-        Those of :class:`transferable.transformers.TCA`. With a kernel other than "linear",
-        ``n_landmarks`` is a number, or "auto" for 1,000.
-
     Attributes
     ----------
     client_ : distributed.Client or None
@@ -147,15 +122,6 @@ class JDA(DaskSpectralTransformer, local.JDA, of=local.JDA):
 
     Target rows are labelled by the nearest of the first 20,000 source rows, as in memory, or by a
     classifier that is fitted to these.
-
-    Parameters
-    ----------
-    client : distributed.Client, default=None
-        Who computes; None is the current client, or threads of this process where there is none.
-        It is not part of a pickle.
-    **parameters
-        Those of :class:`transferable.transformers.JDA`. With a kernel other than "linear",
-        ``n_landmarks`` is a number, or "auto" for 1,000.
 
     Attributes
     ----------

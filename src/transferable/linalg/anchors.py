@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, Arrays, device, is_torch_array, namespace
-from transferable.linalg.blocked_search import block_rows, largest, products
+from transferable.linalg.blocked_search import block_rows, largest
 from transferable.linalg.moments import row_blocks
+from transferable.linalg.rows import products
 
 __all__ = ["AnchorSums", "Anchors", "spherical_means"]
 
@@ -86,14 +88,16 @@ class Anchors:
     def ties(self, rows: Any) -> Any:
         """Z of some rows: sparse in compressed rows with numpy, dense with torch."""
         k = len(self)
-        blocks = row_blocks(rows.shape[0], k, block_rows(rows, k)) or [slice(0, 0)]
-        parts = [largest(self._cosines(rows[block]), self.n_nearest + 1) for block in blocks]
+        step, buffer = block_rows(rows, k), None
+        if not is_torch_array(rows) and not sp.issparse(rows):
+            step = min(step, LIMITS.mapped_rows)
+            buffer = np.empty(step * k, dtype=np.result_type(rows, self.centers))
+        blocks = row_blocks(rows.shape[0], k, step) or [slice(0, 0)]
+        cosines = (self.arrays.table(products(rows[b], self.centers, buffer)) for b in blocks)
+        parts = [largest(some, self.n_nearest + 1) for some in cosines]
         xp = namespace(parts[0][0])
         cosines, columns = (xp.concat(list(part)) for part in zip(*parts, strict=True))
         return _table(_weights(cosines), columns, k)
-
-    def _cosines(self, rows: Any) -> Any:
-        return self.arrays.table(products(rows, self.centers))
 
     def sums(self, blocks: Iterable[tuple[Any, Any]], width: int) -> AnchorSums:
         """Sums over blocks of rows, each with the features of its rows, so many columns."""

@@ -13,9 +13,9 @@ import scipy.sparse as sp
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, device, is_torch_array, namespace
 from transferable.linalg.moments import row_blocks
-from transferable.linalg.rows import dense
+from transferable.linalg.rows import products
 
-__all__ = ["block_rows", "exact_search", "largest", "products"]
+__all__ = ["block_rows", "exact_search", "largest"]
 
 _DIRECT = 64  # rows of up to so many values for each one wanted are searched without groups
 
@@ -57,13 +57,6 @@ def block_rows(like: Any, width: int) -> int:
     on_gpu = Arrays.of(like).on_gpu
     values = LIMITS.gpu_similarity_values if on_gpu else LIMITS.similarity_values
     return max(LIMITS.fewest_queries, values // width)
-
-
-def products(A: Any, B: Any, buffer: Any = None) -> Any:
-    """A B' as a dense table, in the memory of the buffer if there is one."""
-    if buffer is None:
-        return dense(A @ B.T)
-    return namespace(A).matmul(A, B.T, out=buffer[: len(A) * len(B)].reshape(len(A), len(B)))
 
 
 def largest(S: Any, k: int) -> tuple[Any, Any]:

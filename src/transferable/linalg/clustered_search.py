@@ -22,8 +22,9 @@ import numpy as np
 from transferable.limits import LIMITS
 from transferable.linalg.anchors import spherical_means
 from transferable.linalg.arrays import Arrays, device, is_torch_array, namespace, to_numpy
-from transferable.linalg.blocked_search import block_rows, exact_search, largest, products
+from transferable.linalg.blocked_search import block_rows, exact_search, largest
 from transferable.linalg.moments import row_blocks
+from transferable.linalg.rows import products
 from transferable.threads import in_threads, n_threads
 
 __all__ = ["clustered_search"]

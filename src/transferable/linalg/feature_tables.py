@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import Arrays, namespace
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom
@@ -53,6 +55,10 @@ class FeatureTable:
         width = max(int(nystrom.landmarks.shape[0]), int(Z.shape[1]))
         self._slices = row_blocks(self.n, width, block_rows, on_gpu=arrays.on_gpu)
         self._chunk = chunk or self.rank
+        self._buffer: Any = None
+        self._fine = self._slices
+        if arrays.device is None and not sp.issparse(Z):  # blocks that caches hold, made in place
+            self._fine = row_blocks(self.n, width, block_rows or LIMITS.mapped_rows)
         self._Phi: Any = None
         if held:
             self._Phi = self._columns(slice(None))
@@ -80,8 +86,8 @@ class FeatureTable:
         out = xp.empty((self.n, w.shape[1]), dtype=xp.float64, device=self.arrays.device)
         if self._Phi is None:  # C (B w) costs a fraction of (C B) w
             w = self.nystrom.whitening @ w
-            for rows in self._slices:
-                out[rows] = xp.astype(self.nystrom.kernel(self.Z[rows]), xp.float64) @ w
+            for rows in self._fine:
+                out[rows] = xp.astype(self._kernel(rows), xp.float64) @ w
             return out
         w = self.arrays.table(w, self.nystrom.dtype)
         for rows in self._slices:
@@ -117,11 +123,11 @@ class FeatureTable:
         w = self.arrays.table(w if self._Phi is not None else self.nystrom.whitening @ w, dtype)
         codes = [np.empty(0, dtype=np.intp)]
         total = xp.zeros(w.shape, dtype=xp.float64, device=self.arrays.device)
-        for block in self._slices:
+        for block in self._fine:
             rows = slice(max(block.start, within.start), min(block.stop, within.stop))
             if rows.start >= rows.stop:
                 continue
-            T = self._Phi[rows] if self._Phi is not None else self.nystrom.kernel(self.Z[rows])
+            T = self._Phi[rows] if self._Phi is not None else self._kernel(rows)
             T = self.arrays.table(T, dtype)
             codes.append(label(xp.astype(T @ w, xp.float64)))
             member = np.zeros((T.shape[0], w.shape[1]))
@@ -151,6 +157,16 @@ class FeatureTable:
         B = self.arrays.table(self.nystrom.whitening[:, columns], self.nystrom.dtype)
         xp = namespace(B)
         out = xp.empty((self.n, B.shape[1]), dtype=B.dtype, device=self.arrays.device)
-        for rows in self._slices:
-            out[rows] = self.nystrom.kernel(self.Z[rows]) @ B
+        for rows in self._fine:
+            xp.matmul(self._kernel(rows), B, out=out[rows])
+        self._buffer = None
         return out
+
+    def _kernel(self, rows: slice) -> Any:
+        """C of some rows, which the next call may overwrite."""
+        if self._fine is self._slices:
+            return self.nystrom.kernel(self.Z[rows])
+        if self._buffer is None:
+            step = self._fine[0].stop * len(self.nystrom.landmarks)
+            self._buffer = np.empty(step, dtype=self.nystrom.dtype)
+        return self.nystrom.kernel(self.Z[rows], self._buffer)

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from transferable.linalg.arrays import is_torch_array, namespace
-from transferable.linalg.rows import dense
+from transferable.linalg.rows import products
 
 __all__ = [
     "KERNELS",
@@ -36,15 +36,23 @@ class KernelFunction:
     degree: int
     coef0: float
 
-    def __call__(self, X: Any, Y: Any) -> Any:
-        """K(X, Y)."""
+    def __call__(self, X: Any, Y: Any, buffer: Any = None) -> Any:
+        """K(X, Y), in the memory of the buffer if there is one."""
+        gamma, degree, coef0 = self.gamma, self.degree, self.coef0
         return kernel_matrix(
-            X, Y, self.kernel, gamma=self.gamma, degree=self.degree, coef0=self.coef0
+            X, Y, self.kernel, gamma=gamma, degree=degree, coef0=coef0, buffer=buffer
         )
 
 
 def kernel_matrix(
-    X: Any, Y: Any, kernel: Kernel, *, gamma: float, degree: int, coef0: float
+    X: Any,
+    Y: Any,
+    kernel: Kernel,
+    *,
+    gamma: float,
+    degree: int,
+    coef0: float,
+    buffer: Any = None,
 ) -> Any:
     """K(X, Y), of shape (rows of X, rows of Y), in the tables' own precision.
 
@@ -52,7 +60,7 @@ def kernel_matrix(
     """
     if callable(kernel):
         return _called(kernel, X, Y)
-    K = dense(X @ Y.T)
+    K = products(X, Y, buffer)
     if kernel == "linear":
         return K
     if kernel == "poly":

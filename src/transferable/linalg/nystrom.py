@@ -108,7 +108,7 @@ class Nystrom:
         """Phi of rows, in their precision."""
         return self.kernel(rows) @ self._rounded
 
-    def kernel(self, rows: Any) -> Any:
-        """C = K(rows, L), in the rows' precision."""
-        values = self._kernel(self._arrays.table(rows), self.landmarks)
+    def kernel(self, rows: Any, buffer: Any = None) -> Any:
+        """C = K(rows, L), in the rows' precision, in the memory of the buffer if there is one."""
+        values = self._kernel(self._arrays.table(rows), self.landmarks, buffer)
         return self._arrays.table(values, self.dtype)

@@ -8,10 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from transferable.linalg.arrays import is_torch_array
+from transferable.linalg.arrays import is_torch_array, namespace
 from transferable.threads import in_threads, thread_blocks
 
-__all__ = ["dense", "unit_rows"]
+__all__ = ["dense", "products", "unit_rows"]
 
 
 def unit_rows(X: Any) -> Any:
@@ -30,6 +30,13 @@ def unit_rows(X: Any) -> Any:
 
     in_threads(scale, thread_blocks(X))
     return out
+
+
+def products(A: Any, B: Any, buffer: Any = None) -> Any:
+    """A B' as a dense table, in the memory of the buffer if there is one."""
+    if buffer is None:
+        return dense(A @ B.T)
+    return namespace(A).matmul(A, B.T, out=buffer[: len(A) * len(B)].reshape(len(A), len(B)))
 
 
 def dense(X: Any) -> Any:

@@ -174,7 +174,7 @@ def test_workers_that_are_killed_change_no_bit(name, what, times, delay, deaths,
     assert killer.left <= 0
     np.testing.assert_array_equal(hurt._beta, calm._beta)
     assert hurt.temperature_ == calm.temperature_
-    client.wait_for_workers(2, timeout=60)
+    client.wait_for_workers(2, timeout=120)
 
 
 def test_features_that_do_not_fit_are_computed_each_time(client):

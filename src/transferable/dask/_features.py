@@ -17,10 +17,11 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
+from transferable.dask._labels import BlockLabels, Labelled, small_codes, tallied, tally_of
 from transferable.dask._reading import Block
 from transferable.dask._scores import BlockScores
 from transferable.dask._survey import HeldRows
-from transferable.dask._workers import Workers, summed
+from transferable.dask._workers import summed
 from transferable.engines.risk.landmarks import Sums, class_sums
 from transferable.engines.risk.solver import Learner
 from transferable.linalg.anchors import Anchors
@@ -32,13 +33,34 @@ from transferable.linalg.nystrom import Nystrom
 from transferable.linalg.row_order import digest
 from transferable.terms.base import Matrix
 
-__all__ = ["BlockLabels", "FeatureBlocks", "Labelled", "RowTransform", "tallied"]
+__all__ = ["FeatureBlocks", "RowTransform"]
 
 _PART = 2**15  # rows whose features several sums are made of, before those of others are made
 
 # From rows to what their kernel is of: the rows, unit rows, their flow.
 RowTransform = Callable[[NDArray[Any]], NDArray[Any]]
 Labeller = Callable[[NDArray[Any]], NDArray[np.intp]]
+
+
+@dataclass(frozen=True)
+class StoredBlock:
+    """What a worker keeps of a block: transformed rows, classes, and features if there is room.
+
+    The map to features is as large as many rows, and no part of it; `whitening` names the one that
+    the features were made by.
+    """
+
+    Z: NDArray[Any]
+    y: NDArray[np.intp]
+    Phi: NDArray[Any] | None = None
+    whitening: bytes = b""
+
+    def with_features(self, nystrom: Nystrom) -> FeatureBlock:
+        """The block with its features, held or to be made."""
+        return FeatureBlock(FeatureTable(self.Z, nystrom, CPU, held=False, known=self.Phi), self.y)
+
+    def __sizeof__(self) -> int:
+        return int(self.Z.nbytes + (0 if self.Phi is None else self.Phi.nbytes))
 
 
 @dataclass(frozen=True)
@@ -68,9 +90,15 @@ class FeatureBlock:
             part = FeatureTable(table.Z[rows], table.nystrom, CPU)
             yield FeatureBlock(part, self.y[rows])
 
-    def __sizeof__(self) -> int:
-        held = self.table.held
-        return int(self.table.Z.nbytes + (0 if held is None else held.nbytes))
+
+def feature_task(function: Any) -> Any:
+    """A task of a stored block and the map to features, from a function of the block with them."""
+
+    def task(stored: StoredBlock, nystrom: Nystrom, *arguments: Any) -> Any:
+        return function(stored.with_features(nystrom), *arguments)
+
+    task.__name__ = function.__name__
+    return delayed(task)
 
 
 @dataclass(frozen=True)
@@ -84,70 +112,6 @@ class Totals:
     def __add__(self, other: Totals) -> Totals:
         whitenings = self.whitenings | other.whitenings
         return Totals(self.sums + other.sums, self.by_class + other.by_class, whitenings)
-
-
-@dataclass(frozen=True)
-class BlockLabels:
-    """Labels of the target rows of a block, with sums of their features by class."""
-
-    codes: NDArray[np.integer]
-    sums: Matrix
-
-
-@dataclass(frozen=True)
-class Tally:
-    """Rows of each label, their sums, and how many labels are not what they were."""
-
-    counts: NDArray[np.float64]
-    sums: Matrix
-    changed: int
-
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
-            self.counts + other.counts, self.sums + other.sums, self.changed + other.changed
-        )
-
-
-@dataclass(eq=False)
-class Labelled:
-    """Labels of all target rows: with the workers, in sums, and of the pool's rows.
-
-    Attributes
-    ----------
-    blocks : list of Delayed
-        Those of each block.
-    tally : Tally
-        Counts and sums of all; `changed` is against the labels made before.
-    codes : ndarray or None
-        Those of the pool, if anybody asks.
-    before : object
-        The labels made before.
-    """
-
-    blocks: list[Delayed]
-    tally: Tally
-    codes: Any = None
-    before: Labelled | None = None
-
-
-def tallied(
-    tasks: list[Delayed],
-    before: Labelled | None,
-    n_classes: int,
-    workers: Workers,
-    codes: NDArray[np.intp] | None = None,
-) -> Labelled:
-    """What tasks label, which stays there, counted, summed and compared with labels before."""
-    *blocks, total = workers.persist([*tasks, _tally_of(tasks, before, n_classes)])
-    if before is not None:  # of labels before those nobody asks any more
-        before.before = None
-    return Labelled(blocks, workers.compute(total), codes, before)
-
-
-def _tally_of(blocks: list[Delayed], before: Labelled | None, n_classes: int) -> Delayed:
-    old = [None] * len(blocks) if before is None else before.blocks
-    pairs = zip(blocks, old, strict=True)
-    return summed([_tally(labels, others, n_classes) for labels, others in pairs])
 
 
 class FeatureBlocks:
@@ -185,12 +149,12 @@ class FeatureBlocks:
         self._workers, self._n_classes = workers, rows.pool.n_classes
         self._pool, self._transform = rows.pool_there, delayed(transform)
         self._classes = delayed(rows.pool.classes)
-        (nystrom,) = workers.persist([_nystrom(self._pool, self._transform, kernel, landmarks)])
-        self.nystrom: Nystrom = workers.compute(nystrom)
+        (self._map,) = workers.persist([_nystrom(self._pool, self._transform, kernel, landmarks)])
+        self.nystrom: Nystrom = workers.compute(self._map)
         held = _held(rows.pool.survey.blocks, held_bytes, self.nystrom)
         self._blocks = workers.persist(
             [
-                _features(block, self._transform, nystrom, self._classes, keep)
+                _stored(block, self._transform, self._map, self._classes, keep)
                 for block, keep in zip(blocks, held.tolist(), strict=True)
             ]
         )
@@ -198,10 +162,9 @@ class FeatureBlocks:
 
     def sum_up(self, anchors: Anchors | None = None) -> tuple[Sums, Matrix]:
         """Sums over all rows, by anchors too, and those of the source's features by class."""
-        tied, n_classes = delayed(anchors), self._n_classes
-        tasks = [_totals(block, n_classes, tied) for block in self._blocks]
-        totals: Totals = self._workers.compute(summed(tasks))
-        if len(totals.whitenings) > 1:
+        totals: Totals = self._summed(_totals, self._n_classes, delayed(anchors))
+        used = self._workers.compute(delayed(set)([_whitening(block) for block in self._blocks]))
+        if len(totals.whitenings | used - {b""}) > 1:
             raise RuntimeError(
                 "Workers computed different features of the same landmarks; let machines of one "
                 "kind take part, with the same versions of numpy and scipy."
@@ -210,19 +173,20 @@ class FeatureBlocks:
 
     def source_moments(self) -> list[Moments]:
         """Moments of the source's features by class."""
-        tasks = [_source_moments(block, self._n_classes) for block in self._blocks]
-        return self._workers.compute(summed(tasks)).parts
+        return self._summed(_source_moments, self._n_classes).parts
 
     def target_moments(self, target: Labelled) -> list[Moments]:
         """Moments of the target's features by class."""
         pairs = zip(self._blocks, target.blocks, strict=True)
-        tasks = [_target_moments(block, labels, self._n_classes) for block, labels in pairs]
+        tasks = [_target_moments(b, self._map, labels, self._n_classes) for b, labels in pairs]
         return self._workers.compute(summed(tasks)).parts
 
     def weighted_gram(self, class_weights: NDArray[np.float64]) -> Matrix:
         """Products of the source's features, weighted by class."""
-        weights = delayed(class_weights)
-        tasks = [_weighted_gram(block, weights) for block in self._blocks]
+        return self._summed(_weighted_gram, delayed(class_weights))
+
+    def _summed(self, task: Any, *arguments: Any) -> Any:
+        tasks = [task(block, self._map, *arguments) for block in self._blocks]
         return self._workers.compute(summed(tasks))
 
     def labels(
@@ -230,24 +194,27 @@ class FeatureBlocks:
     ) -> Labelled:
         """Labels of the target rows by the highest score Phi w; `codes` are those of the pool."""
         w, offsets = delayed(w), delayed(offsets)
-        return self._tallied([_label(block, w, offsets) for block in self._blocks], codes)
+        return self._tallied([_label(b, self._map, w, offsets) for b in self._blocks], codes)
 
     def scores(self, w: Matrix) -> BlockScores:
         """The scores Phi w of all target rows, once they are asked for."""
-        return BlockScores(self._blocks, w, self._workers)
+        there = delayed(w)
+        return BlockScores([_scores(b, self._map, there) for b in self._blocks], self._workers)
 
     def labels_by(self, learn: Learner) -> Labelled:
         """The same by what is learnt from the pool's source rows, transformed."""
         pool, transform, workers = self._pool, self._transform, self._workers
         (label,) = workers.persist([_learnt(pool, transform, self._classes, learn)])
         codes = workers.compute(_pool_labels(pool, transform, label))
-        return self._tallied([_label_by(b, label, self._n_classes) for b in self._blocks], codes)
+        n_classes = self._n_classes
+        tasks = [_label_by(block, self._map, label, n_classes) for block in self._blocks]
+        return self._tallied(tasks, codes)
 
     def changed(self, target: Labelled, before: Labelled) -> float:
         """Share of the labels that are not what they were."""
         tally = target.tally
         if target.before is not before:
-            task = _tally_of(target.blocks, before, self._n_classes)
+            task = tally_of(target.blocks, before, self._n_classes)
             tally = self._workers.compute(task)
         return tally.changed / max(float(tally.counts.sum()), 1.0)
 
@@ -290,16 +257,30 @@ def _nystrom(
 
 
 @delayed
-def _features(
+def _stored(
     block: Block, transform: RowTransform, nystrom: Nystrom, classes: NDArray[Any], held: bool
-) -> FeatureBlock:
+) -> StoredBlock:
     width = int(nystrom.landmarks.shape[1])
     Z = transform(block.X) if len(block.X) else np.empty((0, width), dtype=block.X.dtype)
     y = np.searchsorted(classes, block.labels).astype(np.intp)
-    return FeatureBlock(FeatureTable(Z, nystrom, CPU, held=held), y)
+    if not held:
+        return StoredBlock(Z, y)
+    return StoredBlock(Z, y, FeatureTable(Z, nystrom, CPU).held, digest(nystrom.whitening))
 
 
 @delayed
+def _whitening(block: StoredBlock) -> bytes:
+    return block.whitening
+
+
+@feature_task
+def _scores(block: FeatureBlock, w: Matrix) -> Matrix:
+    if block.target.start == block.target.stop:
+        return np.empty((0, w.shape[1]))
+    return np.asarray(block.table.times(w)[block.target])
+
+
+@feature_task
 def _totals(block: FeatureBlock, n_classes: int, anchors: Anchors | None) -> Totals:
     whitenings = frozenset([digest(block.table.nystrom.whitening)])
     parts = (
@@ -313,18 +294,18 @@ def _totals(block: FeatureBlock, n_classes: int, anchors: Anchors | None) -> Tot
     return reduce(add, parts)
 
 
-@delayed
+@feature_task
 def _source_moments(block: FeatureBlock, n_classes: int) -> MomentsByClass:
     return MomentsByClass(moments_of_groups(block.table, block.y, n_classes, block.source))
 
 
-@delayed
+@feature_task
 def _target_moments(block: FeatureBlock, labels: BlockLabels, n_classes: int) -> MomentsByClass:
     codes = np.concatenate([block.y, labels.codes])
     return MomentsByClass(moments_of_groups(block.table, codes, n_classes, block.target))
 
 
-@delayed
+@feature_task
 def _weighted_gram(block: FeatureBlock, class_weights: NDArray[np.float64]) -> Matrix:
     total = np.zeros((block.table.rank, block.table.rank))
     for rows, Phi in block.table.blocks(block.source):
@@ -333,10 +314,10 @@ def _weighted_gram(block: FeatureBlock, class_weights: NDArray[np.float64]) -> M
     return total
 
 
-@delayed
+@feature_task
 def _label(block: FeatureBlock, w: Matrix, offsets: NDArray[np.float64] | None) -> BlockLabels:
     codes, sums = block.table.labelled(w, partial(_highest, offsets=offsets), block.target)
-    return BlockLabels(_small(codes, w.shape[1]), sums)
+    return BlockLabels(small_codes(codes, w.shape[1]), sums)
 
 
 def _highest(F: Matrix, offsets: NDArray[np.float64] | None) -> NDArray[np.intp]:
@@ -353,20 +334,9 @@ def _pool_labels(pool: Block, transform: RowTransform, label: Labeller) -> NDArr
     return np.asarray(label(transform(pool.Xt)), dtype=np.intp)
 
 
-@delayed
+@feature_task
 def _label_by(block: FeatureBlock, label: Labeller, n_classes: int) -> BlockLabels:
     Z = block.table.Z[block.target]
     codes = np.asarray(label(Z) if len(Z) else [], dtype=np.intp)
     sums = class_sums(block.table, codes, n_classes, block.target)
-    return BlockLabels(_small(codes, n_classes), sums)
-
-
-def _small(codes: NDArray[np.intp], n_classes: int) -> NDArray[np.integer]:
-    return codes.astype(np.int16 if n_classes < 2**15 else np.int32)
-
-
-@delayed
-def _tally(labels: BlockLabels, before: BlockLabels | None, n_classes: int) -> Tally:
-    counts = np.bincount(labels.codes, minlength=n_classes).astype(np.float64)
-    changed = len(labels.codes) if before is None else int((labels.codes != before.codes).sum())
-    return Tally(counts, labels.sums, changed)
+    return BlockLabels(small_codes(codes, n_classes), sums)

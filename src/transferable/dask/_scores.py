@@ -12,16 +12,15 @@ from numpy.typing import NDArray
 
 from transferable.dask._workers import Workers, summed
 from transferable.engines.offsets import Scores, least_costs
-from transferable.terms.base import Matrix
 
 __all__ = ["BlockScores"]
 
 
 class BlockScores:
-    """The scores Phi w of the target rows of blocks of features, made when they are asked for."""
+    """The scores of the target rows of each block, from tasks that run when they are asked for."""
 
-    def __init__(self, blocks: list[Delayed], w: Matrix, workers: Workers) -> None:
-        self._blocks, self._w, self._workers = blocks, w, workers
+    def __init__(self, tasks: list[Delayed], workers: Workers) -> None:
+        self._tasks, self._workers = tasks, workers
 
     def counts(self, v: NDArray[np.float64]) -> NDArray[np.intp]:
         """Rows of each label argmax(F + v)."""
@@ -38,8 +37,7 @@ class BlockScores:
 
     @cached_property
     def _scores(self) -> list[Delayed]:
-        w = delayed(self._w)
-        return self._workers.persist([_scores_of(block, w) for block in self._blocks])
+        return self._workers.persist(self._tasks)
 
     def _summed(self, task: Any, *arguments: Any) -> Any:
         return self._workers.compute(summed([task(F, *arguments) for F in self._scores]))
@@ -53,13 +51,6 @@ class Least:
 
     def __add__(self, other: Least) -> Least:
         return Least(np.minimum(self.values, other.values))
-
-
-@delayed
-def _scores_of(block: Any, w: Matrix) -> Scores:
-    if block.target.start == block.target.stop:
-        return np.empty((0, w.shape[1]))
-    return np.asarray(block.table.times(w)[block.target])
 
 
 @delayed

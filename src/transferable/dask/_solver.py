@@ -7,7 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.dask._features import FeatureBlocks, Labelled
+from transferable.dask._features import FeatureBlocks
+from transferable.dask._labels import Labelled
 from transferable.dask._survey import Pool
 from transferable.engines.risk.landmarks import LandmarkSolver, Sums
 from transferable.engines.risk.objective import Objective
@@ -79,7 +80,7 @@ class BlockSolver(LandmarkSolver):
         Offsets of a round are chosen for the pool's rows, as in memory; those for good, for all.
         """
         scores = self.scores(coefficients)[self.domains.target]
-        everybody = self._blocks.scores(coefficients)
+        everybody = self._blocks.scores(coefficients) if settled else None
         own = labelling.codes(scores, settled=settled, everybody=everybody)
         return self._blocks.labels(coefficients, labelling.offsets, own)
 

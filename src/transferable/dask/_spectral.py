@@ -11,7 +11,7 @@ from dask.delayed import delayed
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
-from transferable.dask._features import BlockLabels, Labelled, tallied
+from transferable.dask._labels import BlockLabels, Labelled, tallied
 from transferable.dask._reading import Block
 from transferable.dask._survey import CountedGroups, HeldRows
 from transferable.engines.spectral.features import Features, RowMap, farthest, spectrum

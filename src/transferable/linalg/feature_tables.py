@@ -34,6 +34,8 @@ class FeatureTable:
         Where features are computed.
     held : bool
         Whether Phi is kept. If not, blocks are computed again whenever they are asked for.
+    known : array or None
+        Phi, where it was computed before.
     block_rows : int or None
         Rows of a block; None takes as many as suit the device.
     chunk : int or None
@@ -47,6 +49,7 @@ class FeatureTable:
         arrays: Arrays,
         *,
         held: bool = True,
+        known: Any = None,
         block_rows: int | None = None,
         chunk: int | None = None,
     ) -> None:
@@ -59,8 +62,8 @@ class FeatureTable:
         self._fine = self._slices
         if arrays.device is None and not sp.issparse(Z):  # blocks that caches hold, made in place
             self._fine = row_blocks(self.n, width, block_rows or LIMITS.mapped_rows)
-        self._Phi: Any = None
-        if held:
+        self._Phi: Any = known
+        if held and known is None:
             self._Phi = self._columns(slice(None))
 
     @property

@@ -7,12 +7,14 @@ from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
 from transferable.linalg.row_order import row_hash
 from transferable.linalg.rows import dense
+from transferable.threads import taken_rows
 
 __all__ = [
     "Matrix",
@@ -56,14 +58,18 @@ def order_free(fewest_target: int, *, as_dense: bool = True) -> Callable[[_Ratio
         @wraps(ratio)
         def ordered(Xs: Any, Xt: Any, *args: P.args, **options: P.kwargs) -> Vector:
             Xs, Xt = checked_samples(Xs, Xt, fewest_target, as_dense=as_dense)
-            source, target = (np.argsort(row_hash(X), kind="stable") for X in (Xs, Xt))
+            source, target = (np.argsort(row_hash(X)) for X in (Xs, Xt))
             weights = np.empty(len(source))
-            weights[source] = ratio(Xs[source], Xt[target], *args, **options)
+            weights[source] = ratio(_taken(Xs, source), _taken(Xt, target), *args, **options)
             return weights
 
         return cast(_Ratio[P], ordered)
 
     return decorate
+
+
+def _taken(X: Any, order: NDArray[np.intp]) -> Any:
+    return X[order] if sp.issparse(X) else taken_rows(X, order)
 
 
 def mean_one(weights: Vector) -> Vector:

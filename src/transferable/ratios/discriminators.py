@@ -112,19 +112,21 @@ def _standardized(X: Matrix) -> Matrix:
     means = X.mean(axis=0)
     X -= means
     deviations = np.sqrt(np.einsum("ij,ij->j", X, X) / len(X))
-    X /= np.where(deviations > _ROUNDING * np.abs(means), deviations, 1.0)
+    X *= 1.0 / np.where(deviations > _ROUNDING * np.abs(means), deviations, 1.0)
     return X
 
 
 def _logistic_regression(Z: Matrix, positive: NDArray[np.bool_], C: float) -> tuple[Vector, float]:
     """Weights and intercept, as scikit-learn finds them; its checks take longer than small fits."""
-    share, penalty = positive.mean(), 1.0 / (C * len(Z))
+    n, ones = len(Z), positive.astype(np.float64)
+    penalty = 1.0 / (C * n)
 
     def mean_loss(w: Vector) -> tuple[float, Vector]:
-        scores = Z @ w[:-1] + w[-1]
-        loss = np.logaddexp(0.0, scores).mean() - share * scores[positive].mean()
-        excess = (expit(scores) - positive) / len(Z)
-        gradient = np.append(Z.T @ excess, excess.sum())
+        scores = Z @ w[:-1]
+        scores += w[-1]
+        loss = (np.logaddexp(0.0, scores).sum() - ones @ scores) / n
+        excess = expit(scores) - ones
+        gradient = np.append(Z.T @ excess, excess.sum()) / n
         gradient[:-1] += penalty * w[:-1]
         return float(loss + penalty * w[:-1] @ w[:-1] / 2), gradient
 

@@ -45,6 +45,7 @@ def test_gains_of_class_confusion_task_by_task():
     assert methods.render_confusion(RECORDS).splitlines()[2:] == [
         "| COIL20 | 1->2 | 50.0 | +10.0 | 40.0 | +10.0 |",
         "| COIL20 | 2->1 | 70.0 | -5.0 | 40.0 | +0.0 |",
+        "| COIL20 | *mean* | 60.0 | +2.5 | 40.0 | +5.0 |",
     ]
 
 

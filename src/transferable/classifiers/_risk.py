@@ -139,11 +139,12 @@ class RiskClassifier(RiskParameters, WeightedFit, ScoreClassifier):
             return rounds
         rounds = Rounds(solver, self._first_labels(solver), record_history=history)
         self._align(rounds)
-        follows = isinstance(self.class_shares, str) and self.class_shares == "auto"
+        asked = self.class_shares if isinstance(self.class_shares, str) else "source"
+        follows = asked != "source"
         before = rounds.coefficients, rounds.target
         if follows and follow_target(rounds):
             self._align(rounds)
-            if doubt_shift(rounds, *before):
+            if asked == "auto" and doubt_shift(rounds, *before):
                 self._align(rounds)
         self._refine(rounds)
         if follows:

@@ -68,15 +68,16 @@ class RiskParameters:
     random_state : int, RandomState instance or None, default=0
         Seed of the random steps: which rows are landmarks; and A-distances of rows with more than
         256 features are measured in their leading directions, found by randomised iterations.
-    class_shares : {"auto", "source"} or mapping or array-like, default="auto"
+    class_shares : {"auto", "estimated", "source"} or mapping or array-like, default="auto"
         What share of the target's rows each class has. "source" takes the classes to be as frequent
         as in the source; where they are not, every row of a class too many is pulled into another.
-        "auto" looks whether the labels of target rows, without alignment, have other shares than
-        those of left-out source rows, follows a shift as far as it is sure of one, and keeps small
-        classes from shrinking; with fewer than 30 target rows it follows none. If you know the
-        shares, give them, by label or in the order of ``classes_``: they are met to within a row
-        on the fitted rows, and a class of share 0 is never predicted. They must be right: an error
-        of a factor of 1.35 for each class costs 3 to 6 points.
+        "estimated" looks whether the labels of target rows, without alignment, have other shares
+        than those of left-out source rows, follows a shift as far as it is sure of one, and keeps
+        small classes from shrinking; with fewer than 30 target rows it follows none. "auto" does
+        the same, and takes back what it followed unless neighbouring target rows then agree more
+        often. If you know the shares, give them, by label or in the order of ``classes_``: they are
+        met to within a row on the fitted rows, and a class of share 0 is never predicted. They must
+        be right: an error of a factor of 1.35 for each class costs 3 to 6 points.
     source_weights : "auto", mapping or array-like, default="auto"
         What each of several sources counts in the loss and in the alignment, by id or in the order
         of the ids; only ratios matter. "auto" takes the squared share of target rows whose nearest
@@ -125,7 +126,7 @@ class RiskParameters:
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "device": [str],
-        "class_shares": CLASS_SHARES,
+        "class_shares": [StrOptions({"estimated"}), *CLASS_SHARES],
         "source_weights": SOURCE_WEIGHTS,
         "target_labels": [StrOptions({"ignore", "use"})],
         "record_history": ["boolean"],

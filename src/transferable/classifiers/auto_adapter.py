@@ -192,6 +192,7 @@ class AutoAdapter(ScoreClassifier):
             "max_memory": self._memory()[0],
             "random_state": seed,
             "record_history": False,
+            "class_shares": "estimated",  # it is for the other candidates to doubt a shift
         }
         pool.append(Candidate("TFDF", "adapted", TFDF(**shared)))
         if domains.n_target < _FEWEST_SCALED:

@@ -41,7 +41,7 @@ __all__ = [
     "wanted_shares",
 ]
 
-ClassShares = Literal["auto", "source"] | Mapping[Any, float] | ArrayLike
+ClassShares = Literal["auto", "estimated", "source"] | Mapping[Any, float] | ArrayLike
 Shares = NDArray[np.float64]
 
 _LEAST_KNOWN = 0.001  # share that a class keeps in the solve, relative to the source's

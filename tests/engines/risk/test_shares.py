@@ -171,6 +171,21 @@ def test_a_shift_that_leaves_neighbours_as_they_were_is_not_followed(partial):
     np.testing.assert_allclose(rounds.solver.domains.shares, shares)
 
 
+def test_shares_that_are_asked_to_be_estimated_are_not_doubted(partial, monkeypatch):
+    Xs, ys, Xt, _ = partial
+
+    def doubt_all(rounds, coefficients, target):
+        rounds.restart(None, target, Labelling())
+        return True
+
+    monkeypatch.setattr("transferable.classifiers._risk.doubt_shift", doubt_all)
+    followed, doubted = (
+        TFDFV(class_shares=asked).adapt(Xs, ys, Xt) for asked in ("estimated", "auto")
+    )
+    assert followed.class_shares_[:5].sum() > 0.8
+    np.testing.assert_allclose(doubted.class_shares_, 0.1, atol=0.05)
+
+
 def test_few_target_rows_are_no_reason_to_bet(partial):
     Xs, ys, Xt, _ = partial
     model = TFDFV().adapt(Xs, ys, Xt[:29])

@@ -54,7 +54,7 @@ def left_out_scores(
     count = min(most, solver.domains.n_source)
     own = to_numpy(solver.own_weights(labelled, count))
     own = np.clip(own, 0.0, 1.0 - 1e-6)[:, None]
-    return (to_numpy(scores[:count]) - own * to_numpy(solver.Y[:count])) / (1.0 - own)
+    return (to_numpy(scores[:count]) - own * to_numpy(solver.first_labels(count))) / (1.0 - own)
 
 
 def temperature(

@@ -297,7 +297,7 @@ class LandmarkSolver(Solver):
 
     def source_only_labels(self, labelling: Labelling | None = None) -> Labels:
         """Labels of the target rows by the regularised risk of labelled rows alone."""
-        gram = namespace(self.Y).asarray(self.sums.source.gram, copy=True)
+        gram = namespace(self._target).asarray(self.sums.source.gram, copy=True)
         if self.sums.known is not None:
             gram += self.sums.known.gram
         factor = Cholesky(add_to_diagonal(gram, self.ridge))
@@ -305,7 +305,7 @@ class LandmarkSolver(Solver):
 
     def own_weights(self, labelled: Labelled, count: int) -> Matrix:
         """How much each of the first source rows' own label weighs in its score."""
-        xp = namespace(self.Y)
+        xp = namespace(self._target)
         Phi = xp.astype(self.features[slice(0, count)], xp.float64)
         columns = list(self._columns(labelled).values())
         own = xp.sum(Phi.T * self._solved(labelled, Phi.T, columns), axis=0)

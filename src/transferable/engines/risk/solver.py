@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from transferable.domains import Groups
 from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
 from transferable.engines.shares import Labelling
-from transferable.linalg.arrays import namespace
 from transferable.terms.base import FixedForm, FixedTerm, LabelledTerm, LowRank, Matrix, Quadratic
 from transferable.terms.covariances import Covariances
 from transferable.terms.risk import SourceLoss
@@ -65,9 +65,6 @@ class Solver(ABC):
     ----------
     fixed : dict of FixedForm
         By name, the terms that no label changes.
-    Y, AY : array of shape (n, n_classes)
-        The labels of labelled rows, zero elsewhere; and these times what the rows count in the
-        loss.
     row_weights : array of shape (n, 1) or None
         What rows count in the loss and in class confusion; None if all count the same.
     ridge : float
@@ -85,11 +82,6 @@ class Solver(ABC):
         self.confusion = objective.confusion
         self._scored: tuple[Matrix, Matrix] | None = None
         self._grouped: tuple[Labels, Groups] | None = None
-        known_labels = rows.domains.known
-        if known_labels is None:
-            known_labels = np.full(rows.domains.n_target, -1, dtype=np.intp)
-        codes = rows.domains.with_target(known_labels)
-        self.Y: Matrix = rows.arrays.one_hot(codes, rows.domains.n_classes)
         self.fixed: dict[str, FixedForm] = {}
         for term in objective.terms:
             if known is not None and term.name in known.fixed and not isinstance(term, SourceLoss):
@@ -103,7 +95,23 @@ class Solver(ABC):
                 )
         weights = rows.domains.loss_weights
         self.row_weights = None if weights is None else rows.arrays.table(weights[:, None])
-        self.AY = self.Y if self.row_weights is None else self.Y * self.row_weights
+
+    @cached_property
+    def Y(self) -> Matrix:
+        """The labels of labelled rows, zero elsewhere; made where all of them are asked for."""
+        domains, known = self.domains, self.domains.known
+        if known is None:
+            known = np.full(domains.n_target, -1, dtype=np.intp)
+        return self.rows.arrays.one_hot(domains.with_target(known), domains.n_classes)
+
+    @cached_property
+    def AY(self) -> Matrix:
+        """The same times what the rows count in the loss."""
+        return self.Y if self.row_weights is None else self.Y * self.row_weights
+
+    def first_labels(self, count: int) -> Matrix:
+        """Y of the first source rows."""
+        return self.rows.arrays.one_hot(self.domains.y[:count], self.domains.n_classes)
 
     def at(self, target: Labels) -> Labelled:
         """The terms that depend on labels, for these of the target."""
@@ -121,10 +129,14 @@ class Solver(ABC):
 
     def own_counts(self, count: int) -> Matrix:
         """What the first source rows' own labels count, of rows that count for several one."""
-        counts, weights = namespace(self.AY).sum(self.AY[:count], axis=1), self.domains.row_weights
-        if weights is None:
-            return counts
-        return counts / self.rows.arrays.table(np.maximum(weights[:count], 1.0))
+        arrays, weights = self.rows.arrays, self.domains.row_weights
+        if self.row_weights is None:
+            counts = arrays.table(np.ones(count))
+        else:
+            counts = self.row_weights[:count, 0]
+        return (
+            counts if weights is None else counts / arrays.table(np.maximum(weights[:count], 1.0))
+        )
 
     def unaligned(self, labelled: Labelled) -> Labelled:
         """The same labelling for the objective without the terms that depend on labels."""

@@ -4,7 +4,7 @@ Weights are bounded: products of larger ones overflow, and smaller ones are lost
 """
 
 from collections.abc import Mapping
-from numbers import Real
+from numbers import Integral, Real
 
 from sklearn.utils import _safe_indexing as safe_indexing
 from sklearn.utils._param_validation import (
@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import (
 
 __all__ = [
     "CLASS_SHARES",
+    "JOBS",
     "NUMBER",
     "POSITIVE",
     "WEIGHT",
@@ -30,3 +31,8 @@ NUMBER = Interval(Real, -1e30, 1e30, closed="both")
 WEIGHT = Interval(Real, 0, 1e30, closed="both")
 POSITIVE = Interval(Real, 1e-30, 1e30, closed="both")
 CLASS_SHARES = [StrOptions({"auto", "source"}), Mapping, "array-like"]
+JOBS = [
+    Interval(Integral, None, -1, closed="right"),
+    Interval(Integral, 1, None, closed="left"),
+    None,
+]

@@ -221,6 +221,11 @@ def test_any_number_of_processes_gives_the_same_bits(thorough):
     assert told == [{**row, "seconds": 0.0} for row in thorough.candidates_]
 
 
+def test_no_process_at_all_is_refused():
+    with pytest.raises(ValueError, match=r"n_jobs.*Got 0"):
+        adapted(AutoAdapter(n_jobs=0))
+
+
 def test_what_fails_in_another_process_is_named_all_the_same():
     with pytest.warns(UserWarning, match="left out 3 of 5 candidates"):
         model = adapted(AutoAdapter(effort="fast", max_memory=1, n_jobs=2))

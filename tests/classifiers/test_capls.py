@@ -36,6 +36,14 @@ def test_first_round_is_the_dense_definition(ridge):
     np.testing.assert_allclose(model.predict_proba(PROBLEM.X), expected, atol=1e-8)
 
 
+@pytest.mark.parametrize("method", [CAPLS, SPL])
+def test_equal_rows_are_told_apart_by_no_rounding_error(method):
+    rows = np.full((7, 12), 12**-0.5)
+    model = method().adapt(rows[:5], np.arange(5) % 2, rows[5:])
+    np.testing.assert_allclose(model.predict_proba(rows), 0.5)
+    assert model.predict(rows[5:]).tolist() == model.transduction_[5:].tolist()
+
+
 def test_more_features_than_rows_change_nothing():
     """Rows rotated into a larger space, as deep features are: all distances stay as they were."""
     turn = np.linalg.qr(np.random.default_rng(0).normal(size=(90, 8)))[0].T

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import JOBS, Interval, StrOptions
 from transferable.base import DomainAdapter
 from transferable.classifiers._consensus import (
     MARGIN,
@@ -153,7 +153,7 @@ class AutoAdapter(ScoreClassifier):
         "caution": [Interval(Real, 0, 1, closed="both")],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS,
         "random_state": ["random_state"],
         "verbose": ["boolean"],
     }

@@ -25,6 +25,7 @@ from transferable.linalg.rows import unit_rows
 
 __all__ = ["CAPLS", "SPL"]
 
+_ROUNDING = 1e-12
 _MOST_COMPONENTS = 128  # as published; beyond the rank there is nothing to keep
 _LLOYD_STEPS = 100
 
@@ -251,7 +252,7 @@ class _NearestMean:
         structured: bool,
     ) -> _NearestMean:
         centre = (Phi @ projection).mean(axis=0)
-        Z = unit_rows(Phi @ projection - centre)
+        Z = _directions(Phi @ projection, centre)
         means = [unit_rows(_group_means(Z[domains.source], domains.y, domains.n_classes))]
         if structured and domains.n_target:
             means.append(unit_rows(_k_means(Z[domains.target], means[0])))
@@ -259,8 +260,14 @@ class _NearestMean:
 
     def scores(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:
         """Logarithm of the probability of each class, the largest over the kinds of means."""
-        Z = unit_rows(Phi @ self.projection - self.centre)
+        Z = _directions(Phi @ self.projection, self.centre)
         return np.max([log_softmax(-_distances(Z, m), axis=1) for m in self.means], axis=0)
+
+
+def _directions(Z: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows seen from the centre, of length one; rows that are there but for rounding have none."""
+    apart = np.linalg.norm(Z - centre, axis=1) > _ROUNDING * np.linalg.norm(centre)
+    return unit_rows((Z - centre) * apart[:, None])
 
 
 def _distances(Z: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:

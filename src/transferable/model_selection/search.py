@@ -15,7 +15,7 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from transferable._sklearn import HasMethods, Interval
+from transferable._sklearn import JOBS, HasMethods, Interval
 from transferable._store import LineStore
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
@@ -163,7 +163,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         "average": [Interval(Integral, 1, None, closed="left"), None],
         "anchor": [HasMethods(["fit", "predict_proba"]), None],
         "halving": [Interval(Integral, 2, None, closed="left"), None],
-        "n_jobs": [Integral, None],
+        "n_jobs": JOBS,
         "checkpoint": [str, os.PathLike, None],
         "random_state": [Interval(Integral, 0, None, closed="left")],
         "verbose": ["boolean"],

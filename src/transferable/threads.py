@@ -10,7 +10,14 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["in_threads", "n_threads", "stacked_rows", "taken_rows", "thread_blocks"]
+__all__ = [
+    "in_threads",
+    "n_processes",
+    "n_threads",
+    "stacked_rows",
+    "taken_rows",
+    "thread_blocks",
+]
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -42,6 +49,11 @@ def n_threads() -> int:
     """Threads that BLAS may use here."""
     pools = _pools().info()
     return max((pool["num_threads"] for pool in pools if pool["user_api"] == "blas"), default=1)
+
+
+def n_processes(n_jobs: int | None, tasks: int) -> int | None:
+    """The processes that were asked for, as far as there are tasks for them."""
+    return n_jobs if n_jobs is None else min(n_jobs, tasks)
 
 
 @cache

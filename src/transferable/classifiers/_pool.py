@@ -25,6 +25,7 @@ from transferable.classifiers._consensus import Probabilities
 from transferable.classifiers._scores import class_scores
 from transferable.engines.risk.calibration import temperature
 from transferable.events import Event, listen, silence
+from transferable.threads import n_processes
 from transferable.workspace import sharing
 
 __all__ = ["Attempt", "Block", "Candidate", "Limits", "Member", "OutOfTime", "attempts"]
@@ -155,7 +156,8 @@ def attempts(
     deadline = math.inf if limits.max_seconds is None else monotonic() + limits.max_seconds
     groups = [list(g) for _, g in groupby(pool, lambda c: "per domain" if c.per_domain else c.name)]
     # Models that come back must hold arrays, not files that are mapped while processes run.
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator", max_nbytes=None)
+    jobs = n_processes(n_jobs, len(groups))
+    parallel = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
     found = parallel(
         delayed(_fit_all)(group, X, codes, limits, deadline if k else math.inf)
         for k, group in enumerate(groups)

@@ -24,6 +24,7 @@ from transferable.events import silence
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 from transferable.routing import call_with_marks, takes_marks
 from transferable.stacking import without_target_labels
+from transferable.threads import n_processes
 from transferable.workspace import sharing
 
 __all__ = [
@@ -212,7 +213,7 @@ def run_trials(
     groups: dict[str, list[int]] = {}
     for position in sorted(range(len(settings)), key=lambda i: _group(settings[i])):
         groups.setdefault(_group(settings[position]), []).append(position)
-    parallel = Parallel(n_jobs=n_jobs, return_as="generator")
+    parallel = Parallel(n_jobs=n_processes(n_jobs, len(groups)), return_as="generator")
     with sharing():
         answers = parallel(
             delayed(_try_group)(estimator, rows, [settings[i] for i in group], scorers)

@@ -103,3 +103,11 @@ def test_sparse_rows_where_the_learner_takes_them():
         sp.csr_array(PROBLEM.Xs), PROBLEM.ys, sp.csr_array(PROBLEM.Xt)
     )
     np.testing.assert_array_equal(sparse.transduction_, dense.transduction_)
+
+
+@pytest.mark.parametrize("of", [np.asarray, sp.csr_array])
+def test_source_rows_that_are_nothing_beside_the_targets_come_to_an_end(of):
+    Xs, ys, Xt = PROBLEM.Xs * 1e-188, PROBLEM.ys, PROBLEM.Xt
+    model = TrAdaBoost(n_estimators=3).adapt(of(Xs), ys, of(Xt))
+    plain = TrAdaBoost(n_estimators=3).adapt(of(0 * Xs), ys, of(Xt))
+    np.testing.assert_array_equal(model.predict(of(Xt)), plain.predict(of(Xt)))

@@ -6,6 +6,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.svm import LinearSVC
@@ -20,6 +21,7 @@ from transferable.events import rounds
 
 __all__ = ["TrAdaBoost"]
 
+_SPECK = 2.0**-300  # liblinear never ends if the squares of all values are too small to be numbers
 _LEAST_ERROR = 1e-10
 
 
@@ -136,7 +138,7 @@ class TrAdaBoost(ScoreClassifier):
         labelled = codes >= 0
         weights = np.zeros(len(codes))
         weights[labelled] = self._boost(
-            learner, domains.X[labelled], codes[labelled], domains.n_source
+            learner, _without_specks(domains.X[labelled]), codes[labelled], domains.n_source
         )
         self.sample_weight_ = domains.restore(weights)
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
@@ -144,7 +146,7 @@ class TrAdaBoost(ScoreClassifier):
     def _trusted_codes(self, learner: Any, domains: Domains) -> NDArray[np.intp]:
         """Pseudo-labels of the target rows that the labeler is surest of, -1 for the others."""
         labeler = clone(learner if self.labeler is None else self.labeler)
-        labeler.fit(domains.Xs, domains.y)
+        labeler.fit(_without_specks(domains.Xs), domains.y)
         return most_confident(class_scores(labeler, domains.Xt), self.trusted)
 
     def _boost(
@@ -188,3 +190,12 @@ class TrAdaBoost(ScoreClassifier):
             if vote > 0.0:
                 scores[np.arange(len(scores)), fitted.predict(rows)] += vote
         return scores
+
+
+def _without_specks(X: Any) -> Any:
+    """Rows in which values that are nothing beside ordinary ones are 0."""
+    if not sp.issparse(X):
+        return np.where(np.abs(X) < _SPECK, 0.0, X)
+    X = X.copy()
+    X.data[np.abs(X.data) < _SPECK] = 0.0
+    return X

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from transferable.classifiers import ImportanceWeighted
-from transferable.linalg.row_order import row_hash
+from transferable.domains import row_hash
 from transferable.ratios import (
     RATIOS,
     effective_sample_size,

@@ -8,8 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV, all_estimators
 from transferable.classifiers import AdaptedClassifier
-from transferable.domains import Domains
-from transferable.groups import Groups
+from transferable.domains import Domains, Groups
 from transferable.terms.means import MeanDiscrepancy
 from transferable.transformers import BDA, CORAL, GFK, JDA, TCA, PerDomainScaler
 

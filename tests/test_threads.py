@@ -6,18 +6,17 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from transferable import threads
-from transferable.domains import Domains
-from transferable.linalg.row_order import content_order, row_hash, row_place
+from transferable.domains import Domains, content_order, in_unit, row_keys
+from transferable.limits import LIMITS
 from transferable.linalg.rows import unit_rows
 from transferable.threads import in_threads, stacked_rows, taken_rows, thread_blocks
-from transferable.units import exponent_of
 
 X = np.random.default_rng(0).normal(size=(900, 7))
 
 
 @pytest.fixture
 def many_blocks(monkeypatch):
-    monkeypatch.setattr(threads, "_FEWEST", 0)
+    monkeypatch.setattr(LIMITS, "threaded_values", 0)
     monkeypatch.setattr(threads, "_VALUES", 700)
 
 
@@ -54,8 +53,8 @@ def test_rows_are_stacked_taken_and_brought_to_unit_length_alike():
     np.testing.assert_array_equal(stacked_rows(X[:300], X[300:]), X)
     mixed = stacked_rows(X[:300].astype(np.float32), np.arange(14).reshape(2, 7))
     assert mixed.dtype == np.float64
-    assert exponent_of(X * 2.0**100) == exponent_of(
-        X[np.abs(X).max(axis=1).argmax()][None] * 2.0**100
+    assert (
+        in_unit(X * 2.0**100)[1] == in_unit(X[np.abs(X).max(axis=1).argmax()][None] * 2.0**100)[1]
     )
     unit = unit_rows(np.vstack([X, np.zeros((1, 7))]))
     np.testing.assert_allclose(np.linalg.norm(unit[:-1], axis=1), 1.0)
@@ -66,11 +65,11 @@ def test_rows_are_stacked_taken_and_brought_to_unit_length_alike():
 
 @pytest.mark.usefixtures("_threads")
 def test_places_and_hashes_do_not_depend_on_blocks(monkeypatch):
-    place, hashes = row_place(X), row_hash(X)
-    monkeypatch.setattr(threads, "_FEWEST", 0)
+    place, hashes = row_keys(X)
+    monkeypatch.setattr(LIMITS, "threaded_values", 0)
     monkeypatch.setattr(threads, "_VALUES", 30)
-    np.testing.assert_array_equal(row_place(X), place)
-    np.testing.assert_array_equal(row_hash(X), hashes)
+    np.testing.assert_array_equal(row_keys(X)[0], place)
+    np.testing.assert_array_equal(row_keys(X)[1], hashes)
 
 
 def test_the_order_is_that_of_a_sort_by_all_keys():

@@ -138,16 +138,17 @@ def silence() -> Iterator[None]:
 def restoring(restore: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[None]:
     """Within, bring the rows of iterates into the order of the input."""
 
-    def restored(event: Iterate) -> Iterate:
-        return Iterate(lambda: restore(event.codes), lambda: restore(event.table))
-
     def outward(listener: Listener) -> Listener:
         def tell(event: Event) -> None:
             if isinstance(event, Iterate):
-                event = restored(event)
+                given = event
+                event = Iterate(lambda: restore(given.codes), lambda: restore(given.table))
             listener(event)
 
         return tell
 
-    with _heard_by(tuple(map(outward, _listeners.get()))):
+    token = _listeners.set(tuple(map(outward, _listeners.get())))
+    try:
         yield
+    finally:
+        _listeners.reset(token)

@@ -20,6 +20,8 @@ class Limits:
     ----------
     block_values, gpu_block_values : int
         Values of a table that are worked on at once: 64 MB in float64, 512 MB on a GPU.
+    threaded_values : int
+        Values of a table for which threads are worth their start.
     mapped_rows : int
         Rows that a transformer maps at once at most: those stay in caches, more are no faster.
     similarity_values, gpu_similarity_values : int
@@ -57,6 +59,7 @@ class Limits:
 
     block_values: int = 2**23
     gpu_block_values: int = 2**26
+    threaded_values: int = 2**22
     mapped_rows: int = 1024
     similarity_values: int = 2**24
     gpu_similarity_values: int = 2**26

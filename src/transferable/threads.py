@@ -10,6 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
+from transferable.limits import LIMITS
+
 __all__ = [
     "in_threads",
     "n_processes",
@@ -23,13 +25,12 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 _VALUES = 2**20  # of a block: much work between two times that a thread asks for the interpreter
-_FEWEST = 2**22  # values of a table for which threads are worth their start
 
 
 def thread_blocks(table: Any) -> list[slice]:
     """Slices of the rows of a table, which depend on its shape alone; one if it is small."""
     n, width = table.shape[0], max(1, int(np.prod(table.shape[1:])))
-    step = n if n * width < _FEWEST else max(1, _VALUES // width)
+    step = n if n * width < LIMITS.threaded_values else max(1, _VALUES // width)
     return [slice(start, min(start + step, n)) for start in range(0, n, max(step, 1))]
 
 

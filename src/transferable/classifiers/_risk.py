@@ -18,9 +18,10 @@ from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import has_fit_parameter
 
+from transferable.base import Takes, WeightedFit
 from transferable.classifiers._risk_parameters import RiskParameters
 from transferable.classifiers._scores import ScoreClassifier
-from transferable.domains import Domains
+from transferable.domains import Domains, table_key
 from transferable.engines.risk.calibration import temperatures
 from transferable.engines.risk.exact import ExactSolver
 from transferable.engines.risk.features import ManifoldFeatures
@@ -46,13 +47,10 @@ from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.nystrom import Nystrom, draw_landmarks
-from transferable.linalg.row_order import table_key
-from transferable.takes import Takes
 from transferable.terms.base import Matrix
 from transferable.terms.covariances import Covariances
 from transferable.terms.means import Means
 from transferable.terms.smoothness import AnchorLaplacian, Smoothness
-from transferable.weighted import WeightedFit
 from transferable.workspace import shared
 
 __all__ = ["ManifoldClassifier", "RiskClassifier"]

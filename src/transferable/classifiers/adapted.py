@@ -14,12 +14,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
-from transferable.base import DomainAdapter, DomainClassifier
+from transferable.base import DomainAdapter, DomainClassifier, Takes, WeightedFit
 from transferable.domains import Domains
 from transferable.engines.nearest_row import NearestRow
 from transferable.routing import call_with_marks, takes_marks
-from transferable.takes import Takes
-from transferable.weighted import WeightedFit
 
 __all__ = ["AdaptedClassifier"]
 
@@ -125,7 +123,7 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         self.estimator_ = clone(self._first_of("estimator"))
         self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
-        marks = domains.marks if domains.n_target else None
+        marks = domains.ids if domains.n_target else None
         transform, weights = self.transformer_.fit_transform, domains.weights
         adapted = call_with_marks(transform, domains.X, codes, marks, weights)
         learner = self.estimator_

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import validate_parameter_constraints
-from transferable.adapter import DomainAdapter, target_sample
+from transferable.base import DomainAdapter, Takes, target_sample
 from transferable.classifiers._risk import RiskClassifier
 from transferable.dask._features import FeatureBlocks
 from transferable.dask._lazy import Gives, is_collection, lazily
@@ -32,7 +32,6 @@ from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.memory import memory_budget
 from transferable.linalg.nystrom import draw_landmarks
 from transferable.progress import shown
-from transferable.takes import Takes
 from transferable.terms.smoothness import Smoothness
 
 __all__ = ["DaskAdapter", "DaskRiskClassifier", "refuse_sizes"]

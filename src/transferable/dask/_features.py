@@ -22,6 +22,7 @@ from transferable.dask._reading import Block
 from transferable.dask._scores import BlockScores
 from transferable.dask._survey import HeldRows
 from transferable.dask._workers import summed
+from transferable.domains import digest
 from transferable.engines.risk.landmarks import Sums, class_sums
 from transferable.engines.risk.solver import Learner
 from transferable.linalg.anchors import Anchors
@@ -30,7 +31,6 @@ from transferable.linalg.feature_tables import FeatureTable
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.moments import Moments, moments_of_groups, row_blocks
 from transferable.linalg.nystrom import Nystrom
-from transferable.linalg.row_order import digest
 from transferable.terms.base import Matrix
 
 __all__ = ["FeatureBlocks", "RowTransform"]

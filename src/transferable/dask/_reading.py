@@ -18,8 +18,7 @@ import pandas as pd
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from transferable.linalg.row_order import row_place
-from transferable.marks import labelled_rows, marked_ids
+from transferable.domains import labelled_rows, marked_ids, row_keys
 
 __all__ = ["Block", "Blocks", "Schema", "domains_apart", "schema_of", "stacked_domains"]
 
@@ -74,7 +73,7 @@ class Block:
     @cached_property
     def places(self) -> tuple[NDArray[np.float64], ...]:
         """Places in the canonical order of source and target rows, kept while the block is."""
-        return tuple(row_place(X) if len(X) else np.empty(0) for X in (self.Xs, self.Xt))
+        return tuple(row_keys(X)[0] if len(X) else np.empty(0) for X in (self.Xs, self.Xt))
 
     def __sizeof__(self) -> int:
         return int(self.X.nbytes + self.labels.nbytes)

@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from transferable.dask._reading import Block
 from transferable.dask._workers import Workers, summed
-from transferable.domains import Domains, Groups
+from transferable.domains import Domains, Groups, in_unit, row_hash
 from transferable.limits import LIMITS
 from transferable.linalg.moments import Moments, row_blocks
-from transferable.linalg.row_order import row_hash
-from transferable.units import exponent_of
 
 __all__ = ["CountedGroups", "HeldRows", "Pool", "Survey", "kept", "pooled", "surveyed"]
 
@@ -111,7 +109,7 @@ class Survey:
             moments=tuple(_moments(X) for X, _ in sides),
             labels=labels,
             counts=counts,
-            exponent=exponent_of(block.X),
+            exponent=in_unit(block.X)[1],
             first=tuple(Places.first_of(*side, most) for side in sides),
             most=most,
             marks=block.marks,

@@ -19,8 +19,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from transferable._atomic import replacing
-from transferable.domains import Domains
-from transferable.linalg.row_order import row_hash
+from transferable.domains import Domains, row_hash
 
 if TYPE_CHECKING:
     from transferable.deep._training import Training

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
-from transferable.linalg.row_order import row_hash
+from transferable.domains import row_hash
 from transferable.linalg.rows import dense
 from transferable.metrics import mmcd_distance, mmd_distance, proxy_a_distance
 

@@ -8,8 +8,10 @@ torch stay on their device, be it a CPU or a GPU. torch is imported only if it w
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -18,11 +20,15 @@ from array_api_compat import array_namespace, device, is_torch_array
 from numpy.typing import NDArray
 from sklearn import get_config
 
+from transferable.limits import LIMITS
+from transferable.threads import in_threads, thread_blocks
+
 __all__ = [
     "CPU",
     "Arrays",
     "device",
     "device_of",
+    "in_blocks",
     "inner",
     "is_torch_array",
     "like",
@@ -109,8 +115,9 @@ CPU = Arrays()
 
 
 def device_of(table: Any) -> str | None:
-    """Where a tensor that was passed in lives; None of anything else."""
-    return Arrays.of(table).device if _dispatched(table) else None
+    """Return the device of a tensor under scikit-learn's array API dispatch, else None."""
+    dispatched = is_torch_array(table) and get_config()["array_api_dispatch"]
+    return str(table.device) if dispatched else None
 
 
 def _has_cuda() -> bool:
@@ -138,19 +145,26 @@ def sparse_tensor(starts: Any, columns: Any, weights: Any, *, shape: tuple[int, 
 
 def on_host(values: Any) -> Any:
     """A tensor that was passed in as an array of numpy; anything else as it is."""
-    return to_numpy(values) if _dispatched(values) else values
+    return values if device_of(values) is None else to_numpy(values)
 
 
 def like(table: Any, values: NDArray[Any]) -> Any:
     """Numbers as a tensor on the device of the tensor that was passed in, if it was one."""
-    if _dispatched(table) and values.dtype.kind in "fiub":
-        return Arrays.of(table).table(values)
-    return values
+    device = device_of(table)
+    if device is None or values.dtype.kind not in "fiub":
+        return values
+    return Arrays(device).table(values)
 
 
-def _dispatched(values: Any) -> bool:
-    """Whether a tensor was passed in under scikit-learn's array API dispatch."""
-    return is_torch_array(values) and get_config()["array_api_dispatch"]
+def in_blocks(work: Callable[[slice], None], table: Any) -> None:
+    """Have work done on blocks of the rows of a table: one if it is small, else many, by threads.
+
+    Blocks depend on the table's shape alone, so that results are equal for any number of threads.
+    """
+    if prod(table.shape) < LIMITS.threaded_values:
+        work(slice(0, table.shape[0]))
+    else:
+        in_threads(work, thread_blocks(table))
 
 
 def inner(A: Any, B: Any) -> float:

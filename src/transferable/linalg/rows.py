@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.preprocessing import normalize
 
-from transferable.linalg.arrays import is_torch_array, namespace
-from transferable.threads import in_threads, thread_blocks
+from transferable.linalg.arrays import in_blocks, is_torch_array, namespace
 
 __all__ = ["dense", "products", "unit_rows"]
 
@@ -28,7 +27,7 @@ def unit_rows(X: Any) -> Any:
         lengths = np.sqrt(np.einsum("ij,ij->i", X[rows], X[rows], dtype=out.dtype))
         np.divide(X[rows], np.where(lengths > 0, lengths, 1.0)[:, None], out=out[rows])
 
-    in_threads(scale, thread_blocks(X))
+    in_blocks(scale, X)
     return out
 
 

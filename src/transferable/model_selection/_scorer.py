@@ -15,9 +15,8 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from transferable._sklearn import safe_indexing
 from transferable.classifiers._scores import class_scores
-from transferable.domains import Domains
+from transferable.domains import Domains, stack_domains
 from transferable.routing import call_with_marks, takes_marks
-from transferable.stacking import stack_domains
 from transferable.workspace import Same, workspace
 
 __all__ = ["Evidence", "LabelFreeScorer", "class_probabilities", "fit_domains", "held_out_rows"]

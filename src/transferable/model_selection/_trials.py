@@ -19,11 +19,10 @@ from sklearn.model_selection import ParameterGrid
 
 from transferable._sklearn import safe_indexing
 from transferable._store import parse_line
-from transferable.domains import Domains, Reordered
+from transferable.domains import Domains, Reordered, without_target_labels
 from transferable.events import silence
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 from transferable.routing import call_with_marks, takes_marks
-from transferable.stacking import without_target_labels
 from transferable.threads import n_processes
 from transferable.workspace import sharing
 

@@ -11,11 +11,11 @@ from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import safe_indexing
+from transferable.domains import stack_domains
 from transferable.engines.risk.calibration import temperature
 from transferable.model_selection._scorer import Evidence, class_probabilities, fit_domains
 from transferable.model_selection.agreement import AgreementScore
 from transferable.model_selection.neighborhood import NeighborsScore
-from transferable.stacking import stack_domains
 from transferable.workspace import sharing
 
 __all__ = ["AccuracyEstimate", "estimate_accuracy"]

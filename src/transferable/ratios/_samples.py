@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
-from transferable.linalg.row_order import row_hash
+from transferable.domains import row_hash
 from transferable.linalg.rows import dense
 from transferable.threads import taken_rows
 

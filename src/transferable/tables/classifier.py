@@ -15,17 +15,16 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from transferable.base import Takes
 from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
+from transferable.domains import are_several, domain_ids
 from transferable.events import note, silence
-from transferable.marks import domain_ids
-from transferable.stacking import are_several
 from transferable.tables._errors import Problems, TableError, require_columns, who
 from transferable.tables._older import upgraded
 from transferable.tables.encoder import TableEncoder, as_table
 from transferable.tables.encoding import Scale
 from transferable.tables.joining import joined
 from transferable.tables.labels import checked_labels, notes_on, target_labels
-from transferable.takes import Takes
 
 __all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method", "fitted_encoder"]
 

@@ -14,10 +14,16 @@ from sklearn.preprocessing import StandardScaler, normalize
 from sklearn.utils import Tags, check_array, gen_batches
 from sklearn.utils.validation import check_is_fitted
 
+from transferable.base import Takes
+from transferable.domains import (
+    are_several,
+    as_pandas,
+    domain_ids,
+    is_frame,
+    marked_ids,
+    positions_of,
+)
 from transferable.events import note, silence
-from transferable.frames import as_pandas, is_frame
-from transferable.marks import domain_ids, marked_ids, positions_of
-from transferable.stacking import are_several
 from transferable.tables._errors import Problems, TableError, listed, require_columns, who
 from transferable.tables.columns import as_text, numbers_of
 from transferable.tables.encoding import (
@@ -28,7 +34,6 @@ from transferable.tables.encoding import (
     shared_categories,
 )
 from transferable.tables.joining import joined
-from transferable.takes import Takes
 
 __all__ = ["TableEncoder", "as_table"]
 

@@ -8,12 +8,11 @@ from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import StrOptions
+from transferable.base import Takes, WeightedTransformer
 from transferable.engines.shares import ClassShares
 from transferable.engines.sources import SOURCE_WEIGHTS, SourceWeights
 from transferable.linalg.kernels import Kernel
-from transferable.takes import Takes
 from transferable.transformers._class_shares import ClassSharesTransformer
-from transferable.weighted import WeightedTransformer
 
 __all__ = ["AligningTransformer"]
 

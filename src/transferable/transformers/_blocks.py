@@ -7,14 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import Tags
 
 from transferable.base import DomainTransformer
-from transferable.domains import Domains
+from transferable.domains import Domains, positions_of
 from transferable.limits import LIMITS
 from transferable.linalg.moments import row_blocks
 from transferable.linalg.row_tables import RowTable
-from transferable.marks import positions_of
 
 __all__ = [
     "BlockwiseTransformer",
@@ -31,6 +29,8 @@ class BlockwiseTransformer(DomainTransformer):
     never more than a block of them at a time.
     """
 
+    _preserves_dtype = ["float64", "float32"]  # noqa: RUF012
+
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         n, d = rows.shape
         Z = np.empty((n, self._n_features_out), dtype=rows.dtype)
@@ -46,11 +46,6 @@ class BlockwiseTransformer(DomainTransformer):
     def _width(self, n_features: int) -> int:
         """Columns of the widest table that a block of rows with so many features leads to."""
         return n_features
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
 
 
 class PerDomainTransformer(BlockwiseTransformer):
@@ -81,7 +76,7 @@ def weighted_tables(
 ) -> tuple[NDArray[Any], list[tuple[RowTable, NDArray[np.float64] | None]]]:
     """The ids of the domains of a slice of rows, and the rows of each with their weights."""
     table, weights = RowTable(domains.X), domains.weights
-    marks = domains.marks[within]
+    marks = domains.ids[within]
     ids = np.unique(marks)
     parts = []
     for one in ids:

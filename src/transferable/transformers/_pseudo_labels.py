@@ -14,7 +14,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
-from transferable.domains import Domains
+from transferable.domains import Domains, as_labels
 from transferable.engines.shares import Labelling
 from transferable.engines.spectral.features import Features
 from transferable.events import iterate, rounds
@@ -22,7 +22,6 @@ from transferable.limits import LIMITS
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nearest_labels import nearest_labels
-from transferable.marks import as_labels
 from transferable.transformers._spectral import (
     COUNT,
     Codes,

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable.base import Takes, WeightedTransformer
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
 from transferable.linalg.moments import Moments
 from transferable.linalg.row_tables import RowTable
-from transferable.takes import Takes
 from transferable.transformers._blocks import PerDomainTransformer, weighted_tables
 from transferable.transformers._spectral import WEIGHT
-from transferable.weighted import WeightedTransformer
 
 __all__ = ["CORAL"]
 

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from transferable._sklearn import NUMBER, POSITIVE, Interval, StrOptions
+from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.engines.spectral.features import RowMap
 from transferable.engines.spectral.spread import Spread
 from transferable.linalg.eigen import gram_basis
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
 from transferable.linalg.nystrom import draw_landmarks
-from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["LandmarkFeatures"]

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable._sklearn import POSITIVE
+from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_wide
 from transferable.linalg.transport import load_pot
-from transferable.takes import Takes
 from transferable.transformers._blocks import BlockwiseTransformer
 
 __all__ = ["LinearOTMapping"]

@@ -11,6 +11,7 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import POSITIVE, Interval, StrOptions
+from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_large
 from transferable.linalg.transport import Transport
@@ -115,8 +116,9 @@ class OTMapping(BlockwiseTransformer):
         self.max_memory = max_memory
 
     @property
-    def _takes_no_labels(self) -> bool:
-        return self.method != "class"
+    def takes(self) -> Takes:  # type: ignore[override]
+        """Optional inputs of the method as it is set: only "class" looks at labels."""
+        return Takes(no_labels=self.method != "class")
 
     def _fit_domains(self, domains: Domains) -> None:
         self._source = np.asarray(domains.Xs, dtype=np.float64)

@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import Domains
-from transferable.linalg.row_tables import RowTable
-from transferable.marks import positions_of
-from transferable.takes import Takes
-from transferable.transformers._blocks import PerDomainTransformer, weighted_tables
-from transferable.weighted import WeightedTransformer
+from transferable.base import Takes, WeightedTransformer
+from transferable.domains import Domains, positions_of
+from transferable.limits import LIMITS
+from transferable.transformers._blocks import PerDomainTransformer
 
 __all__ = ["Deviations", "PerDomainScaler"]
 
@@ -67,15 +65,18 @@ class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
     _targets: Sequence[Scale] = ()  # of each target, where there are several
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source_ids, sources = weighted_tables(domains, domains.source)
-        self._source, *self._further = (_scale(*part) for part in sources)
+        ids = domains.ids
+        self._source_ids, self._target_ids = np.unique(ids[ids > 0]), np.unique(ids[ids < 0])
+        one = len(self._source_ids) == 1
+        self._source, *self._further = (
+            _scale(domains, domains.source if one else np.flatnonzero(ids == k))
+            for k in self._source_ids
+        )
         self._target, self._n_features_out = self._source, domains.X.shape[1]
-        if domains.n_target == 0:
-            return
-        self._target_ids, targets = weighted_tables(domains, domains.target)
-        weights = None if domains.weights is None else domains.weights[domains.target]
-        self._target = _scale(RowTable(domains.X).part(domains.target), weights)
-        self._targets = [_scale(*part) for part in targets] if len(targets) > 1 else ()
+        if domains.n_target:
+            self._target = _scale(domains, domains.target)
+        if len(self._target_ids) > 1:
+            self._targets = [_scale(domains, np.flatnonzero(ids == k)) for k in self._target_ids]
 
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         Z = np.empty(rows.shape)
@@ -88,13 +89,24 @@ class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
         return Z
 
 
-def _scale(table: RowTable, weights: NDArray[np.float64] | None) -> Scale:
-    """Means and standard deviations of the rows of a table."""
-    mean = table.mean(weights)
-    parts = (
-        Deviations.of(rows, mean, None if weights is None else weights[some])
-        for some, rows in table.blocks()
-    )
+def _scale(domains: Domains, rows: slice | NDArray[np.intp]) -> Scale:
+    """Return means and standard deviations of some rows, read block by block."""
+    X = domains.X
+    step = max(1, LIMITS.block_values // max(X.shape[1], 1))
+    if isinstance(rows, slice):
+        blocks: list[Any] = [
+            slice(start, min(start + step, rows.stop))
+            for start in range(rows.start, rows.stop, step)
+        ]
+    else:
+        blocks = [rows[start : start + step] for start in range(0, len(rows), step)]
+    weights = np.ones(len(domains.order)) if domains.weights is None else domains.weights
+    mean, total = np.zeros(X.shape[1]), weights[rows].sum()
+    for some in blocks:
+        mean += np.asarray(X[some], dtype=np.float64).T @ (weights[some] / total)
+    parts = [
+        Deviations.of(np.asarray(X[some], dtype=np.float64), mean, weights[some]) for some in blocks
+    ]
     return mean, reduce(add, parts).standard
 
 

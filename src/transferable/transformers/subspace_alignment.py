@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.takes import Takes
 from transferable.transformers._blocks import domain_tables
 from transferable.transformers._subspaces import SubspaceTransformer
 

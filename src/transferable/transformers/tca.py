@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
+from transferable.base import Takes, WeightedTransformer
 from transferable.domains import Domains
 from transferable.engines.sources import SOURCE_WEIGHTS, SourceWeights
 from transferable.engines.spectral.features import Features
 from transferable.linalg.kernels import Kernel
-from transferable.takes import Takes
 from transferable.transformers._spectral import (
     Solution,
     SpectralTransformer,
     aligning_solver,
     mean_discrepancy,
 )
-from transferable.weighted import WeightedTransformer
 
 __all__ = ["TCA"]
 

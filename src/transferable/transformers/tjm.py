@@ -7,12 +7,12 @@ from numpy.random import RandomState
 from scipy.linalg import cho_solve, cholesky
 
 from transferable._sklearn import StrOptions
+from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.engines.spectral.features import Features
 from transferable.events import rounds
 from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.linalg.kernels import KERNELS, Kernel
-from transferable.takes import Takes
 from transferable.transformers._spectral import (
     COUNT,
     Solution,

@@ -59,6 +59,6 @@ def test_models_that_differ_in_alignment_alone_share_the_way_back():
         )
         for alignment in (1.0, 10.0):
             model = adapted(TFDFV(n_neighbors=3, alignment=alignment))
-            domains = replace(DOMAINS, workspace=workspace)
+            domains = replace(DOMAINS, cache={"workspace": workspace})
             model._way_back(domains, (np.arange(30) + int(alignment)) % 3)
     assert made.count("factor") == 2

@@ -10,16 +10,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from transferable.domains import Domains, Reordered
+from transferable.domains import Domains, Reordered, digest
+from transferable.linalg.arrays import in_blocks
 from transferable.linalg.grassmann import (
     basis_of_moments,
     common_rank,
     geodesic_flow_factor,
     principal_bases,
 )
-from transferable.linalg.row_order import digest
 from transferable.linalg.rows import unit_rows
-from transferable.threads import in_threads, thread_blocks
 
 __all__ = ["CANDIDATES", "ManifoldFeatures"]
 
@@ -86,7 +85,7 @@ class ManifoldFeatures:
         def fill(rows: slice) -> None:
             Z[rows] = unit_rows(X[rows] @ factor)
 
-        in_threads(fill, thread_blocks(X))
+        in_blocks(fill, X)
         return Z
 
     def of_domains(self, domains: Domains) -> Any:

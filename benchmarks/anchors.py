@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
+from transferable._paper.benchmarks import BENCHMARKS
 
 from cases import GROUPS
 from shift import synthetic_shift
@@ -31,7 +32,6 @@ from transferable import TFDFV
 from transferable.datasets import fetch_mnist_usps, fetch_tables, load_printed_to_handwritten
 from transferable.datasets._registry import TABLES
 from transferable.engines.risk import rows
-from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.linalg import anchors
 from transferable.terms.smoothness import Smoothness
 from transferable.workspace import sharing

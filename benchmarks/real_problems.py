@@ -31,11 +31,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
+from transferable._paper.benchmarks import BENCHMARKS
 
 from cases import GROUPS, Case
 from transferable import MEDA, TFDF, TFDFV
 from transferable.classifiers import AdaptedClassifier
-from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.transformers import JDA
 
 ROOT = Path(__file__).parents[1]

@@ -23,10 +23,10 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import rankdata, spearmanr
+from transferable._paper.benchmarks import BENCHMARKS
 
 from transferable import TFDF, TFDFV
 from transferable._store import LineStore, parse_line
-from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
 from transferable.model_selection._trials import DEFAULT_GRID
 from transferable.model_selection.ranking import RECOMMENDED

@@ -2,10 +2,10 @@
 
 import pytest
 from sklearn.base import clone
+from transferable._paper.settings import build
 
 from problems import small_problem
 from transferable import TFDF, TFDFV, all_estimators
-from transferable.experiments.settings import build
 from transferable.transformers import JDA, TJM, McDA
 
 PROBLEM = small_problem()

@@ -11,7 +11,7 @@ import time
 import pytest
 from rich.console import Console
 
-from experiments.toys import install
+from toys import install
 from transferable import progress
 from transferable.cli import app
 from transferable.events import Iterate, listen, rounds, stage

@@ -8,11 +8,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils import Bunch
+from transferable._paper.benchmarks import BENCHMARKS
+from transferable._paper.plans import cells_of
+from transferable._paper.running import fit_iterates, measure
 
 from transferable.classifiers import AdaptedClassifier
-from transferable.experiments.benchmarks import BENCHMARKS
-from transferable.experiments.measure import fit_iterates, measure
-from transferable.experiments.plans import cells_of
 
 
 class WarningPCA(PCA):

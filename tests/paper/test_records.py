@@ -10,14 +10,14 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from transferable._paper.records import Record, RecordStore
 
-from experiments.toys import make_record
-from transferable.experiments.records import Record, RecordStore
+from toys import make_record
 
 APPENDER = """
 import sys
 from dataclasses import replace
-from transferable.experiments.records import Record, RecordStore
+from transferable._paper.records import Record, RecordStore
 store, line = RecordStore(sys.argv[1]), sys.argv[2]
 first = Record.from_line(line)
 for i in range(10**6):
@@ -154,7 +154,7 @@ def test_two_writers_do_not_mix_their_lines(tmp_path):
 
 def test_a_claim_keeps_other_processes_out_and_ends_with_its_holder(tmp_path):
     script = (
-        "import sys, time; from transferable.experiments.records import RecordStore\n"
+        "import sys, time; from transferable._paper.records import RecordStore\n"
         "with RecordStore(sys.argv[1]).claim(sys.argv[2], wait=False) as mine:\n"
         "    print(mine, flush=True); time.sleep(60)"
     )

@@ -3,9 +3,7 @@
 import json
 
 import pytest
-
-from transferable.experiments.plans import ABLATION, EXPERIMENTS, GRID, cells_of
-from transferable.experiments.study import plan_study
+from transferable._paper.plans import ABLATION, EXPERIMENTS, GRID, cells_of, plan_study
 
 pytestmark = pytest.mark.usefixtures("toy")
 

@@ -9,24 +9,24 @@ from pathlib import Path
 
 import pytest
 from sklearn.decomposition import PCA
+from transferable._paper.plans import cells_of
+from transferable._paper.records import RecordStore
+from transferable._paper.running import run_cells
 
-from experiments.toys import Deadly
+from toys import Deadly
 from transferable.classifiers import AdaptedClassifier
-from transferable.experiments.plans import cells_of
-from transferable.experiments.records import RecordStore
-from transferable.experiments.runner import run_cells
 
 TESTS = Path(__file__).parents[1]
 RUN = """
 import sys
 sys.path.insert(0, sys.argv[3])
 from sklearn.decomposition import PCA
-from experiments.toys import DOMAINS, toy_collection
+from toys import DOMAINS, toy_collection
 from transferable.classifiers import AdaptedClassifier
-from transferable.experiments.benchmarks import BENCHMARKS, Benchmark
-from transferable.experiments.cells import Cell
-from transferable.experiments.records import RecordStore
-from transferable.experiments.runner import run_cells
+from transferable._paper.benchmarks import BENCHMARKS, Benchmark
+from transferable._paper.records import Cell
+from transferable._paper.records import RecordStore
+from transferable._paper.running import run_cells
 surf = toy_collection("surf", DOMAINS["surf"])
 BENCHMARKS["surf"] = Benchmark("surf", lambda: surf)
 cells = [

@@ -1,9 +1,8 @@
 """The printed numbers and their contradictions."""
 
 import pytest
-
-from transferable.experiments.plans import ABLATION, COMPARED
-from transferable.experiments.published import contradicted_averages, published
+from transferable._paper.plans import ABLATION, COMPARED
+from transferable._paper.tables import contradicted_averages, published
 
 
 @pytest.mark.parametrize(

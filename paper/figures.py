@@ -12,11 +12,6 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from transferable.diagnostics import unit_variance
-from transferable.experiments.benchmarks import BENCHMARKS
-from transferable.experiments.cells import SEED, Cell
-from transferable.experiments.measure import Iterates, fit_iterates
-from transferable.experiments.plans import METHOD, SENSITIVITY, SOURCE_ONLY, parameter_path
-from transferable.experiments.records import Record
 from transferable.linalg.rows import unit_rows
 from transferable.metrics import mmcd_distance, mmd_distance
 from transferable.plots import (
@@ -26,9 +21,35 @@ from transferable.plots import (
     SensitivityDisplay,
 )
 
-__all__ = ["confusion", "convergence", "save", "sensitivity", "tsne"]
+from .benchmarks import BENCHMARKS
+from .plans import METHOD, SENSITIVITY, SOURCE_ONLY, parameter_path
+from .records import SEED, Cell, Record
+from .running import Iterates, fit_iterates
 
+CAPTIONS = {
+    "fig-confusion": "Which classes the source-only model confuses in its own domain and in the "
+    "target, and what adaptation makes of it (Fig. 1 of the paper). Cells are per cents of "
+    "the rows of a true class. The source-only model was trained on the very source rows.",
+    "fig-convergence": "Distance between the domains after each iteration, with the target's true "
+    "labels (for this figure alone), and accuracy (Fig. 3). Embeddings are scaled to total "
+    "variance 1, so that distances of different methods can be compared; dotted lines go on from "
+    "the iterate after which a method's labels no longer change.",
+    "fig-tsne": "t-SNE of the rows before adaptation and as each method embeds them (Fig. 4); up "
+    "to 80 rows of each class and domain, evenly spaced in the data.",
+    "fig-sensitivity": "Accuracy of TFDF as one parameter runs over the paper's grid and the "
+    "others keep the dataset's setting (Fig. 5).",
+}
 _TSNE_ROWS = 80  # of each class and domain: enough to see clusters, few enough to see rows
+
+
+def draw(
+    experiment: str, cells: Sequence[Cell], records: Mapping[str, Record], folder: Path
+) -> Path:
+    """Draw the figure of an experiment, save it as PNG and SVG, and return the former's path."""
+    if experiment == "fig-sensitivity":
+        return save(sensitivity(cells, records), folder, experiment)
+    drawings = {"fig-confusion": confusion, "fig-convergence": convergence, "fig-tsne": tsne}
+    return save(drawings[experiment](cells), folder, experiment)
 
 
 def save(figure: Figure, folder: Path, name: str) -> Path:
@@ -44,7 +65,7 @@ def _load(cell: Cell) -> Bunch:
 
 
 def confusion(cells: Sequence[Cell]) -> Figure:
-    """Fig. 1: what the source-only model confuses at home and abroad, and the others abroad."""
+    """Draw Fig. 1: confusion by the source-only model in both domains, by others in the target."""
     task = _load(cells[0])
     names = task.target_names
     true: dict[str, NDArray[Any]] = {}
@@ -61,7 +82,7 @@ def confusion(cells: Sequence[Cell]) -> Figure:
 
 
 def convergence(cells: Sequence[Cell]) -> Figure:
-    """Fig. 3: MMD, MMCD and accuracy after each iteration, with the target's true labels.
+    """Draw Fig. 3: MMD, MMCD and accuracy after each iteration, with the target's true labels.
 
     The embeddings of different methods have different sizes. Each is scaled to total variance 1,
     so that distances are shares of it and can be compared.
@@ -78,7 +99,7 @@ def convergence(cells: Sequence[Cell]) -> Figure:
 
 
 def _convergence_curves(iterates: Iterates, task: Bunch) -> dict[str, list[float]]:
-    """MMD, MMCD and accuracy of each iterate."""
+    """Return MMD, MMCD and accuracy of each iterate."""
     n_source = len(task.ys)
     embeddings = [unit_variance(table) for table in iterates.tables]
     halves = [(Z[:n_source], Z[n_source:]) for Z in embeddings]
@@ -91,7 +112,7 @@ def _convergence_curves(iterates: Iterates, task: Bunch) -> dict[str, list[float
 
 
 def tsne(cells: Sequence[Cell], *, rows_per_class: int = _TSNE_ROWS) -> Figure:
-    """Fig. 4: rows of both domains before adaptation and as each method embeds them."""
+    """Draw Fig. 4: rows of both domains before adaptation and as each method embeds them."""
     task = _load(cells[0])
     rows = _sample(task, rows_per_class)
     tables = {"before adaptation": np.concatenate([task.Xs, task.Xt])[rows]}
@@ -108,7 +129,7 @@ def tsne(cells: Sequence[Cell], *, rows_per_class: int = _TSNE_ROWS) -> Figure:
 
 
 def _sample(task: Bunch, rows_per_class: int) -> NDArray[np.intp]:
-    """Positions, source rows first, of so many rows of each class and domain, drawn evenly."""
+    """Return evenly spaced positions, source rows first, of rows of each class and domain."""
     chosen = []
     for start, labels in ((0, task.ys), (len(task.ys), task.yt)):
         for label in np.unique(labels):
@@ -119,7 +140,7 @@ def _sample(task: Bunch, rows_per_class: int) -> NDArray[np.intp]:
 
 
 def sensitivity(cells: Sequence[Cell], records: Mapping[str, Record]) -> Figure:
-    """Fig. 5: accuracy along the paper's grid, one parameter at a time."""
+    """Draw Fig. 5: accuracy along the paper's grid, one parameter at a time."""
     tasks = list(dict.fromkeys(cell.task for cell in cells))
     curves = {
         f"{letter}  ({name})": {
@@ -133,7 +154,7 @@ def sensitivity(cells: Sequence[Cell], records: Mapping[str, Record]) -> Figure:
 
 
 def _curve(cells: Sequence[Cell], name: str, records: Mapping[str, Record]) -> dict[float, float]:
-    """Accuracy by the values of one parameter, the others as documented; in rising order."""
+    """Return accuracy by the values of one parameter, the others as documented; in rising order."""
     path = parameter_path(cells[0].parameters, name)
     along = [cell for cell in cells if set(cell.changes) <= {path} and cell.key in records]
     points = {c.parameters[path]: 100 * records[c.key].accuracy for c in along}

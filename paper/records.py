@@ -1,7 +1,8 @@
-"""Results as records, one line of JSON each in a file that survives kills and neighbours.
+"""Cells, which say what is computed, and the records that answer them, one line of JSON each.
 
-What a killed run has left torn, the next sets aside and computes again. Two runs on the same folder
-take turns writing, and claim what they compute so that neither does the other's work again.
+The file of records survives kills and neighbours. What a killed run has left torn, the next sets
+aside and computes again. Two runs on the same folder take turns writing, and claim what they
+compute so that neither does the other's work again.
 """
 
 from __future__ import annotations
@@ -11,16 +12,119 @@ import hashlib
 import json
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Self
 
+from sklearn.base import BaseEstimator
+
+from transferable import __version__
 from transferable._store import LineStore, lock_byte, parse_line
 
-__all__ = ["Record", "RecordStore", "record_key"]
+SEED = 0
+
+# What shows results, or keeps them, has no part in them.
+_APART = ("cli", "diagnostics", "plots", "report", "tables")
+
+
+@cache
+def code_version() -> str:
+    """Return the library's version and a digest of the code that methods are made of.
+
+    Records of other code are not taken for results of this one.
+
+    Examples
+    --------
+    >>> code_version()
+    '0...+...'
+    """
+    digest = hashlib.sha256()
+    for name, source in sorted(_sources(files("transferable"), "")):
+        digest.update(name.encode() + b"\0" + source.read_bytes())
+    return f"{__version__}+{digest.hexdigest()[:12]}"
+
+
+def _sources(folder: Traversable, before: str) -> Iterator[tuple[str, Traversable]]:
+    """Yield every module that results may depend on, by its path in the package."""
+    for item in folder.iterdir():
+        name = before + item.name
+        if item.is_dir() and name not in _APART:
+            yield from _sources(item, f"{name}/")
+        elif name.endswith(".py"):
+            yield name, item
+
+
+def record_key(
+    dataset: str,
+    task: str,
+    method: str,
+    protocol: str,
+    parameters: dict[str, Any],
+    seed: int,
+    version: str,
+) -> str:
+    """Return the key of a computation: equal for the same task, parameters, seed and code."""
+    identity = [dataset, task, method, protocol, parameters, seed, version]
+    try:
+        text = json.dumps(identity, sort_keys=True, allow_nan=False)
+    except RecursionError:
+        raise ValueError("the parameters are nested too deeply") from None
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """One method with one setting on one task.
+
+    Attributes
+    ----------
+    dataset, source, target, method, protocol : str
+        What it is about; `method` is the name in tables.
+    estimator : estimator
+        Unfitted, with its setting.
+    changes : dict
+        How the setting differs from the documented one.
+    """
+
+    dataset: str
+    source: str
+    target: str
+    method: str
+    protocol: str
+    estimator: BaseEstimator
+    changes: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def task(self) -> str:
+        """Return the name of the task, such as ``"C->A"``."""
+        return f"{self.source}->{self.target}"
+
+    @cached_property
+    def parameters(self) -> dict[str, Any]:
+        """Return every parameter of the estimator, as JSON can hold it."""
+        values = self.estimator.get_params(deep=True)
+        return {name: _plain(value) for name, value in sorted(values.items())}
+
+    @cached_property
+    def key(self) -> str:
+        """Return the key of the record that answers this cell."""
+        identity = (self.dataset, self.task, self.method, self.protocol)
+        return record_key(*identity, self.parameters, SEED, code_version())
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON holds it: an estimator by its class (its parameters follow)."""
+    if hasattr(value, "get_params"):
+        return type(value).__name__
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):
+        return getattr(value, "__name__", None) or repr(value)
 
 
 @dataclass(frozen=True)
@@ -73,17 +177,17 @@ class Record:
 
     @cached_property
     def key(self) -> str:
-        """What makes this record the answer to a cell; see :func:`record_key`."""
+        """Return the key of the cell that this record answers."""
         identity = (self.dataset, self.task, self.method, self.protocol)
         return record_key(*identity, self.parameters, self.seed, self.versions["transferable"])
 
     def to_line(self) -> str:
-        """The record as one line of JSON, without the line's end."""
+        """Return the record as one line of JSON, without the line's end."""
         return json.dumps(dataclasses.asdict(self), allow_nan=False)
 
     @classmethod
     def from_line(cls, line: str | bytes) -> Self:
-        """Read a record back; ValueError says what is wrong with the line."""
+        """Read a record back; raise ValueError if the line does not hold one."""
         values = parse_line(line)
         names = {field.name for field in dataclasses.fields(cls)}
         if values.keys() != names:
@@ -110,24 +214,6 @@ _KINDS: dict[str, Any] = {
     "peak_memory_mib": int | float | None,
     "warnings": list,
 }
-
-
-def record_key(
-    dataset: str,
-    task: str,
-    method: str,
-    protocol: str,
-    parameters: dict[str, Any],
-    seed: int,
-    version: str,
-) -> str:
-    """Name of a computation: the same task, parameters, seed and code give the same key."""
-    identity = [dataset, task, method, protocol, parameters, seed, version]
-    try:
-        text = json.dumps(identity, sort_keys=True, allow_nan=False)
-    except RecursionError:
-        raise ValueError("the parameters are nested too deeply") from None
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 class RecordStore(LineStore[Record]):

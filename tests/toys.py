@@ -8,14 +8,13 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
+from transferable._paper.benchmarks import BENCHMARKS, Benchmark
+from transferable._paper.records import Record, code_version
 
 from transferable import MEDA, TFDF
+from transferable._paper import plans, settings
 from transferable.classifiers import AdaptedClassifier
 from transferable.datasets import DomainCollection
-from transferable.experiments import plans, settings
-from transferable.experiments._version import code_version
-from transferable.experiments.benchmarks import BENCHMARKS, Benchmark
-from transferable.experiments.records import Record
 from transferable.persistence import versions
 from transferable.transformers import JDA
 

@@ -1,10 +1,11 @@
-"""Tables for terminals, Markdown, HTML and spreadsheets."""
+"""A table that puts published values beside ours, and its forms: terminal, Markdown, HTML, CSV."""
 
 from __future__ import annotations
 
 import csv
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from html import escape
 
 from rich.box import SIMPLE_HEAD
@@ -12,9 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from transferable.experiments.comparison import Comparison
-
-__all__ = ["to_csv", "to_html", "to_markdown", "to_terminal"]
+Values = dict[tuple[str, str], float]
 
 _BEATS = "▲"
 _UNBOUNDED = 1000
@@ -34,8 +33,65 @@ ul { color: #444; padding-left: 1.2em; }
 """
 
 
+@dataclass(frozen=True)
+class Comparison:
+    """One table.
+
+    Attributes
+    ----------
+    name, title : str
+        For files and for readers.
+    rows, columns : tuple of str
+        Methods and tasks, or datasets.
+    published, ours : dict
+        Values by (row, column), where there are any.
+    notes : tuple of str
+        What a reader must know, and what the table shows.
+    digits : int
+        Digits after the point.
+    lower_is_better : bool
+        For times.
+    ranked : bool
+        Whether rows compete with each other, so that a column has a winner.
+    """
+
+    name: str
+    title: str
+    rows: tuple[str, ...]
+    columns: tuple[str, ...]
+    published: Values
+    ours: Values
+    notes: tuple[str, ...] = ()
+    digits: int = 1
+    lower_is_better: bool = False
+    ranked: bool = True
+
+    def difference(self, row: str, column: str) -> float | None:
+        """Return ours minus published, None where one is missing."""
+        ours, printed = self.ours.get((row, column)), self.published.get((row, column))
+        return None if ours is None or printed is None else ours - printed
+
+    def beats(self, row: str, column: str) -> bool:
+        """Return whether ours is better than the published value, judged by the digits shown."""
+        difference = self.difference(row, column)
+        if difference is None:
+            return False
+        gain = -difference if self.lower_is_better else difference
+        return gain >= 0.5 * 10.0**-self.digits
+
+    def winners(self, values: Values, column: str) -> set[str]:
+        """Return the rows whose value, as shown, is the best of a column."""
+        if not self.ranked:
+            return set()
+        shown = {
+            r: round(values[r, column], self.digits) for r in self.rows if (r, column) in values
+        }
+        best = (min if self.lower_is_better else max)(shown.values(), default=None)
+        return {row for row, value in shown.items() if value == best}
+
+
 def _shown(table: Comparison, kind: str, row: str, column: str) -> str:
-    """A value as all forms of the table write it; a dash where there is none."""
+    """Return a value as all forms of the table write it; a dash where there is none."""
     if kind == "difference":
         difference = table.difference(row, column)
         # Adding zero turns a rounded -0.0 into 0.0.
@@ -77,7 +133,7 @@ def _kinds(table: Comparison) -> tuple[str, ...]:
 
 
 def to_terminal(table: Comparison, console: Console) -> Group:
-    """As much as fits: all; else ours, and all of the last column (the average); else that."""
+    """Show what fits: all; else ours, and all of the last column (the average); else that."""
     kinds = _kinds(table)
     whole = [(column, kind) for column in table.columns for kind in kinds]
     final = [pair for pair in whole if pair[0] == table.columns[-1]]
@@ -92,7 +148,7 @@ def to_terminal(table: Comparison, console: Console) -> Group:
 
 
 def _grid(table: Comparison, shown: list[tuple[str, str]]) -> Table:
-    """The values of some (column, kind), all of them from left to right."""
+    """Return the values of some (column, kind), all of them from left to right."""
     grid = Table(box=SIMPLE_HEAD, pad_edge=False)
     grid.add_column("", no_wrap=True)
     for column, kind in shown:
@@ -114,7 +170,7 @@ def _text(table: Comparison, kind: str, row: str, column: str) -> Text:
 
 
 def to_markdown(table: Comparison) -> str:
-    """Three lines for each row: published, ours and their difference."""
+    """Return three lines for each row: published, ours and their difference."""
     kinds = _kinds(table)
     head = ["", "", *(column.replace("->", "→") for column in table.columns)]
     lines = [f"### {table.title}", "", _markdown_row(head)]
@@ -132,7 +188,7 @@ def _markdown_row(values: list[str]) -> str:
 
 
 def to_html(table: Comparison) -> str:
-    """A page of its own with the table and its notes."""
+    """Return a page of its own with the table and its notes."""
     kinds = _kinds(table)
     head = "".join(f'<th scope="col">{escape(c.replace("->", "→"))}</th>' for c in table.columns)
     bodies = []
@@ -158,7 +214,7 @@ def to_html(table: Comparison) -> str:
 
 
 def to_csv(table: Comparison) -> str:
-    """One line for each value, unrounded; empty where there is none."""
+    """Return one line for each value, unrounded; empty where there is none."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(["table", "row", "column", *_KINDS])

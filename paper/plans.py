@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from transferable.experiments import settings
-from transferable.experiments.benchmarks import BENCHMARKS
-from transferable.experiments.cells import SEED, Cell
 from transferable.model_selection import LabelFreeSearch
 
-__all__ = [
-    "ABLATION",
-    "COMPARED",
-    "EXPERIMENTS",
-    "FULL_MODEL",
-    "GRID",
-    "METHOD",
-    "METHOD_AS_PUBLISHED",
-    "ON_REQUEST",
-    "PROTOCOLS",
-    "SENSITIVITY",
-    "SOURCE_ONLY",
-    "TABLES",
-    "cells_of",
-    "parameter_path",
-]
+from . import settings
+from .benchmarks import BENCHMARKS, domain_sizes
+from .records import SEED, Cell, Record
 
 PROTOCOLS = ("fixed", "oracle", "label-free")
 _SHALLOW = ("surf", "decaf6", "efficientnet", "digits", "coil")
@@ -79,7 +64,7 @@ def _cell(
     name: str | None = None,
     changes: Mapping[str, Any] | None = None,
 ) -> Cell:
-    """The documented setting of a method with some changes, under a name of its own if need be."""
+    """Return the documented setting of a method with some changes, perhaps under another name."""
     estimator = settings.build(dataset, method)
     before = estimator.get_params(deep=True)
     paths = {parameter_path(before, name): value for name, value in (changes or {}).items()}
@@ -90,7 +75,7 @@ def _cell(
 
 
 def parameter_path(parameters: Iterable[str], name: str) -> str:
-    """The parameter of this name, of the method itself or of one it is wrapped around."""
+    """Return the parameter of this name, of the method itself or of one it is wrapped around."""
     return min((p for p in parameters if p == name or p.endswith(f"__{name}")), key=len)
 
 
@@ -112,13 +97,13 @@ def _table(dataset: str, protocol: str) -> Iterator[Cell]:
 
 
 def _trained(protocol: str) -> Iterator[Cell]:
-    """The deep methods, which nobody wants to wait for without a GPU."""
+    """Yield the deep methods, which nobody wants to wait for without a GPU."""
     require_gpu(_DEEP)
     yield from _table(_DEEP, protocol)
 
 
 def require_gpu(experiment: str) -> None:
-    """Say in one line what an experiment lacks, if it does."""
+    """Raise OSError, in one line, if torch or a GPU is missing."""
     try:
         import torch
     except ImportError:
@@ -136,7 +121,7 @@ def require_gpu(experiment: str) -> None:
 def _around(
     dataset: str, pair: tuple[str, str], method: str, names: Iterable[str] = tuple(GRID)
 ) -> Iterator[Cell]:
-    """The documented setting, then each parameter over the paper's grid, the others as they are.
+    """Yield the documented setting, then that with one parameter at a time over the paper's grid.
 
     The product of the grids has 33,000 points for TFDF; this is the part of it along its axes.
     """
@@ -150,7 +135,7 @@ def _around(
 
 
 def _axes(estimator: Any, names: Iterable[str]) -> dict[str, tuple[float, ...]]:
-    """The paper's grid for the parameters of these names that an estimator has."""
+    """Return the paper's grid for the parameters of these names that an estimator has."""
     parameters = estimator.get_params(deep=True)
     paths = {path: path.split("__")[-1] for path in parameters}
     return {
@@ -161,7 +146,7 @@ def _axes(estimator: Any, names: Iterable[str]) -> dict[str, tuple[float, ...]]:
 
 
 def _searched(dataset: str, pair: tuple[str, str], method: str) -> Cell:
-    """A search without target labels over the grid's axes, from the method's own defaults.
+    """Return a search without target labels over the grid's axes, from the method's own defaults.
 
     Documented settings do not take part: target accuracy had a say in some. A method without a
     parameter of the grid has its documented setting.
@@ -184,7 +169,7 @@ def _ablation(protocol: str) -> Iterator[Cell]:
 
 
 def _ablated(dataset: str, pair: tuple[str, str], name: str, changes: Mapping[str, float]) -> Cell:
-    """A row of table 4; the full model is TFDF itself and shares its record."""
+    """Return a row of table 4; the full model is TFDF itself and shares its record."""
     name = METHOD if name == FULL_MODEL else name
     return _cell(dataset, pair, METHOD, name=name, changes=changes)
 
@@ -236,7 +221,7 @@ EXPERIMENTS = tuple(_PLANS)
 
 
 def cells_of(experiment: str, protocol: str = "fixed") -> list[Cell]:
-    """The cells of an experiment, in the order in which it shows them.
+    """Return the cells of an experiment, in the order in which it shows them.
 
     Parameters
     ----------
@@ -255,3 +240,109 @@ def cells_of(experiment: str, protocol: str = "fixed") -> list[Cell]:
     """
     plan, protocols = _PLANS[experiment]
     return list(plan(protocol)) if protocol in protocols else []
+
+
+@dataclass(frozen=True)
+class Study:
+    """The cells of some experiments under one protocol.
+
+    Attributes
+    ----------
+    protocol : str
+        ``"fixed"``, ``"oracle"`` or ``"label-free"``.
+    plan : dict
+        Cells by the name of the experiment.
+    whole : bool
+        Whether all methods take part.
+    """
+
+    protocol: str
+    plan: dict[str, list[Cell]]
+    whole: bool
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Return all cells, each once."""
+        return list({cell.key: cell for some in self.plan.values() for cell in some}.values())
+
+    def with_data(self) -> tuple[Study, dict[str, int], list[str]]:
+        """Read the data once; return what it allows, the rows of each task by key, and messages.
+
+        Raises
+        ------
+        DataFileError
+            If data that has a public address cannot be had.
+        """
+        cells = self.cells
+        sizes, missing = domain_sizes(
+            (cell.dataset, domain) for cell in cells for domain in (cell.source, cell.target)
+        )
+        rows = {
+            cell.key: sizes[cell.dataset, cell.source] + sizes[cell.dataset, cell.target]
+            for cell in cells
+            if (cell.dataset, cell.source) in sizes and (cell.dataset, cell.target) in sizes
+        }
+        plan = {name: [c for c in some if c.key in rows] for name, some in self.plan.items()}
+        messages = [f"{name} goes without domain {d}. {why}" for (name, d), why in missing.items()]
+        return replace(self, plan={k: v for k, v in plan.items() if v}), rows, messages
+
+    def answers(self, records: Mapping[str, Record]) -> Iterator[Record]:
+        """Yield the records of the study's cells: under the oracle, each task's best."""
+        best: dict[tuple[str, str, str], Record] = {}
+        shown: dict[str, Record] = {}
+        for name, cells in self.plan.items():
+            for record in (records[c.key] for c in cells if c.key in records):
+                if name not in TABLES or self.protocol != "oracle":
+                    shown[record.key] = record
+                    continue
+                task = (record.dataset, record.task, record.method)
+                if task not in best or record.accuracy > best[task].accuracy:
+                    best[task] = record
+        yield from {**shown, **{record.key: record for record in best.values()}}.values()
+
+
+def plan_study(
+    experiments: Sequence[str] = (),
+    *,
+    methods: Sequence[str] = (),
+    tasks: Sequence[str] = (),
+    protocol: str = "fixed",
+) -> Study:
+    """Plan experiments, if none is named all that any machine can run, perhaps in part.
+
+    `methods` and `tasks` leave out all others.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown or nothing is left; it says what there is.
+    """
+    _refuse_unknown("experiment", experiments, EXPERIMENTS)
+    _refuse_unknown("protocol", [protocol], PROTOCOLS)
+    usual = [name for name in EXPERIMENTS if name not in ON_REQUEST]
+    chosen = tuple(dict.fromkeys(experiments or usual))
+    everything = {name: cells_of(name, protocol) for name in chosen}
+    cells = [cell for some in everything.values() for cell in some]
+    _refuse_unknown("method", methods, list(dict.fromkeys(cell.method for cell in cells)))
+    _refuse_unknown("task", tasks, list(dict.fromkeys(cell.task for cell in cells)))
+    plan = {
+        name: [
+            cell
+            for cell in some
+            if (not methods or cell.method in methods) and (not tasks or cell.task in tasks)
+        ]
+        for name, some in everything.items()
+    }
+    plan = {name: some for name, some in plan.items() if some}
+    if not plan:
+        raise ValueError(
+            f"Nothing is left of {', '.join(chosen)} under the protocol {protocol!r} with the "
+            "methods and tasks that were named."
+        )
+    return Study(protocol, plan, whole=not methods)
+
+
+def _refuse_unknown(kind: str, names: Sequence[str], known: Collection[str]) -> None:
+    unknown = [name for name in names if name not in known]
+    if unknown and known:
+        raise ValueError(f"Unknown {kind} {unknown[0]!r}; choose from {', '.join(known)}.")

@@ -6,9 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
-
-from transferable.experiments.comparison import Comparison
-from transferable.experiments.rendering import to_csv, to_html, to_markdown, to_terminal
+from transferable._paper.comparison import Comparison, to_csv, to_html, to_markdown, to_terminal
 
 TABLE = Comparison(
     name="toy",

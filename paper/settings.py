@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from sklearn.base import BaseEstimator
@@ -18,8 +18,6 @@ from sklearn.svm import SVC
 
 from transferable import classifiers, transformers
 from transferable.classifiers import AdaptedClassifier
-
-__all__ = ["build", "datasets", "from_setting", "methods"]
 
 _KEYS = {
     "estimator",
@@ -34,16 +32,16 @@ _KEYS = {
 
 @cache
 def _tables() -> dict[str, dict[str, dict[str, Any]]]:
-    return tomllib.loads(files(__package__).joinpath("settings.toml").read_text(encoding="utf-8"))
+    return tomllib.loads(Path(__file__).with_name("settings.toml").read_text(encoding="utf-8"))
 
 
 def datasets() -> list[str]:
-    """Names of the datasets, in the order of the file."""
+    """Return the names of the datasets, in the order of the file."""
     return list(_tables())
 
 
 def methods(dataset: str) -> list[str]:
-    """Names of the methods that have a setting for a dataset, in the order of the file.
+    """Return the names of the methods that have a setting for a dataset, in the order of the file.
 
     Parameters
     ----------
@@ -57,7 +55,6 @@ def methods(dataset: str) -> list[str]:
 
     Examples
     --------
-    >>> from transferable.experiments.settings import methods
     >>> methods("surf")[:3]
     ['1NN', 'SVM', 'PCA']
     """
@@ -65,7 +62,7 @@ def methods(dataset: str) -> list[str]:
 
 
 def build(dataset: str, method: str, *, defaults: bool = False) -> BaseEstimator:
-    """Estimator of a method with its setting for a dataset, not fitted.
+    """Return the estimator of a method with its setting for a dataset, not fitted.
 
     Parameters
     ----------
@@ -84,7 +81,6 @@ def build(dataset: str, method: str, *, defaults: bool = False) -> BaseEstimator
 
     Examples
     --------
-    >>> from transferable.experiments.settings import build
     >>> build("surf", "GFK")
     AdaptedClassifier(estimator=KNeighborsClassifier(n_neighbors=1),
                       transformer=GFK(n_components=20))
@@ -94,7 +90,7 @@ def build(dataset: str, method: str, *, defaults: bool = False) -> BaseEstimator
 
 
 def from_setting(name: str, setting: Mapping[str, Any], *, defaults: bool = False) -> BaseEstimator:
-    """Estimator that one table of ``settings.toml`` describes; see :func:`build`."""
+    """Return the estimator that one table of ``settings.toml`` describes; see :func:`build`."""
     unknown = set(setting) - _KEYS
     if unknown:
         raise ValueError(
@@ -112,7 +108,7 @@ def from_setting(name: str, setting: Mapping[str, Any], *, defaults: bool = Fals
 
 
 def _chain(steps: list[Any]) -> Any:
-    """Transformers one after the other; None if there are none."""
+    """Return transformers one after the other; None if there are none."""
     return make_pipeline(*steps) if len(steps) > 1 else steps[0] if steps else None
 
 
@@ -134,7 +130,7 @@ def _estimator(name: str, setting: Mapping[str, Any]) -> Any:
 
 
 def _deep(name: str, parameters: Mapping[str, Any], *, augment: bool) -> Any:
-    """A deep method, which needs torch."""
+    """Return a deep method, which needs torch."""
     from transferable import deep
 
     more = {"augment": deep.RandomAffine()} if augment else {}
@@ -142,7 +138,7 @@ def _deep(name: str, parameters: Mapping[str, Any], *, augment: bool) -> Any:
 
 
 def _classifier(setting: str | dict[str, Any]) -> BaseEstimator:
-    """1-NN, or an SVM, whose C may be chosen by cross-validation on the source rows."""
+    """Return 1-NN, or an SVM, whose C may be chosen by cross-validation on the source rows."""
     if setting == "1NN":
         return KNeighborsClassifier(1)
     if isinstance(setting, str):

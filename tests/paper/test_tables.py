@@ -1,12 +1,11 @@
 """Tables say what records say."""
 
 import pytest
+from transferable._paper.plans import cells_of
+from transferable._paper.tables import ablation_table, accuracy_table, published, timing_tables
 
-from experiments.toys import METHODS, record_of
+from toys import METHODS, record_of
 from transferable import TFDF
-from transferable.experiments.plans import cells_of
-from transferable.experiments.published import published
-from transferable.experiments.tables import ablation_table, accuracy_table, timing_tables
 
 pytestmark = pytest.mark.usefixtures("toy")
 

@@ -1,10 +1,10 @@
 """Toy datasets under the real names, so that every experiment runs in a moment without data."""
 
 import pytest
+from transferable._paper.records import Cell
 
-from experiments.toys import install
-from transferable.experiments import plans
-from transferable.experiments.cells import Cell
+from toys import install
+from transferable._paper import plans
 
 
 @pytest.fixture

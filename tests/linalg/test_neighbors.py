@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import literal
+from problems import small_problem
+from transferable import TFDF
 from transferable.limits import LIMITS
 from transferable.linalg.neighbors import (
     cosine_neighbors,
@@ -115,3 +117,19 @@ def test_graph_says_how_it_was_found(monkeypatch):
     assert found.method == "clustered"
     assert found.recall > 0.9
     np.testing.assert_allclose(found.weights.toarray(), found.weights.toarray().T)
+
+
+def test_a_fit_with_equal_rows_is_that_of_any_order_and_block(monkeypatch):
+    monkeypatch.setattr(LIMITS, "fewest_queries", 1)
+    rng = np.random.default_rng(8)
+    task = small_problem(n_source=40, n_target=40)
+    source, target = rng.integers(40, size=(2, 70))  # rows with twins of the same class
+    X = np.vstack([task.Xs[source], task.Xt[target]])
+    y, marks = np.r_[task.ys[source], np.full(70, -1)], np.repeat([1, -1], 70)
+    fitted = TFDF().fit(X, y, marks)
+    for held in (2**24, 700, 1):
+        monkeypatch.setattr(LIMITS, "similarity_values", held)
+        order = rng.permutation(140)
+        again = TFDF().fit(X[order], y[order], marks[order])
+        np.testing.assert_array_equal(again.transduction_, fitted.transduction_[order])
+        np.testing.assert_allclose(again.predict_proba(X), fitted.predict_proba(X), atol=1e-9)

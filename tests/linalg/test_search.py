@@ -141,6 +141,15 @@ def test_degenerate_rows_by_clusters(kind, table):
         np.testing.assert_allclose(similarities.max(axis=1), 1.0, atol=1e-6)
 
 
+@pytest.mark.usefixtures("by_clusters")
+def test_of_rows_as_near_by_clusters_those_of_the_lowest_indices_are_taken(table):
+    which = np.random.default_rng(0).permutation(1200) % 100  # twelve rows are equal
+    found = nearest(table(classes(100)[which]), None, 5)
+    for row, indices in enumerate(np.sort(to_numpy(found.indices), axis=1)):
+        twins = np.flatnonzero(which == which[row])
+        np.testing.assert_array_equal(indices, twins[twins != row][:5])
+
+
 def test_too_many_neighbors_are_refused():
     X = classes(5)
     with pytest.raises(ValueError, match=r"k=5 .* there are 4"):

@@ -75,7 +75,8 @@ def clustered_search(
     Returns
     -------
     indices, similarities : arrays of shape (n_queries, k)
-        In any order; the similarities in single precision.
+        In any order; the similarities in single precision. Of rows compared that are equally near
+        up to rounding, the first ones of `base` are taken.
     recall : float
         Share of the nearest rows found, over a sample of queries.
     """
@@ -169,15 +170,15 @@ def _search(asking: _Groups, cells: _Groups, probes: Any, k: int, alone: bool) -
             if len(buffer) < step * total:
                 buffer = xp.empty(step * total, dtype=buffer.dtype, device=device(buffer))
             places = _repeated(shifts[c], sizes[c], total) + counting[:total]
-            candidates = cells.rows[places]
+            candidates, ids = cells.rows[places], cells.order[places]
             for block in row_blocks(n, total, step):
                 here = slice(bounds[c] + block.start, bounds[c] + block.stop)
                 S = products(asking.rows[here], candidates, buffer)
                 if alone:  # the cluster's own rows come first among the candidates
                     S[counting[: len(S)], block.start + counting[: len(S)]] = -math.inf
-                values, best = largest(S, k)
+                values, best = largest(S, k, candidates.shape[1], ids)
                 similarities[asking.order[here]] = values
-                indices[asking.order[here]] = cells.order[places[best]]
+                indices[asking.order[here]] = ids[best]
 
     threads = 1 if is_torch_array(probes) else n_threads()
     list(in_threads(search, [range(first, len(totals), threads) for first in range(threads)]))

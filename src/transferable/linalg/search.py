@@ -47,6 +47,8 @@ def nearest(
         Exact for sparse rows, where the numbers of rows multiply to at most 2^30, and where one
         of them is at most 4,096; else found in single precision by clusters, with a recall that is
         aimed at 0.97, as far as about 8,192 candidates for each row allow, and measured.
+        Of rows that are equally near up to rounding, those of the lowest indices are taken; the
+        similarities are returned as computed.
 
     Examples
     --------

@@ -122,14 +122,15 @@ def test_graph_says_how_it_was_found(monkeypatch):
 def test_a_fit_with_equal_rows_is_that_of_any_order_and_block(monkeypatch):
     monkeypatch.setattr(LIMITS, "fewest_queries", 1)
     rng = np.random.default_rng(8)
-    task = small_problem(n_source=40, n_target=40)
-    source, target = rng.integers(40, size=(2, 70))  # rows with twins of the same class
+    task = small_problem(n_source=40, n_target=40, n_features=100)
+    source, target = rng.integers(40, size=(2, 150))  # about four of each row
     X = np.vstack([task.Xs[source], task.Xt[target]])
-    y, marks = np.r_[task.ys[source], np.full(70, -1)], np.repeat([1, -1], 70)
+    y, marks = np.r_[task.ys[source], np.full(150, -1)], np.repeat([1, -1], 150)
     fitted = TFDF().fit(X, y, marks)
     for held in (2**24, 700, 1):
         monkeypatch.setattr(LIMITS, "similarity_values", held)
-        order = rng.permutation(140)
+        order = rng.permutation(300)
         again = TFDF().fit(X[order], y[order], marks[order])
         np.testing.assert_array_equal(again.transduction_, fitted.transduction_[order])
-        np.testing.assert_allclose(again.predict_proba(X), fitted.predict_proba(X), atol=1e-9)
+        scores, expected = again.decision_function(X), fitted.decision_function(X)
+        np.testing.assert_allclose(scores, expected, atol=1e-9)

@@ -180,7 +180,7 @@ def covariance_part(
 
 def adaptive_balance(Z: Matrix, labels: Codes, n_source: int, n_classes: int, rule: str) -> float:
     """The balance mu of Eq. 24 ("printed") or of MEDA ("adaptive"), by the library's A-distance."""
-    from transferable.metrics.a_distance import distance_of_halves
+    from transferable.metrics import distance_of_halves
 
     [(s, t)], classes = group_masks(labels, n_source, n_classes)
     d_M = distance_of_halves(Z[s], Z[t])

@@ -174,7 +174,7 @@ def _lines(
     import numpy as np
 
     from transferable.diagnostics import vote
-    from transferable.metrics.consistency import consistency_along, neighbor_edges
+    from transferable.metrics import consistency_along, neighbor_edges
 
     majority = vote(outcomes)
     edges = neighbor_edges(Xt) if len(majority) > 1 else None

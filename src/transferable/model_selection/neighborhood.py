@@ -11,7 +11,7 @@ from scipy.special import entr, softmax
 from sklearn.metrics import silhouette_samples
 
 from transferable.linalg.rows import dense, unit_rows
-from transferable.metrics.consistency import consistency_along, neighbor_edges
+from transferable.metrics import consistency_along, neighbor_edges
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer
 
 __all__ = ["DensityScore", "NeighborsScore", "SilhouetteScore"]

@@ -32,7 +32,7 @@ from transferable.linalg.nystrom import draw_landmarks
 from transferable.linalg.rows import dense
 from transferable.linalg.search import nearest
 from transferable.linalg.systems import Inverse, add_to_diagonal, effective_ridge
-from transferable.metrics.a_distance import distance_of_halves
+from transferable.metrics import distance_of_halves
 from transferable.terms.base import Matrix
 from transferable.terms.smoothness import AnchorLaplacian, Laplacian
 

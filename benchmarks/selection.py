@@ -28,8 +28,8 @@ from transferable import TFDF, TFDFV
 from transferable._store import LineStore, parse_line
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
-from transferable.model_selection._trials import DEFAULT_GRID
-from transferable.model_selection.ranking import RECOMMENDED
+from transferable.model_selection.scorers import RECOMMENDED
+from transferable.model_selection.search import DEFAULT_GRID
 
 DATASETS = ("surf", "coil", "digits", "efficientnet")
 HELD_OUT = ("importance_weighted", "dev")  # one more fit for each setting: not on digits

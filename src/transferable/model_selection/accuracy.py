@@ -13,14 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 from transferable._sklearn import safe_indexing
 from transferable.domains import stack_domains
 from transferable.engines.risk.calibration import temperature
-from transferable.model_selection._scorer import Evidence, class_probabilities, fit_domains
-from transferable.model_selection.agreement import AgreementScore
-from transferable.model_selection.neighborhood import NeighborsScore
+from transferable.model_selection.scorers import (
+    AgreementScore,
+    Evidence,
+    NeighborsScore,
+    class_probabilities,
+    fit_domains,
+)
 from transferable.workspace import sharing
-
-__all__ = ["AccuracyEstimate", "estimate_accuracy"]
-
-Matrix = NDArray[np.float64]
 
 # Errors that nine in ten of the 28 real tasks of docs/selection.md stay below.
 _ERROR_OF_AGREEMENT = 0.155
@@ -141,13 +141,13 @@ def estimate_accuracy(
 def _estimate(
     accuracy: float, error: float, n_target: int, methods: dict[str, float]
 ) -> AccuracyEstimate:
-    """The interval adds the error of the method and that of the sample."""
+    """Return the estimate; its interval adds the error of the method and that of the sample."""
     half = float(np.hypot(error, 1.645 * np.sqrt(accuracy * (1.0 - accuracy) / n_target)))
     return AccuracyEstimate(accuracy, max(0.0, accuracy - half), min(1.0, accuracy + half), methods)
 
 
 def _agreement_of_halves(evidence: Evidence) -> float:
-    """How often copies of the model agree that learnt from every other source row of a class."""
+    """Return how often two copies agree that learnt from disjoint halves of each source class."""
     first = np.zeros(evidence.domains.n_source, dtype=bool)
     for code in range(evidence.domains.n_classes):
         rows = np.flatnonzero(evidence.domains.y == code)
@@ -165,7 +165,7 @@ def _agreement_of_halves(evidence: Evidence) -> float:
 
 
 def _calibrated(evidence: Evidence) -> dict[str, float]:
-    """Estimates from confidences that held-out source rows calibrate; none without such rows."""
+    """Return estimates from confidences that held-out source rows calibrate; none without any."""
     model, rows = evidence.held_out
     if len(rows) == 0:
         return {}
@@ -184,5 +184,5 @@ def _calibrated(evidence: Evidence) -> dict[str, float]:
     }
 
 
-def _logits(P: Matrix) -> Matrix:
+def _logits(P: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.log(np.clip(P, 1e-12, None))

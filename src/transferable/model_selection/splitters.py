@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Literal
@@ -16,18 +17,47 @@ from sklearn.utils.validation import check_consistent_length
 from transferable._sklearn import safe_indexing
 from transferable.domains import marked_source, source_mask
 
-__all__ = ["LeaveOneDomainOut", "StratifiedDomainKFold", "as_source_and_target"]
-
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Splits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 class DomainSplitter(BaseCrossValidator):
-    """What splitters by domain share: ids from `groups`, from routed marks, or from labels."""
+    """A splitter by domain, with ids from `groups`, from routed marks, or from labels."""
 
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True, "sample_domain": True}
 
+    def split(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        sample_domain: ArrayLike | None = None,
+    ) -> Splits:
+        """Yield positions of training and test rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Labels, which mark target rows as in ``fit`` if there are no ids; those of target rows
+            are not looked at. :class:`StratifiedDomainKFold` needs them.
+        groups, sample_domain : array-like of shape (n_samples,) or None, default=None
+            The id of each row's domain, positive for sources and negative for targets; `groups`
+            counts if both are given.
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Positions of rows.
+        """
+        yield from self._split(self._ids(X, y, groups, sample_domain), y)
+
+    @abstractmethod
+    def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:
+        """Yield positions of training and test rows, given the id of each row's domain."""
+
     def _ids(self, X: Any, y: Any, groups: Any, sample_domain: Any) -> NDArray[Any]:
-        """The id of each row's domain: positive for sources, negative for targets."""
+        """Return the id of each row's domain: positive for sources, negative for targets."""
         n_rows = np.shape(X)[0]
         ids = sample_domain if groups is None else groups
         if ids is None and y is None:
@@ -95,7 +125,7 @@ class LeaveOneDomainOut(DomainSplitter):
         groups: ArrayLike | None = None,
         sample_domain: ArrayLike | None = None,
     ) -> int:
-        """How many targets there are.
+        """Return the number of targets.
 
         Parameters
         ----------
@@ -114,33 +144,9 @@ class LeaveOneDomainOut(DomainSplitter):
         """
         return len(self._targets(self._ids(X, y, groups, sample_domain)))
 
-    def split(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        sample_domain: ArrayLike | None = None,
-    ) -> Iterator[Split]:
-        """Positions of training and test rows for each target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,) or None, default=None
-            Labels, in which target rows are marked if nothing else tells domains.
-        groups, sample_domain : array-like of shape (n_samples,) or None, default=None
-            The id of each row's domain, positive for sources and negative for targets; `groups`
-            counts if both are given.
-
-        Yields
-        ------
-        train, test : ndarray of int
-            Positions of rows.
-        """
+    def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:
         if self.test_size is not None and not 0 < self.test_size < 1:
             raise ValueError(f"test_size={self.test_size} must be a share between 0 and 1.")
-        ids = self._ids(X, y, groups, sample_domain)
         rng = check_random_state(self.random_state)
         for target in self._targets(ids):
             sources = np.flatnonzero((ids > 0) & (ids != -target))
@@ -214,7 +220,7 @@ class StratifiedDomainKFold(DomainSplitter):
         groups: ArrayLike | None = None,
         sample_domain: ArrayLike | None = None,
     ) -> int:
-        """How many folds there are.
+        """Return the number of folds.
 
         Parameters
         ----------
@@ -228,55 +234,7 @@ class StratifiedDomainKFold(DomainSplitter):
         """
         return int(self.n_splits)
 
-    def split(
-        self,
-        X: Any,
-        y: ArrayLike,
-        groups: ArrayLike | None = None,
-        sample_domain: ArrayLike | None = None,
-    ) -> Iterator[Split]:
-        """Positions of training and test rows for each fold.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,)
-            Labels; those of target rows are not looked at.
-        groups, sample_domain : array-like of shape (n_samples,) or None, default=None
-            The id of each row's domain, positive for sources and negative for targets; `groups`
-            counts if both are given. Without both, `y` marks target rows as in ``fit``.
-
-        Yields
-        ------
-        train, test : ndarray of int
-            Positions of rows.
-        """
-        ids = self._ids(X, y, groups, sample_domain)
-        self._check(ids)
-        tested = {"both": ids == ids, "source": ids > 0, "target": ids < 0}[self.test]
-        folds = self._folds(ids, np.asarray(column_or_1d(y)))
-        for fold in range(self.n_splits):
-            test = tested & (folds == fold)
-            yield np.flatnonzero(~test), np.flatnonzero(test)
-
-    def _folds(self, ids: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
-        """The fold of each row; rows of a stratum are dealt out where the last one's ended."""
-        rng = check_random_state(self.random_state)
-        folds = np.empty(len(ids), dtype=np.intp)
-        dealt = 0
-        for domain in np.unique(ids):
-            rows = np.flatnonzero(ids == domain)
-            codes = (
-                np.unique(y[rows], return_inverse=True)[1] if domain > 0 else np.zeros(len(rows))
-            )
-            for code in np.unique(codes):
-                stratum = rng.permutation(rows[codes == code])
-                folds[stratum] = (dealt + np.arange(len(stratum))) % self.n_splits
-                dealt += len(stratum)
-        return folds
-
-    def _check(self, ids: NDArray[Any]) -> None:
+    def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:
         if not isinstance(self.n_splits, Integral) or self.n_splits < 2:
             raise ValueError(f"n_splits={self.n_splits} must be a whole number of at least 2.")
         if self.test not in ("both", "source", "target"):
@@ -287,6 +245,26 @@ class StratifiedDomainKFold(DomainSplitter):
             raise ValueError(
                 f"Domain {few} has {counts.min()} rows, too few for n_splits={self.n_splits} folds."
             )
+        tested = {"both": ids == ids, "source": ids > 0, "target": ids < 0}[self.test]
+        folds = self._folds(ids, np.asarray(column_or_1d(y)))
+        for fold in range(self.n_splits):
+            test = tested & (folds == fold)
+            yield np.flatnonzero(~test), np.flatnonzero(test)
+
+    def _folds(self, ids: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the fold of each row; a stratum is dealt out from where the last one ended."""
+        rng = check_random_state(self.random_state)
+        folds = np.empty(len(ids), dtype=np.intp)
+        dealt = 0
+        for domain in np.unique(ids):
+            rows = np.flatnonzero(ids == domain)
+            labels = y[rows] if domain > 0 else np.zeros(len(rows))
+            codes = np.unique(labels, return_inverse=True)[1]
+            for code in np.unique(codes):
+                stratum = rng.permutation(rows[codes == code])
+                folds[stratum] = (dealt + np.arange(len(stratum))) % self.n_splits
+                dealt += len(stratum)
+        return folds
 
 
 def as_source_and_target(

@@ -11,28 +11,38 @@ from sklearn.base import BaseEstimator
 
 __all__ = ["MOVED", "add_later_parameters"]
 
+# Modules that scorers were in, and their first names there.
+_SCORERS = {
+    "agreement": {"Agreement": "AgreementScore"},
+    "circular": {"CircularValidation": "CircularScore"},
+    "confidence": {
+        "ClassConfusionScore": "ConfusionScore",
+        "EntropyScore": "EntropyScore",
+        "InformationMaximization": "InformationScore",
+    },
+    "importance": {
+        "DeepEmbeddedValidation": "DevScore",
+        "ImportanceWeightedValidation": "ImportanceWeightedScore",
+    },
+    "neighborhood": {
+        "NeighborConsistency": "NeighborsScore",
+        "SilhouetteScore": "SilhouetteScore",
+        "SoftNeighborhoodDensity": "DensityScore",
+    },
+    "ranking": {"RankSum": "RankSum"},
+}
 # What files call a class, and its name now, both behind "transferable.".
 _MOVED = {
     "classifiers._embedding.ManifoldFeatures": "engines.risk.features.ManifoldFeatures",
     "classifiers.tfdf.TFDFV": "classifiers.tfdfv.TFDFV",
     "classifiers._nearest.NearestRow": "engines.nearest_row.NearestRow",
     "transformers._features.RowMap": "engines.spectral.features.RowMap",
-    "model_selection.agreement.Agreement": "model_selection.agreement.AgreementScore",
-    "model_selection.circular.CircularValidation": "model_selection.circular.CircularScore",
-    "model_selection.confidence.ClassConfusionScore": "model_selection.confidence.ConfusionScore",
-    "model_selection.confidence.InformationMaximization": (
-        "model_selection.confidence.InformationScore"
-    ),
-    "model_selection.importance.ImportanceWeightedValidation": (
-        "model_selection.importance.ImportanceWeightedScore"
-    ),
-    "model_selection.importance.DeepEmbeddedValidation": "model_selection.importance.DevScore",
-    "model_selection.neighborhood.NeighborConsistency": (
-        "model_selection.neighborhood.NeighborsScore"
-    ),
-    "model_selection.neighborhood.SoftNeighborhoodDensity": (
-        "model_selection.neighborhood.DensityScore"
-    ),
+    **{
+        f"model_selection.{module}.{name}": f"model_selection.scorers.{new}"
+        for module, names in _SCORERS.items()
+        for old, new in names.items()
+        for name in (old, new)
+    },
 }
 MOVED = {f"transferable.{old}": f"transferable.{new}" for old, new in _MOVED.items()}
 

@@ -1,0 +1,693 @@
+"""Scorers that judge fitted models without target labels, alone and by the sum of their ranks."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import entr, softmax
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import silhouette_samples
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from transferable._sklearn import safe_indexing
+from transferable.classifiers import AdaptedClassifier
+from transferable.classifiers._risk import RiskClassifier
+from transferable.classifiers._scores import class_scores
+from transferable.domains import Domains, stack_domains
+from transferable.linalg.rows import dense, unit_rows
+from transferable.metrics import consistency_along, neighbor_edges
+from transferable.ratios import RATIOS
+from transferable.routing import call_with_marks, takes_marks
+from transferable.transformers import GFK, JDA, SubspaceAlignment
+from transferable.workspace import Same, workspace
+
+_HELD_OUT = 5  # one source row in so many is held out
+_MOST_ROWS = 3000  # target rows whose pairwise distances are looked at; their order is random
+
+
+def fit_domains(estimator: Any, Xs: Any, ys: NDArray[Any], Xt: Any) -> Any:
+    """Fit a copy: adapt it to the target if it can, else train it on the source."""
+    model = clone(estimator)
+    if hasattr(model, "adapt"):
+        return model.adapt(Xs, ys, Xt)
+    if takes_marks(model):
+        return call_with_marks(model.fit, *stack_domains(Xs, ys, Xt))
+    return model.fit(Xs, ys)
+
+
+class LabelFreeScorer(ABC):
+    """A callable ``scorer(estimator, X, y, sample_domain=None)``; higher is better.
+
+    Rows and their marks are those of the library's ``fit``: unlabelled rows, or those with a
+    negative ``sample_domain``, are the target, and their labels are never looked at. It can be
+    given to scikit-learn as ``scoring=``, which hands it ``sample_domain`` if metadata is routed;
+    else target rows have to be unlabelled in `y`.
+    """
+
+    labels_only: ClassVar[bool] = False  # whether predicted labels are all it looks at
+
+    def __call__(
+        self, estimator: Any, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
+    ) -> float:
+        """Score a fitted estimator.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted.
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows of both domains.
+        y : array-like of shape (n_samples,)
+            Labels of source rows; those of target rows are never looked at.
+        sample_domain : array-like of shape (n_samples,), default=None
+            Positive for source rows, negative for target rows; None reads the unlabelled marks.
+
+        Returns
+        -------
+        score : float
+            Higher is better.
+        """
+        return self.score(Evidence(estimator, X, y, sample_domain))
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """What scikit-learn is asked to hand over besides rows and labels.
+
+        Returns
+        -------
+        routing : MetadataRequest
+            ``sample_domain``.
+        """
+        request = MetadataRequest(owner=self)
+        request.score.add_request(param="sample_domain", alias=True)
+        return request
+
+    @abstractmethod
+    def score(self, evidence: Evidence) -> float:
+        """The score of what was collected about an estimator."""
+
+
+class Evidence:
+    """A fitted estimator and the rows that it is judged by; costly values are computed once.
+
+    `Xs` with the labels `ys`, and `Xt`, are rows in the container they came in, ordered by content
+    so that no score depends on how they were stacked. `just_fitted` says that the estimator was
+    fitted with these rows, in the order in which they are given.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        sample_domain: ArrayLike | None = None,
+        *,
+        just_fitted: bool = False,
+    ) -> None:
+        self.estimator = estimator
+        self.just_fitted = just_fitted
+        self.domains, self.Xs, self.Xt = workspace().get(
+            "split rows", Same(X, y, sample_domain), _read_domains, X, y, sample_domain
+        )
+        self.ys = self.domains.classes[self.domains.y]
+
+    @cached_property
+    def labels(self) -> NDArray[Any]:
+        """Predicted labels of the target rows."""
+        if self.just_fitted and hasattr(self.estimator, "transduction_"):
+            return self.estimator.transduction_[self.domains.order[self.domains.n_source :]]
+        return np.asarray(self.estimator.predict(self.Xt))
+
+    @cached_property
+    def codes(self) -> NDArray[np.intp]:
+        """Predicted class codes of the target rows, in 0 .. n_predicted - 1."""
+        return np.unique(self.labels, return_inverse=True)[1]
+
+    @cached_property
+    def probabilities(self) -> NDArray[np.float64]:
+        """Predicted distributions over the classes, of the target rows."""
+        return class_probabilities(self.estimator, self.Xt)
+
+    @cached_property
+    def held_out(self) -> tuple[Any, NDArray[np.intp]]:
+        """A copy fitted without a fifth of the source rows of each class, and those rows."""
+        rows = held_out_rows(self.domains.y)
+        kept = np.setdiff1d(np.arange(self.domains.n_source), rows)
+        model = fit_domains(self.estimator, safe_indexing(self.Xs, kept), self.ys[kept], self.Xt)
+        return model, rows
+
+
+def _read_domains(X: Any, y: ArrayLike, sample_domain: Any) -> tuple[Domains, Any, Any]:
+    """Return the domains of stacked rows, and the rows of each in the container they came in."""
+    rows = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+    domains = Domains.from_stacked(rows, y, sample_domain, workspace=workspace())
+    if domains.n_target == 0:
+        raise ValueError(
+            f"None of the {len(domains.order)} rows is a target row, and without target labels it "
+            "is by target rows that a model is judged; mark them with -1 in y or a negative "
+            "sample_domain."
+        )
+    source, target = np.split(domains.order, [domains.n_source])
+    return domains, safe_indexing(X, source), safe_indexing(X, target)
+
+
+def held_out_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The first fifth of each class; a class of fewer than two keeps its only row."""
+    groups = [np.flatnonzero(codes == code) for code in np.unique(codes)]
+    firsts = [rows[: (len(rows) + _HELD_OUT - 2) // _HELD_OUT] for rows in groups]
+    return np.sort(np.concatenate(firsts))
+
+
+def class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
+    """Distributions over the classes by whatever the estimator offers."""
+    if hasattr(estimator, "predict_proba"):
+        return np.asarray(estimator.predict_proba(X), dtype=np.float64)
+    if hasattr(estimator, "decision_function"):
+        return softmax(class_scores(estimator, X), axis=1)
+    labels, classes = np.asarray(estimator.predict(X)), np.asarray(estimator.classes_)
+    return (labels[:, None] == classes[None, :]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class ImportanceWeightedScore(LabelFreeScorer):
+    """Accuracy on held-out source rows, each weighted by the ratio of the domains' densities.
+
+    A copy is fitted without a fifth of the source rows, which are then predicted. Assumes that the
+    label depends on the row alike in both domains and that the source covers the target. Fails
+    where it does not: then a few rows carry all weight, and where domains are told apart without
+    error the score is noise.
+
+    Parameters
+    ----------
+    ratio : {"kliep", "kmm", "logistic", "nearest", "rulsif", "ulsif"}, default="logistic"
+        How the ratio is found: which function of :mod:`transferable.ratios`. "logistic" is a
+        regression that tells the domains apart, in at most 50 leading directions, out of fold.
+
+    References
+    ----------
+    M. Sugiyama, M. Krauledat and K.-R. Mueller, "Covariate shift adaptation by importance weighted
+    cross validation", JMLR 2007.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import ImportanceWeightedScore
+    >>> ImportanceWeightedScore()
+    ImportanceWeightedScore(ratio='logistic')
+    """
+
+    ratio: str = "logistic"
+
+    def score(self, evidence: Evidence) -> float:
+        """The weighted mean of hits, weights adding up to one."""
+        hits, weights = _weighted_hits(evidence, self.ratio)
+        return float(np.average(hits, weights=weights))
+
+
+@dataclass(frozen=True)
+class DevScore(LabelFreeScorer):
+    """Importance-weighted accuracy with a control variate that lowers its variance (DEV).
+
+    The mean of weight times error is corrected by the weights' own deviation from one, times the
+    regression coefficient of the former on the latter. Assumes what
+    :class:`ImportanceWeightedScore` does and fails where that fails, with less variance; on
+    few held-out rows the estimate can lie outside [0, 1]. The authors measure densities in the
+    features that the model has learnt, which estimators here do not expose: rows themselves are
+    used.
+
+    Parameters
+    ----------
+    ratio : {"kliep", "kmm", "logistic", "nearest", "rulsif", "ulsif"}, default="logistic"
+        How the ratio is found: which function of :mod:`transferable.ratios`.
+
+    References
+    ----------
+    K. You, X. Wang, M. Long and M. Jordan, "Towards accurate model selection in deep unsupervised
+    domain adaptation", ICML 2019.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import DevScore
+    >>> DevScore()
+    DevScore(ratio='logistic')
+    """
+
+    ratio: str = "logistic"
+
+    def score(self, evidence: Evidence) -> float:
+        """One minus the estimated risk."""
+        hits, weights = _weighted_hits(evidence, self.ratio)
+        losses = weights * (1.0 - hits)
+        spread = float(np.var(weights))
+        slope = float(np.mean((losses - losses.mean()) * (weights - weights.mean())))
+        slope = slope / spread if spread > 0 else 0.0
+        return 1.0 - float(losses.mean() - slope * (weights.mean() - 1.0))
+
+
+def _weighted_hits(
+    evidence: Evidence, ratio: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Whether each held-out source row is predicted right, and its weight, one on average.
+
+    NaN if no class has a row to spare.
+    """
+    domains = evidence.domains
+    model, rows = evidence.held_out
+    if len(rows) == 0:
+        return np.array([np.nan]), np.ones(1)
+    hits = np.asarray(model.predict(safe_indexing(evidence.Xs, rows))) == evidence.ys[rows]
+    if ratio not in RATIOS:
+        raise ValueError(f"ratio={ratio!r} is unknown; choose from {', '.join(RATIOS)}.")
+    weights = domains.share("density ratio", ratio, lambda: RATIOS[ratio](domains.Xs, domains.Xt))
+    return hits.astype(np.float64), weights[rows]
+
+
+@dataclass(frozen=True)
+class EntropyScore(LabelFreeScorer):
+    """Minus the mean entropy of the predicted distributions, in nats.
+
+    Assumes that a model which suits the target is sure of its predictions. Fails where a model is
+    sure and wrong: one that gives all rows to one class gets the best score of all, and scores of
+    models whose confidence is calibrated differently do not compare.
+
+    References
+    ----------
+    Y. Grandvalet and Y. Bengio, "Semi-supervised learning by entropy minimization", NeurIPS 2004;
+    P. Morerio, J. Cavazza and V. Murino, "Minimal-entropy correlation alignment for unsupervised
+    deep domain adaptation", ICLR 2018, for its use to choose parameters.
+
+    Examples
+    --------
+    >>> from transferable import TFDFV
+    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.model_selection import EntropyScore
+    >>> task = load_printed_to_handwritten()
+    >>> rows = slice(None, None, 5)
+    >>> model = TFDFV(max_iter=2).adapt(task.Xs[rows], task.ys[rows], task.Xt[rows])
+    >>> import numpy as np
+    >>> X = np.vstack([task.Xs[rows], task.Xt[rows]])
+    >>> y = np.concatenate([task.ys[rows], np.full(len(task.Xt[rows]), -1)])
+    >>> EntropyScore()(model, X, y) < 0
+    True
+    """
+
+    def score(self, evidence: Evidence) -> float:
+        """Minus the mean entropy."""
+        return -float(_entropies(evidence.probabilities).mean())
+
+
+@dataclass(frozen=True)
+class InformationScore(LabelFreeScorer):
+    """Entropy of the mean prediction minus the mean entropy: sure rows, diverse classes.
+
+    Assumes, beyond what :class:`EntropyScore` does, that the classes of the target are about
+    equally frequent. Fails where they are not, and where a model is sure and wrong while using
+    all classes, as one that aligns the wrong groups with each other is.
+
+    References
+    ----------
+    J. Bridle, A. Heading and D. MacKay, "Unsupervised classifiers, mutual information and phantom
+    targets", NeurIPS 1991; Y. Shi and F. Sha, "Information-theoretical learning of discriminative
+    clusters for unsupervised domain adaptation", ICML 2012.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import InformationScore
+    >>> InformationScore()
+    InformationScore()
+    """
+
+    def score(self, evidence: Evidence) -> float:
+        """Mutual information between row and predicted class."""
+        P = evidence.probabilities
+        return float(entr(P.mean(axis=0)).sum() - _entropies(P).mean())
+
+
+@dataclass(frozen=True)
+class ConfusionScore(LabelFreeScorer):
+    """Minus the mean confusion between pairs of classes in the predicted distributions.
+
+    Predictions are softened by a temperature; rows count by how sure they are; the matrix of
+    joint predictions is normalised row by row, and what lies off its diagonal is confusion.
+    Assumes that classes which a good model confuses are few. Fails as :class:`EntropyScore` does,
+    less so where classes differ in size.
+
+    Parameters
+    ----------
+    temperature : float, default=2.5
+        Exponent 1 / temperature softens the distributions; the value of the authors.
+
+    References
+    ----------
+    Y. Jin, X. Wang, M. Long and J. Wang, "Minimum class confusion for versatile domain
+    adaptation", ECCV 2020.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import ConfusionScore
+    >>> ConfusionScore(temperature=1.0)
+    ConfusionScore(temperature=1.0)
+    """
+
+    temperature: float = 2.5
+
+    def score(self, evidence: Evidence) -> float:
+        """Minus the mean of the rows' sums off the diagonal."""
+        P = np.maximum(evidence.probabilities, 1e-12) ** (1.0 / self.temperature)
+        P /= P.sum(axis=1, keepdims=True)
+        weights = 1.0 + np.exp(-_entropies(P))
+        joint = P.T @ (P * (weights / weights.mean())[:, None])
+        joint /= joint.sum(axis=1, keepdims=True)
+        return -float(1.0 - np.trace(joint) / len(joint))
+
+
+def _entropies(P: NDArray[np.float64]) -> NDArray[np.float64]:
+    return entr(P).sum(axis=1)
+
+
+@dataclass(frozen=True)
+class CircularScore(LabelFreeScorer):
+    """Accuracy on the source of a copy fitted from the predicted target, the source as its target.
+
+    Assumes that the way back is as hard as the way there, and that wrong labels do not lead back.
+    Fails where a model confuses classes in a way that the reverse model undoes, so that the circle
+    closes around a wrong labelling, and where only few classes are predicted. If all target rows
+    get one label, the score is the share of source rows with that label.
+
+    TFDF, TFDF-V, MEDA and ARTL go back by one linear system with the features, ridge and graph of
+    the model that is judged, unaligned, which in a search costs a fraction of a fit. For other
+    estimators it is one more fit.
+
+    References
+    ----------
+    E. Zhong, W. Fan, Q. Yang, O. Verscheure and J. Ren, "Cross validation framework to choose
+    amongst models and datasets for transfer learning", ECML PKDD 2010; L. Bruzzone and
+    M. Marconcini, "Domain adaptation problems: a DASVM classification technique and a circular
+    validation strategy", IEEE TPAMI 2010.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import CircularScore
+    >>> CircularScore()
+    CircularScore()
+    """
+
+    labels_only: ClassVar[bool] = True
+
+    def score(self, evidence: Evidence) -> float:
+        """Accuracy of the way there and back."""
+        labels = evidence.labels
+        if len(np.unique(labels)) < 2:
+            return float(np.mean(evidence.ys == labels[0]))
+        domains, model = evidence.domains, evidence.estimator
+        if isinstance(model, RiskClassifier):
+            codes = np.searchsorted(domains.classes, labels)
+            return float(np.mean(model._way_back(domains, codes) == domains.y))
+        reverse = fit_domains(model, evidence.Xt, labels, evidence.Xs)
+        return float(np.mean(np.asarray(reverse.predict(evidence.Xs)) == evidence.ys))
+
+
+@dataclass(frozen=True)
+class NeighborsScore(LabelFreeScorer):
+    """Share of a target row's neighbours that get its label, beyond what chance gives.
+
+    With a the share of edges of the cosine neighbour graph whose ends get the same label and e
+    the share that labels of the same frequencies would reach anywhere, the score is
+    (a - e) / (1 - e): 1 if every neighbourhood agrees, 0 for constant or random predictions.
+    Assumes that classes form clusters in the space of the rows. Fails where they do not, and
+    prefers models that smooth along the same graph, right or wrong.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=5
+        Neighbours of each row, fewer if there are not so many rows.
+
+    References
+    ----------
+    The assumption is that of X. Zhu, Z. Ghahramani and J. Lafferty, "Semi-supervised learning
+    using Gaussian fields and harmonic functions", ICML 2003; the correction for chance is that of
+    J. Cohen, "A coefficient of agreement for nominal scales", 1960.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import NeighborsScore
+    >>> NeighborsScore(n_neighbors=10)
+    NeighborsScore(n_neighbors=10)
+    """
+
+    labels_only: ClassVar[bool] = True
+    n_neighbors: int = 5
+
+    def score(self, evidence: Evidence) -> float:
+        """Agreement along the edges, corrected for chance."""
+        domains, k = evidence.domains, self.n_neighbors
+        if domains.n_target < 2:
+            return 0.0
+        edges = domains.share("edges", k, lambda: neighbor_edges(domains.Xt, k))
+        return consistency_along(edges, evidence.codes)
+
+
+@dataclass(frozen=True)
+class SilhouetteScore(LabelFreeScorer):
+    """Mean silhouette of the target rows, by cosine distance, grouped by predicted class.
+
+    Assumes that classes are compact and apart in the space of the rows. Fails where a class has
+    several clusters or where directions that do not matter dominate the distances. Constant
+    predictions have no silhouette and get -1, the worst.
+
+    References
+    ----------
+    P. Rousseeuw, "Silhouettes: a graphical aid to the interpretation and validation of cluster
+    analysis", Journal of Computational and Applied Mathematics, 1987.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import SilhouetteScore
+    >>> SilhouetteScore()
+    SilhouetteScore()
+    """
+
+    def score(self, evidence: Evidence) -> float:
+        """Mean silhouette, -1 if fewer than two classes, or one for each row, are predicted."""
+        codes = evidence.codes[:_MOST_ROWS]
+        if not 2 <= len(np.unique(codes)) < len(codes):
+            return -1.0
+        domains = evidence.domains
+        distances = domains.share("cosine distances", None, lambda: _cosine_distances(domains.Xt))
+        return float(silhouette_samples(distances, codes, metric="precomputed").mean())
+
+
+def _cosine_distances(X: Any) -> NDArray[np.float64]:
+    unit = unit_rows(X[:_MOST_ROWS])
+    distances = np.clip(1.0 - dense(unit @ unit.T), 0.0, 2.0)
+    np.fill_diagonal(distances, 0.0)
+    return distances
+
+
+@dataclass(frozen=True)
+class DensityScore(LabelFreeScorer):
+    """Mean entropy of the similarities between the predictions of target rows.
+
+    Rows' predicted distributions, at unit length, are compared by inner product; each row's
+    similarities to all others are made a distribution by a softmax, whose entropy is high if many
+    rows are predicted alike. Assumes that the features were trained to separate classes on the
+    source. Fails badly elsewhere: it is highest where all rows are predicted alike, and on digits
+    it picked settings 25 points below the best.
+
+    Parameters
+    ----------
+    temperature : float, default=0.05
+        Of the softmax; the value of the authors.
+
+    References
+    ----------
+    K. Saito, D. Kim, P. Teterwak, S. Sclaroff, T. Darrell and K. Saenko, "Tune it the right way:
+    unsupervised validation of domain adaptation via soft neighborhood density", ICCV 2021.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import DensityScore
+    >>> DensityScore()
+    DensityScore(temperature=0.05)
+    """
+
+    temperature: float = 0.05
+
+    def score(self, evidence: Evidence) -> float:
+        """Mean entropy of each row's softmax over the others; 0 for a single row."""
+        P = unit_rows(evidence.probabilities[:_MOST_ROWS])
+        if len(P) < 2:
+            return 0.0
+        similarity = P @ P.T / self.temperature
+        np.fill_diagonal(similarity, -np.inf)
+        return float(_entropies(softmax(similarity, axis=1)).mean())
+
+
+@dataclass(frozen=True)
+class AgreementScore(LabelFreeScorer):
+    """Mean share of target rows on which a model agrees with each of a panel of other methods.
+
+    Assumes that methods unlike each other err on different rows. Fails where they share an error,
+    as all that start from the source do under a large shift: it then prefers models that adapt
+    little. The panel is fitted once for all settings of a search.
+
+    Parameters
+    ----------
+    panel : tuple of estimators or None, default=None
+        Unfitted. None takes a logistic regression of the source, GFK and JDA with the nearest
+        neighbour, and subspace alignment with logistic regression.
+
+    References
+    ----------
+    O. Madani, D. Pennock and G. Flake, "Co-validation: using model disagreement on unlabeled data
+    to validate classification algorithms", NeurIPS 2004.
+
+    Examples
+    --------
+    >>> from transferable.model_selection import AgreementScore
+    >>> AgreementScore()
+    AgreementScore(panel=None)
+    """
+
+    panel: tuple[Any, ...] | None = None
+
+    def score(self, evidence: Evidence) -> float:
+        """Mean agreement over the panel."""
+        domains = evidence.domains
+        votes = domains.share(
+            "votes",
+            (Same(self.panel), domains.labels_key),
+            lambda: _votes(self.panel, domains.X, domains.y),
+        )
+        own = np.searchsorted(domains.classes, evidence.labels)
+        return float(np.mean(votes == own[:, None]))
+
+
+def _votes(panel: tuple[Any, ...] | None, X: Any, codes: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return labels of the target rows, a column for each method of the panel."""
+    Xs, Xt = X[: len(codes)], X[len(codes) :]
+    if panel is None:  # methods unlike each other, in no more directions than the rows may span
+        most = max(1, min(Xs.shape[0] - 1, Xt.shape[0] - 1, X.shape[1]))
+        few, many = min(20, most), min(30, most)
+        linear = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500))
+        logistic = LogisticRegression(max_iter=500)
+        panel = (
+            AdaptedClassifier(None, linear),
+            AdaptedClassifier(GFK(n_components=few), KNeighborsClassifier(1)),
+            AdaptedClassifier(SubspaceAlignment(n_components=many), logistic),
+            AdaptedClassifier(JDA(n_components=many), KNeighborsClassifier(1)),
+        )
+    with warnings.catch_warnings():
+        # Rows may span less than their number allows; the spaces are then as large as can be.
+        warnings.filterwarnings("ignore", message="n_components=")
+        return np.column_stack(
+            [np.asarray(fit_domains(method, Xs, codes, Xt).predict(Xt)) for method in panel]
+        )
+
+
+SCORERS: dict[str, LabelFreeScorer] = {
+    "importance_weighted": ImportanceWeightedScore(),
+    "dev": DevScore(),
+    "entropy": EntropyScore(),
+    "information": InformationScore(),
+    "density": DensityScore(),
+    "circular": CircularScore(),
+    "confusion": ConfusionScore(),
+    "silhouette": SilhouetteScore(),
+    "neighbors": NeighborsScore(),
+    "agreement": AgreementScore(),
+}
+
+
+@dataclass(frozen=True)
+class RankSum:
+    """The sum of a setting's ranks under several scores.
+
+    Single scores fail in different places; a setting that several of them rank high is seldom bad.
+    Ranks need more than one setting: use it as the ``scoring`` of
+    :class:`~transferable.model_selection.LabelFreeSearch`. It assumes that the parts fail
+    independently, and fails where most of them do.
+
+    Parameters
+    ----------
+    parts : tuple of str
+        Names of scorers.
+
+    References
+    ----------
+    J. de Borda, "Memoire sur les elections au scrutin", 1781, for adding up ranks.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable.model_selection import RankSum
+    >>> scores = {"circular": np.array([0.5, 0.9, 0.8]), "neighbors": np.array([0.1, 0.2, 0.7])}
+    >>> RankSum(("circular", "neighbors")).combine(scores)
+    array([2., 5., 5.])
+    """
+
+    parts: tuple[str, ...]
+
+    def combine(self, scores: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
+        """The sum of ranks, 1 for the lowest score; NaN for settings that lack a score.
+
+        Parameters
+        ----------
+        scores : mapping of str to ndarray of shape (n_settings,)
+            Scores of all settings by the name of the scorer.
+
+        Returns
+        -------
+        total : ndarray of shape (n_settings,)
+            Higher is better.
+        """
+        table = np.column_stack([scores[part] for part in self.parts])
+        total = np.full(len(table), np.nan)
+        whole = np.isfinite(table).all(axis=1)
+        if whole.any():
+            total[whole] = rankdata(table[whole], axis=0).sum(axis=1)
+        return total
+
+
+Scoring = str | Callable[..., float] | RankSum
+
+# Held against other combinations on 28 real tasks in docs/selection.md, alone and, over several
+# grids, beside an anchor.
+RECOMMENDED = RankSum(("circular", "neighbors"))
+BESIDE_ANCHOR = "neighbors"
+
+
+def resolve(
+    scoring: Scoring | Mapping[str, Scoring], *, recommended: RankSum | str = RECOMMENDED
+) -> tuple[dict[str, Callable[..., float]], dict[str, RankSum | str]]:
+    """Return the scorers to ask by name, and the one or the rank sum that each score stands for."""
+    scorers: dict[str, Callable[..., float]] = {}
+    columns: dict[str, RankSum | str] = {}
+    for name, wanted in (scoring if isinstance(scoring, Mapping) else {"score": scoring}).items():
+        wanted = recommended if wanted == "recommended" else wanted
+        if isinstance(wanted, RankSum | str):
+            for part in wanted.parts if isinstance(wanted, RankSum) else (wanted,):
+                if part not in SCORERS:
+                    known = ", ".join(SCORERS)
+                    raise ValueError(f"{part!r} is no scorer; choose from recommended, {known}.")
+                scorers[part] = SCORERS[part]
+            columns[name] = wanted
+        elif callable(wanted):
+            scorers[name], columns[name] = wanted, name
+        else:
+            raise TypeError(
+                f"scoring={wanted!r} is no scorer; give a name, a callable "
+                "scorer(estimator, X, y, sample_domain), a RankSum or a dict of such."
+            )
+    return scorers, columns

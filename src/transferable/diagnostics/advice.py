@@ -13,12 +13,10 @@ from sklearn.model_selection import cross_val_predict
 
 from transferable.classifiers import TFDFV
 from transferable.diagnostics.gap import FEWEST_ROWS, DomainGap, domain_gap
-from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
+from transferable.diagnostics.transfer import TransferEstimate, draw_rows, estimate_transfer
 from transferable.events import rounds, stage
 from transferable.linalg.rows import dense
 from transferable.metrics import proxy_a_distance
-
-__all__ = ["Diagnosis", "diagnose"]
 
 Verdict = Literal["likely", "uncertain", "unlikely"]
 
@@ -140,7 +138,7 @@ def diagnose(
     """
     rng = np.random.default_rng(random_state)
     source, target, labels = np.asarray(dense(Xs)), np.asarray(dense(Xt)), np.asarray(ys)
-    rows, others = _draw(len(source), rng), _draw(len(target), rng)
+    rows, others = (draw_rows(np.zeros(len(X)), rng, _MOST_ROWS) for X in (source, target))
     A, y, B = source[rows], labels[rows], target[others]
     stage("Learning the source at home")
     model = LogisticRegression(max_iter=1000).fit(A, y)
@@ -175,7 +173,7 @@ def diagnose(
 
 
 def _moved(Xs: NDArray[Any], Xt: NDArray[Any]) -> float:
-    """Share of columns whose means are far apart in units of their spread within domains."""
+    """Return the share of columns whose means are far apart beside the spread within domains."""
     spread = np.sqrt((Xs.var(axis=0) + Xt.var(axis=0)) / 2)
     return float(np.mean(np.abs(Xs.mean(axis=0) - Xt.mean(axis=0)) > _FAR * spread))
 
@@ -220,13 +218,8 @@ def _judge(
     )
 
 
-def _draw(n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Positions of all rows, or of as many as are needed, in their order."""
-    return np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
-
-
 def _left_out_labels(X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] | None:
-    """Labels of rows by models that were not trained on them; None if a class has one row."""
+    """Return labels of rows by models not trained on them; None if a class has one row."""
     folds = min(5, int(np.unique(y, return_counts=True)[1].min()))
     if folds < 2:
         return None
@@ -236,7 +229,7 @@ def _left_out_labels(X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] | None:
 def _beyond_chance(
     X: NDArray[Any], codes: NDArray[Any], source: NDArray[np.bool_], rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Mean A-distance within groups, and its largest value over random splits of each group.
+    """Return the mean A-distance within groups, and its largest value over random splits.
 
     The groups of source rows must be left-out predictions: only then are the domains' rows of a
     group alike where the domains are.
@@ -258,7 +251,7 @@ def _beyond_chance(
 def _mean_distance(
     X: NDArray[Any], groups: list[NDArray[np.intp]], source: NDArray[np.bool_]
 ) -> float:
-    """Mean A-distance of groups, weighted by the rows of their smaller part."""
+    """Return the mean A-distance of groups, weighted by the rows of their smaller part."""
     distances = [proxy_a_distance(X[g[source[g]]], X[g[~source[g]]]) for g in groups]
     return float(np.average(distances, weights=[_smaller_part(source[g]) for g in groups]))
 
@@ -269,7 +262,7 @@ def _smaller_part(source: NDArray[np.bool_]) -> int:
 
 
 def _changed_by_adapting(Xs: NDArray[Any], ys: NDArray[Any], Xt: NDArray[Any]) -> float:
-    """Share of target labels that differ between TFDF-V and the same without its target's terms."""
+    """Return the share of target labels that TFDF-V's terms of the target change."""
     n_neighbors = min(5, len(Xs) + len(Xt) - 1)
     adapting = TFDFV(record_history=False, n_neighbors=n_neighbors)
     plain = clone(adapting).set_params(alignment=0, manifold=0, variance=0)

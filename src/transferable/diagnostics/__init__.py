@@ -1,4 +1,4 @@
-"""What can be said about two domains and about methods without a label of the target."""
+"""Compare two domains, and methods on them, without a label of the target."""
 
 from transferable.diagnostics.advice import Diagnosis, diagnose
 from transferable.diagnostics.gap import (

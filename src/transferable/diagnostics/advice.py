@@ -29,7 +29,7 @@ _FAR = 0.8  # standard deviations between the means of a column that has moved
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How far apart two domains are, and what follows.
+    """Distance between two domains, and a verdict on adapting.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Diagnosis:
         change by more.
     transfer : TransferEstimate
         Target accuracies of TFDF and of a model of the source alone, estimated without labels, and
-        a warning where TFDF does not seem the better one: what ``adapt`` and the report tell.
+        a warning where TFDF does not seem the better one: the verdict of ``adapt`` and the report.
     moved : float
         Share of columns whose means are more than 0.8 standard deviations apart.
     verdict : {"likely", "uncertain", "unlikely"}
@@ -74,11 +74,11 @@ class Diagnosis:
 
     @property
     def kind(self) -> Literal["alike", "seen differently", "other things"]:
-        """What the domains look like: alike, the same things seen differently, or other things.
+        """Kind of shift: alike, the same things seen differently, or other things.
 
         Other sensors, styles and fonts show the same things; other people and other markets are
-        other things, which alignment takes for the same. Told by whether adapting seems to pay,
-        which is no proof.
+        other things, which alignment takes for the same. Judged by whether adapting seems to
+        pay, which is no proof.
         """
         if not self._differ:
             return "alike"
@@ -104,8 +104,8 @@ def diagnose(
     The judgement is a rule of thumb from four observations, none of which needs a target label:
     a gap beyond chance, between all rows or between rows of the same predicted class; a source
     that can be learnt at home; labels that adaptation changes at all; and an adapted model that,
-    as far as estimates tell, is better than one of the source alone (:func:`estimate_transfer`).
-    What the first three are worth is told in docs/report.md, and the last in docs/safety.md.
+    by estimate, is better than one of the source alone (:func:`estimate_transfer`). docs/report.md
+    reports what the first three are worth, docs/safety.md the last.
 
     Parameters
     ----------
@@ -157,45 +157,30 @@ def diagnose(
     transfer = estimate_transfer(
         Xs, labels, Xt, estimator=estimator, plain=plain, random_state=random_state
     )
-    moved = _moved(*(np.asarray(dense(X)) for X in plain or (Xs, Xt)))
-    verdict, reason = _judge(
-        differ=distance > chance or within > within_chance,
-        told=f"A-distance {distance:.1f} overall and {within:.1f} within classes, by chance "
-        f"{chance:.1f} and {within_chance:.1f}",
-        home=home,
-        majority=majority,
-        changed=changed,
-        moved=moved,
-        pays=not transfer.warning,
+    bare_s, bare_t = (np.asarray(dense(X)) for X in plain or (Xs, Xt))
+    spread = np.sqrt((bare_s.var(axis=0) + bare_t.var(axis=0)) / 2)
+    moved = float(np.mean(np.abs(bare_s.mean(axis=0) - bare_t.mean(axis=0)) > _FAR * spread))
+    differ, pays = distance > chance or within > within_chance, not transfer.warning
+    gaps = (
+        f"A-distance {distance:.1f} overall and {within:.1f} within classes, by chance "
+        f"{chance:.1f} and {within_chance:.1f}"
     )
+    verdict, reason = _judge(differ, gaps, home, majority, changed, moved, pays)
     measured = gap, chance, within, within_chance, home, majority, changed
     return Diagnosis(*measured, transfer, moved, verdict, reason)
 
 
-def _moved(Xs: NDArray[Any], Xt: NDArray[Any]) -> float:
-    """Return the share of columns whose means are far apart beside the spread within domains."""
-    spread = np.sqrt((Xs.var(axis=0) + Xt.var(axis=0)) / 2)
-    return float(np.mean(np.abs(Xs.mean(axis=0) - Xt.mean(axis=0)) > _FAR * spread))
-
-
 def _judge(
-    *,
-    differ: bool,
-    told: str,
-    home: float,
-    majority: float,
-    changed: float,
-    moved: float,
-    pays: bool,
+    differ: bool, gaps: str, home: float, majority: float, changed: float, moved: float, pays: bool
 ) -> tuple[Verdict, str]:
     if not differ:
         return "unlikely", (
-            f"the domains are as close as random parts of the same rows are ({told}); a model of "
+            f"the domains are as close as random parts of the same rows are ({gaps}); a model of "
             "the source will do."
         )
     if changed < _SLIGHT:
         return "unlikely", (
-            f"the domains differ ({told}), but adapting changes only {changed:.1%} of the target's "
+            f"the domains differ ({gaps}), but adapting changes only {changed:.1%} of the target's "
             "labels; a model of the source will do."
         )
     if home <= majority + _SLIGHT:
@@ -207,12 +192,12 @@ def _judge(
     columns = f"{moved:.0%} of the columns have moved by most of their spread"
     if not pays:
         return "uncertain", (
-            f"the domains differ ({told}; {columns}), but an adapted model does not seem better "
+            f"the domains differ ({gaps}; {columns}), but an adapted model does not seem better "
             "than one of the source alone: this looks like other things (other people, other "
             "markets) rather than the same things seen differently."
         )
     return "likely", (
-        f"the domains differ ({told}; {columns}), the source can be learnt at home ({home:.1%} "
+        f"the domains differ ({gaps}; {columns}), the source can be learnt at home ({home:.1%} "
         f"correct), adapting changes {changed:.1%} of the target's labels and seems to pay: this "
         "looks like the same things seen differently (another sensor, style or font)."
     )

@@ -1,4 +1,4 @@
-"""How far apart the rows of two domains are, in what space, and whether new rows have drifted."""
+"""Measure the gap between two domains, in whole and by column, and the drift of new rows."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ TERM_TITLES = {
 
 @dataclass(frozen=True)
 class DomainGap:
-    """How far apart two domains are.
+    """Distances between two domains.
 
     Attributes
     ----------
     overall : dict of str to float
         The value of each of :data:`MEASURES` between the domains as wholes.
     by_class : dict of label to dict of str to float
-        The same between the rows of each class. NaN where a domain has too few rows of it.
+        These values between the rows of each class. NaN where a domain has too few rows of it.
     """
 
     overall: dict[str, float]
@@ -134,7 +134,7 @@ def _measured(Xs: Table, Xt: Table) -> dict[str, float]:
 
 
 class ColumnShift(NamedTuple):
-    """How a column's values differ between two domains.
+    """Difference of a column's values between two domains.
 
     Attributes
     ----------
@@ -195,7 +195,7 @@ def _ks_statistic(a: Table, b: Table) -> float:
 
 @dataclass(frozen=True)
 class Drift:
-    """How new rows compare with the target that a model was fitted to.
+    """Comparison of new rows with the target that a model was fitted to.
 
     Attributes
     ----------
@@ -223,7 +223,7 @@ class Drift:
 
     @property
     def reason(self) -> str:
-        """What was found, in a sentence."""
+        """The finding in a sentence."""
         compared = (
             f"{self.n_new:,} new rows beside {self.n_remembered:,} of the fitted target, energy "
             f"test, p = {self.p_value:.3f}"

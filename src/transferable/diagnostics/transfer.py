@@ -41,7 +41,7 @@ _ROUNDS = 200  # of expectation maximisation, at most
 
 @dataclass(frozen=True)
 class MethodOutcome:
-    """What one method made of the target rows.
+    """Labels that one method gave the target rows.
 
     Attributes
     ----------
@@ -200,7 +200,7 @@ class TransferEstimate:
 
     @property
     def gain(self) -> float:
-        """How much more accurate the adapted model is, as far as the estimates tell."""
+        """Estimated accuracy of the adapted model minus that of the source-only one."""
         return self.adapted.accuracy - self.source_only.accuracy
 
     @property
@@ -212,7 +212,7 @@ class TransferEstimate:
 
     @property
     def warning(self) -> str:
-        """What to be wary of; empty if the adapted model seems the better one."""
+        """A warning; empty if the adapted model seems the better one."""
         if self.verdict != "doubtful":
             return ""
         return (
@@ -234,8 +234,8 @@ def estimate_transfer(
     """Estimate target accuracies of a method and of a model of the source alone, without labels.
 
     Both are held against the consensus of a pool of models, :class:`~transferable.AutoAdapter`'s,
-    whose confidence is corrected by what it was worth on other data. How far that can be trusted
-    is told in docs/safety.md.
+    whose confidence is corrected by what it was worth on other data. docs/safety.md reports how
+    far that can be trusted.
 
     Parameters
     ----------
@@ -341,7 +341,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True)
 class Trust:
-    """What is known of the labels of an adapted model, without a true one.
+    """Labels of an adapted model and estimates of their worth, without a true label.
 
     Attributes
     ----------
@@ -374,12 +374,12 @@ class Trust:
 
     @property
     def warning(self) -> str:
-        """What to be wary of; empty if adapting seems to have paid."""
+        """A warning; empty if adapting seems to have paid."""
         return self.estimate.warning
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the labels may be relied upon, as far as estimates tell."""
+        """Whether the labels may be relied upon, by the estimates."""
         return self.estimate.verdict
 
 

@@ -1,4 +1,4 @@
-"""How good a model is on target rows that nobody has labelled."""
+"""Estimate the accuracy of a model on unlabelled target rows."""
 
 from __future__ import annotations
 

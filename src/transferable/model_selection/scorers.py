@@ -83,7 +83,7 @@ class LabelFreeScorer(ABC):
         return self.score(Evidence(estimator, X, y, sample_domain))
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """What scikit-learn is asked to hand over besides rows and labels.
+        """Request ``sample_domain`` from scikit-learn's metadata routing.
 
         Returns
         -------
@@ -96,7 +96,7 @@ class LabelFreeScorer(ABC):
 
     @abstractmethod
     def score(self, evidence: Evidence) -> float:
-        """The score of what was collected about an estimator."""
+        """Return the score of an estimator, given the evidence about it."""
 
 
 class Evidence:
@@ -164,14 +164,14 @@ def _read_domains(X: Any, y: ArrayLike, sample_domain: Any) -> tuple[Domains, An
 
 
 def held_out_rows(codes: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The first fifth of each class; a class of fewer than two keeps its only row."""
+    """Return the first fifth of each class; a class of one row keeps it."""
     groups = [np.flatnonzero(codes == code) for code in np.unique(codes)]
     firsts = [rows[: (len(rows) + _HELD_OUT - 2) // _HELD_OUT] for rows in groups]
     return np.sort(np.concatenate(firsts))
 
 
 def class_probabilities(estimator: Any, X: Any) -> NDArray[np.float64]:
-    """Distributions over the classes by whatever the estimator offers."""
+    """Return distributions over the classes by whatever the estimator offers."""
     if hasattr(estimator, "predict_proba"):
         return np.asarray(estimator.predict_proba(X), dtype=np.float64)
     if hasattr(estimator, "decision_function"):
@@ -258,7 +258,7 @@ class DevScore(LabelFreeScorer):
 def _weighted_hits(
     evidence: Evidence, ratio: str
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Whether each held-out source row is predicted right, and its weight, one on average.
+    """Return whether held-out source rows are predicted right, and their weights, 1 on average.
 
     NaN if no class has a row to spare.
     """
@@ -640,7 +640,7 @@ class RankSum:
     parts: tuple[str, ...]
 
     def combine(self, scores: Mapping[str, NDArray[np.float64]]) -> NDArray[np.float64]:
-        """The sum of ranks, 1 for the lowest score; NaN for settings that lack a score.
+        """Return the sum of ranks, 1 for the lowest score; NaN for settings that lack a score.
 
         Parameters
         ----------

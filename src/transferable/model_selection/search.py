@@ -261,7 +261,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     @_if_best_has
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes by the best estimator, or the mean of the best ones.
+        """Return class probabilities by the best estimator, or the mean of the best ones.
 
         Parameters
         ----------
@@ -277,7 +277,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     @_if_best_has
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores of rows.
+        """Return scores of rows.
 
         Parameters
         ----------
@@ -517,7 +517,7 @@ def _settings(param_grid: Any, estimator: Any) -> list[dict[str, Any]]:
 
 
 def _default_grid(estimator: Any) -> dict[str, list[float]]:
-    """The default grid under the names of the estimator, or of the step of it that has them."""
+    """Return the default grid under the parameter names of the estimator or of one of its steps."""
     names = estimator.get_params()
     first = next(iter(DEFAULT_GRID))
     for prefix in (name.removesuffix(first) for name in names if name.endswith(first)):

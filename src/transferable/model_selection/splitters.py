@@ -93,7 +93,7 @@ class LeaveOneDomainOut(DomainSplitter):
 
     Notes
     -----
-    ``fit`` has to be told ``sample_domain`` as well. A method that takes one source only is given
+    ``fit`` needs ``sample_domain`` as well. A method that takes one source only is given
     its sign, and the splitter the ids as `groups`.
 
     Examples
@@ -132,7 +132,7 @@ class LeaveOneDomainOut(DomainSplitter):
         X : array-like of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,) or None, default=None
-            Labels, in which target rows are marked if nothing else tells domains.
+            Labels, which mark target rows as in ``fit`` if there are no ids.
         groups, sample_domain : array-like of shape (n_samples,) or None, default=None
             The id of each row's domain, positive for sources and negative for targets; `groups`
             counts if both are given.

@@ -319,18 +319,6 @@ def test_a_search_behind_a_transformer_sees_both_domains(stacked, transformer):
     assert np.mean(model.predict(stacked.Xt) == stacked.yt) > 0.8
 
 
-def test_searches_saved_before_they_were_classifiers_of_the_library_still_predict(stacked):
-    search = LabelFreeSearch(MODEL, GRID, scoring="entropy").fit(stacked.X, stacked.y)
-    state = search.__getstate__()
-    for name in ("classes_", "transduction_", "n_features_in_"):
-        del state[name]
-    old = LabelFreeSearch(MODEL)
-    old.__setstate__(state)
-    np.testing.assert_array_equal(old.predict(stacked.Xt), search.predict(stacked.Xt))
-    np.testing.assert_array_equal(old.transduction_, search.transduction_)
-    assert old.n_features_in_ == stacked.X.shape[1]
-
-
 def test_the_default_grid_is_for_tfdf(stacked):
     search = LabelFreeSearch(TFDFV(max_iter=1), scoring="entropy").fit(stacked.X, stacked.y)
     assert len(search.cv_results_["params"]) == 54

@@ -232,14 +232,6 @@ class RiskClassifier(RiskParameters, WeightedFit, ScoreClassifier):
         """
         return super().predict_proba(X)
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version saved, or one that knew neither class shares nor anchors."""
-        if "_beta" in state:
-            offsets = np.zeros(state["_beta"].shape[1])
-            state = {"_offsets": offsets, "_absent": np.empty(0, dtype=np.intp)} | state
-        graph = {"graph": "neighbors", "n_anchors": "auto"}
-        super().__setstate__({"class_shares": "source"} | graph | state)
-
     def _probabilities(self, scores: Matrix) -> Matrix:
         scores = scores / self.temperature_
         scores[:, self._absent] = -np.inf

@@ -384,12 +384,3 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         if self.checkpoint is not None:  # saved models hold known objects only
             state["checkpoint"] = os.fspath(self.checkpoint)
         return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "best_estimator_" in state:  # saved when one model answered, or when it had no labels
-            best = self.best_estimator_
-            for name in ("classes_", "transduction_", "n_features_in_"):
-                self.__dict__.setdefault(name, getattr(best, name, None))
-            self.__dict__.setdefault("top_estimators_", [best])
-            self.__dict__.setdefault("anchor_", None)

@@ -21,13 +21,10 @@ from sklearn.base import BaseEstimator
 from transferable import __version__
 from transferable._atomic import replacing
 from transferable.persistence._checks import check_parts, check_usable
-from transferable.persistence._container import ModelFileError, checked_header, with_header
+from transferable.persistence._container import FORMAT, ModelFileError, checked_header, with_header
 from transferable.persistence._schema import readable, refused_types, trusted_types
 
 __all__ = ["FORMAT", "ModelFileError", "about", "load", "save", "versions"]
-
-FORMAT = 2  # raise it when a file of the last version would load but predict something else
-_OLDEST = 1  # format that can still be read
 
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
@@ -80,9 +77,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         raise TypeError(
             f"{type(model).__name__} cannot be saved, as loading would refuse it: {error}"
         ) from error
-    stream = with_header(
-        content, {"format": FORMAT, "class": type(model).__name__, "versions": versions()}
-    )
+    stream = with_header(content, {"class": type(model).__name__, "versions": versions()})
     with replacing(path, "wb") as file:
         file.write(stream.getbuffer())
 
@@ -107,7 +102,7 @@ def load(path: str | os.PathLike[str]) -> Any:
         not know, or holds types outside of transferable, scikit-learn, numpy and scipy.
     """
     content = Path(path).read_bytes()
-    header = _known_header(content, str(path))
+    header = checked_header(content, str(path))
     writer = {"transferable": "?", "scikit-learn": "?"} | header["versions"]
     try:
         content = readable(content)
@@ -144,7 +139,7 @@ def about(path: str | os.PathLike[str]) -> dict[str, Any]:
     header : dict
         ``format``, the ``class`` saved, and the ``versions`` that wrote it.
     """
-    header = _known_header(Path(path).read_bytes(), str(path))
+    header = checked_header(Path(path).read_bytes(), str(path))
     return {name: header[name] for name in ("format", "class", "versions")}
 
 
@@ -168,22 +163,3 @@ def _made(content: bytes) -> Any:
     model = skops.io.loads(content, trusted=trusted_types(content))
     check_parts(model)
     return model
-
-
-def _known_header(content: bytes, path: str) -> dict[str, Any]:
-    """The header of a file that is whole, unchanged and of a format we know."""
-    header = checked_header(content, path)
-    if not _OLDEST <= header["format"] <= FORMAT:
-        raise ModelFileError(_other_format(header, path))
-    return header
-
-
-def _other_format(header: dict[str, Any], path: str) -> str:
-    writer = header["versions"].get("transferable", "?")
-    newer = header["format"] > FORMAT
-    return (
-        f"{path} has format {header['format']}, written by transferable {writer}; this is "
-        f"transferable {__version__}, which reads format {FORMAT}. "
-        + ("Upgrade transferable" if newer else f"Install transferable=={writer}")
-        + " to load it, or fit the model again."
-    )

@@ -22,7 +22,6 @@ from sklearn.tree import BaseDecisionTree
 
 from transferable.base import DomainAdapter, DomainClassifier
 from transferable.persistence._container import ModelFileError
-from transferable.persistence._moved import add_later_parameters
 from transferable.persistence._trees import (
     check_forest,
     rebuild_decision_tree,
@@ -183,7 +182,6 @@ def _check_output(estimator: Any, name: str, values: Any, shape: tuple[Any, ...]
 
 
 _CHECKS: tuple[tuple[Any, Callable[[Any], None]], ...] = (
-    (DomainAdapter, add_later_parameters),
     (DomainAdapter, _check_sample),
     (sp.sparray | sp.spmatrix, _check_sparse),
     (BaseLibSVM, _check_machine),

@@ -14,8 +14,11 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import psutil
 
-__all__ = ["HEADER", "ModelFileError", "checked_header", "with_header"]
+from transferable import __version__
 
+__all__ = ["FORMAT", "HEADER", "ModelFileError", "checked_header", "with_header"]
+
+FORMAT = 3  # raise it when what fitted estimators hold changes
 HEADER = "transferable.json"
 _LONGEST_HEADER = 2**26
 _PIECE = 2**20
@@ -30,16 +33,20 @@ def with_header(content: bytes, header: dict[str, Any]) -> io.BytesIO:
     stream = io.BytesIO(content)
     with ZipFile(stream, "a", compression=ZIP_DEFLATED) as archive:
         members = archive.infolist()
-        header = header | {
-            "bytes": {member.filename: member.file_size for member in members},
-            "sha256": {member.filename: _digest(archive, member) for member in members},
-        }
+        header = (
+            {"format": FORMAT}
+            | header
+            | {
+                "bytes": {member.filename: member.file_size for member in members},
+                "sha256": {member.filename: _digest(archive, member) for member in members},
+            }
+        )
         archive.writestr(HEADER, json.dumps(header, indent=2))
     return stream
 
 
 def checked_header(content: bytes, path: str) -> dict[str, Any]:
-    """The header of an archive that is whole and unchanged."""
+    """Return the header of an archive that is whole, unchanged and of the present format."""
     try:
         with ZipFile(io.BytesIO(content)) as archive:
             header = _header(archive, path)
@@ -67,14 +74,24 @@ def _header(archive: ZipFile, path: str) -> dict[str, Any]:
     if archive.getinfo(HEADER).file_size > _LONGEST_HEADER:
         raise ModelFileError(f"{path} has a header of more than {_LONGEST_HEADER} bytes.")
     header = json.loads(archive.read(HEADER))
-    expected = {"format": int, "class": str, "versions": dict, "sha256": dict}
+    _check_fields(header, {"format": int, "versions": dict}, path)
+    if header["format"] != FORMAT:
+        raise ModelFileError(
+            f"{path} has format {header['format']}, written by transferable "
+            f"{header['versions'].get('transferable', '?')}; this is transferable {__version__}, "
+            f"which reads format {FORMAT}. Fit and save the model again with this version."
+        )
+    _check_fields(header, {"class": str, "bytes": dict, "sha256": dict}, path)
+    return header
+
+
+def _check_fields(header: Any, expected: dict[str, type], path: str) -> None:
     for name, kind in expected.items():
         if not isinstance(header, dict) or not isinstance(header.get(name), kind):
             raise ModelFileError(
                 f"{path} has a header without {name!r}; it was damaged or not written by "
                 "transferable.save. Copy or save it again."
             )
-    return header
 
 
 def _check_names_and_sizes(members: list[ZipInfo], header: dict[str, Any], path: str) -> None:
@@ -83,7 +100,7 @@ def _check_names_and_sizes(members: list[ZipInfo], header: dict[str, Any], path:
     unknown = set(names) ^ header["sha256"].keys()
     if unknown or len(set(names)) < len(names):
         raise _changed(path, sorted(unknown) or names)
-    told = header.get("bytes", {member.filename: member.file_size for member in members})
+    told = header["bytes"]
     resized = [m.filename for m in members if told.get(m.filename) != m.file_size]
     if resized:
         raise _changed(path, resized)

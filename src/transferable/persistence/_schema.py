@@ -1,8 +1,8 @@
 """What a file says it is made of: which classes may be made of it, and what they are made from.
 
 skops describes an object as nested nodes, each with the name of its class. Nodes are rewritten
-before any object is made: moved classes get their present name, and compiled trees, which follow
-their own indices without a check, become plain tuples that `_rebuilding.py` makes trees of.
+before any object is made: compiled trees, which follow their own indices without a check, become
+plain tuples that `_trees.py` makes trees of.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
-
-from transferable.persistence._moved import MOVED
 
 __all__ = ["readable", "refused_types", "trusted_types"]
 
@@ -58,7 +56,7 @@ Node = dict[str, Any]
 
 
 def readable(content: bytes) -> bytes:
-    """The archive with its schema rewritten: present names, and no compiled tree."""
+    """Return the archive with its schema rewritten, so that it makes no compiled tree."""
     stream = io.BytesIO(content)
     with ZipFile(stream) as archive:
         schema = json.loads(archive.read(_SCHEMA))
@@ -113,9 +111,7 @@ def _rewrite(schema: Node) -> bool:
     changed = False
     for node in list(_nodes(schema)):
         name = _name(node)
-        if name in MOVED:
-            node["__module__"], _, node["__class__"] = MOVED[name].rpartition(".")
-        elif name in _SEARCH_TREES:
+        if name in _SEARCH_TREES:
             _become(node, "JsonNode", "str", content="null", is_json=True)
         elif name == _DECISION_TREE:
             parts = [node["__reduce__"]["args"], node["content"]]

@@ -20,7 +20,6 @@ from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
 from transferable.domains import are_several, domain_ids
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, require_columns, who
-from transferable.tables._older import upgraded
 from transferable.tables.encoder import TableEncoder, as_table
 from transferable.tables.encoding import Scale
 from transferable.tables.joining import joined
@@ -329,9 +328,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
                 f"got {type(estimator).__name__}."
             )
         return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(upgraded(state))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -105,8 +105,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
 
-    _source_ids: NDArray[Any] = np.array([1])  # encoders of earlier versions knew one source
-
     def __init__(
         self,
         *,

@@ -91,10 +91,6 @@ class ClassSharesTransformer(PseudoLabelTransformer):
         )
         self.class_shares = class_shares
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what this version saved, or an earlier one, which knew no class shares."""
-        super().__setstate__({"class_shares": "source"} | state)
-
     def _learn(self, domains: Domains, features: Features) -> Solution:
         self.n_iter_ = 0
         shares = wanted_shares(self.class_shares, domains)

@@ -112,15 +112,6 @@ def test_other_values_are_refused(wrong):
         adapted(TFDF(**wrong))
 
 
-def test_models_that_earlier_versions_saved_had_neighbors():
-    model = adapted(TFDFV())
-    state = {k: v for k, v in vars(model).items() if k not in ("graph", "n_anchors")}
-    earlier = TFDFV.__new__(TFDFV)
-    earlier.__setstate__(state)
-    assert earlier.get_params()["graph"] == "neighbors"
-    np.testing.assert_array_equal(earlier.predict(P.X), model.predict(P.X))
-
-
 @pytest.mark.parametrize("n_landmarks", [None, 40])
 def test_other_class_shares_leave_the_graph_as_it_is(n_landmarks, monkeypatch):
     """Of three rounds of shares none searches or places anything again."""

@@ -32,7 +32,7 @@ from saved import NAMES, NEW, PROBLEM, adapted, outputs
 from transferable import persistence
 from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier
 from transferable.persistence import ModelFileError, about
-from transferable.persistence._schema import trusted_types
+from transferable.persistence._archive import trusted_types
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL, JDA, PerDomainScaler
 
@@ -172,7 +172,7 @@ def test_parts_that_this_version_lacks_say_what_to_do(tmp_path, monkeypatch):
     path = tmp_path / "model.skops"
     transferable.save(adapted(TFDFV()), path)
     known = [name for name in trusted_types(SAVED.read_bytes()) if not name.endswith(".TFDFV")]
-    monkeypatch.setattr("transferable.persistence._schema.trusted_types", lambda content: known)
+    monkeypatch.setattr("transferable.persistence._archive.trusted_types", lambda content: known)
     with pytest.raises(ModelFileError, match=r"TFDFV\. This version has no such parts.*fit the"):
         transferable.load(path)
 

@@ -1,10 +1,9 @@
 """Saved models: files in the skops format, which loading reads without running any code of theirs.
 
 A file is the zip archive that :mod:`skops.io` writes, with one more member, ``transferable.json``:
-the format's number, the versions that wrote it, and the size and SHA-256 of every other member. The
-number is raised when what fitted estimators hold changes, so that a file either loads or says what
-to do. Loading is three steps, each a file here: the archive is checked against its header, what it
-says it is made of against the classes that may be made, and what was made is tried.
+the format's number, the versions that wrote it, and the size and SHA-256 of every other member.
+Loading is three steps: the archive is checked against its header, its schema against the classes
+that may be made (both in `_archive.py`), and the model that was made is tried (`_checks.py`).
 """
 
 from __future__ import annotations
@@ -20,9 +19,16 @@ from sklearn.base import BaseEstimator
 
 from transferable import __version__
 from transferable._atomic import replacing
+from transferable.persistence._archive import (
+    FORMAT,
+    ModelFileError,
+    checked_header,
+    readable,
+    refused_types,
+    trusted_types,
+    with_header,
+)
 from transferable.persistence._checks import check_parts, check_usable
-from transferable.persistence._container import FORMAT, ModelFileError, checked_header, with_header
-from transferable.persistence._schema import readable, refused_types, trusted_types
 
 __all__ = ["FORMAT", "ModelFileError", "about", "load", "save", "versions"]
 
@@ -101,6 +107,8 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is no saved model, is damaged, was changed, is of a format this version does
         not know, or holds types outside of transferable, scikit-learn, numpy and scipy.
     """
+    import skops.io
+
     content = Path(path).read_bytes()
     header = checked_header(content, str(path))
     writer = {"transferable": "?", "scikit-learn": "?"} | header["versions"]
@@ -108,7 +116,9 @@ def load(path: str | os.PathLike[str]) -> Any:
         content = readable(content)
         refused = refused_types(content)
         if not refused:
-            return _made(content)
+            model = skops.io.loads(content, trusted=trusted_types(content))
+            check_parts(model)
+            return model
     except Exception as error:
         raise ModelFileError(
             f"{path} cannot be loaded ({type(error).__name__}: {error}). It was saved by "
@@ -127,7 +137,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Tell what a saved model says of itself, without loading it.
+    """Return what a saved model says of itself, without loading it.
 
     Parameters
     ----------
@@ -144,7 +154,7 @@ def about(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def versions(own: str = __version__) -> dict[str, str]:
-    """Versions of this library, or what `own` says of it, of Python and of what it computes with.
+    """Return the versions of this library (or `own`), of Python and of what it computes with.
 
     Examples
     --------
@@ -154,12 +164,3 @@ def versions(own: str = __version__) -> dict[str, str]:
     """
     others = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "skops")}
     return {"transferable": own, "python": platform.python_version(), **others}
-
-
-def _made(content: bytes) -> Any:
-    """The model of an archive that names known classes only."""
-    import skops.io
-
-    model = skops.io.loads(content, trusted=trusted_types(content))
-    check_parts(model)
-    return model

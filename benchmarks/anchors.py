@@ -29,7 +29,7 @@ from cases import GROUPS
 from shift import synthetic_shift
 from transferable import TFDFV
 from transferable.datasets import fetch_mnist_usps, fetch_tables, load_printed_to_handwritten
-from transferable.datasets._registry import TABLES
+from transferable.datasets._files import TABLES
 from transferable.engines.risk import rows
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.linalg import anchors

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
 from transferable.datasets import fetch_tables, load_printed_to_handwritten
-from transferable.datasets._registry import TABLES
+from transferable.datasets._files import TABLES
 from transferable.experiments.benchmarks import BENCHMARKS
 
 __all__ = ["GROUPS", "SHIFTS", "Case", "Shift", "cases", "development_cases", "table_cases"]

@@ -27,7 +27,7 @@ from cases import Case, table_cases
 from safety import LINEAR, ROOT, collect, number, row, select
 from safety import measure as measure_in_python
 from transferable.datasets import get_data_home
-from transferable.datasets._registry import TABLES
+from transferable.datasets._files import TABLES
 from transferable.experiments._version import code_version
 
 COMMAND = "transferable adapt"

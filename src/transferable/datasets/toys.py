@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-__all__ = ["make_shifted"]
-
 Shift = Literal["covariate", "label", "concept", "subspace"]
 Shape = Literal["gaussians", "moons"]
 Rows = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-_SHIFTS = ("covariate", "label", "concept", "subspace")
-_SHAPES = ("gaussians", "moons")
 _RADIUS = 2.0  # of the circle that the centres of classes lie on
 _POOL = 10  # rows that are drawn for each that covariate shift selects
 _TURN = np.pi / 6  # by a shift of strength 1
@@ -93,7 +89,22 @@ def make_shifted(
     >>> alone < 0.75 < 0.9 < adapted
     True
     """
-    _check(shift, shape, n_source, n_target, n_features, n_classes, strength, noise)
+    for name, word, known in (("shift", shift, get_args(Shift)), ("shape", shape, get_args(Shape))):
+        if word not in known:
+            raise ValueError(f"{name}={word!r} is unknown; choose from {', '.join(known)}.")
+    sizes = {
+        "n_source": (n_source, 1),
+        "n_target": (n_target, 1),
+        "n_features": (n_features, 2),
+        "n_classes": (n_classes, 2),
+        "strength": (strength, 0),
+        "noise": (0 if noise is None else noise, 0),
+    }
+    for name, (value, least) in sizes.items():
+        if not value >= least:
+            raise ValueError(f"{name}={value} is too little; give {least} or more.")
+    if shape == "moons" and n_classes != 2:
+        raise ValueError(f"Moons are two classes, not n_classes={n_classes}; take Gaussians.")
     tilt = strength * np.linspace(1.0, -1.0, n_classes) if shift == "label" else 0.0
     source_shares = _shares(class_shares, n_classes, "class_shares")
     tilted = source_shares * np.exp(tilt)
@@ -117,7 +128,7 @@ def make_shifted(
 
 
 class _Population:
-    """Rows and labels that both domains are drawn from."""
+    """A distribution of rows and labels that both domains are drawn from."""
 
     def __init__(self, shape: Shape, n_classes: int, n_features: int, noise: float) -> None:
         self.shape, self.n_classes = shape, n_classes
@@ -126,7 +137,7 @@ class _Population:
     def draw(
         self, n_rows: int, shares: NDArray[np.float64], side: float, rng: Generator
     ) -> tuple[Rows, Codes]:
-        """Rows with labels; `side` selects them, whatever their label, along the diagonal."""
+        """Draw rows with labels; `side` selects them, whatever their label, along the diagonal."""
         n_drawn = n_rows * _POOL if side else n_rows
         codes = np.repeat(np.arange(self.n_classes), _counts(n_drawn, shares))
         X = self.noise * rng.normal(size=(len(codes), self.n_features))
@@ -137,7 +148,7 @@ class _Population:
         return X[kept], codes[kept]
 
     def rule(self, X: Rows) -> Codes:
-        """The class whose middle is nearest to each row, by the first two features."""
+        """Return the class whose middle is nearest to each row, by the first two features."""
         places = np.linspace(0.0, 1.0, 101) if self.shape == "moons" else np.zeros(1)
         codes = np.repeat(np.arange(self.n_classes), len(places))
         middles = self._middle(codes, np.tile(places, self.n_classes))
@@ -145,7 +156,7 @@ class _Population:
         return codes[distances.argmin(axis=1)]
 
     def _middle(self, codes: Codes, place: NDArray[np.float64]) -> Rows:
-        """Where rows of these classes are without noise, both shapes about the origin."""
+        """Return rows of these classes without noise; both shapes are centred at the origin."""
         if self.shape == "gaussians":
             angle = 2 * np.pi * codes / self.n_classes
             return _RADIUS * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -155,7 +166,7 @@ class _Population:
 
 
 def _turn(n_features: int, angle: float) -> Rows:
-    """A rotation of the first two features into the next two, or of these two alone."""
+    """Return a rotation of the first two features into the next two, or of these two alone."""
     planes = [(0, 1)] if n_features < 4 else [(0, 2), (1, 3)]
     turn = np.eye(n_features)
     for i, j in planes:
@@ -165,7 +176,7 @@ def _turn(n_features: int, angle: float) -> Rows:
 
 
 def _counts(n_rows: int, shares: NDArray[np.float64]) -> Codes:
-    """Rows of each class, as near to the shares as whole rows are."""
+    """Return the number of rows of each class, as near to the shares as whole rows are."""
     return np.diff(np.rint(n_rows * np.cumsum(np.r_[0.0, shares])).astype(np.intp))
 
 
@@ -177,31 +188,3 @@ def _shares(given: Sequence[float] | None, n_classes: int, name: str) -> NDArray
             "with the sum 1."
         )
     return shares
-
-
-def _check(
-    shift: str,
-    shape: str,
-    n_source: int,
-    n_target: int,
-    n_features: int,
-    n_classes: int,
-    strength: float,
-    noise: float | None,
-) -> None:
-    for name, word, known in (("shift", shift, _SHIFTS), ("shape", shape, _SHAPES)):
-        if word not in known:
-            raise ValueError(f"{name}={word!r} is unknown; choose from {', '.join(known)}.")
-    sizes = {
-        "n_source": (n_source, 1),
-        "n_target": (n_target, 1),
-        "n_features": (n_features, 2),
-        "n_classes": (n_classes, 2),
-        "strength": (strength, 0),
-        "noise": (0 if noise is None else noise, 0),
-    }
-    for name, (value, least) in sizes.items():
-        if not value >= least:
-            raise ValueError(f"{name}={value} is too little; give {least} or more.")
-    if shape == "moons" and n_classes != 2:
-        raise ValueError(f"Moons are two classes, not n_classes={n_classes}; take Gaussians.")

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.datasets import DomainCollection, get_data_home
-from transferable.datasets._domains import Rows
-from transferable.datasets._readers import read_idx, read_usps
-from transferable.datasets._registry import MNIST, USPS
+from transferable.datasets._files import FILES, MNIST, Rows, read_idx, read_usps
 
 __all__ = ["FRAMINGS", "full_digits", "in_frame", "read_digits"]
 
@@ -51,7 +49,7 @@ def read_digits(domain: str, part: Part) -> Rows:
             for file, ndim in zip(MNIST[_PARTS.index(part)], (3, 1), strict=True)
         )
         return images, labels.astype(np.int64)
-    X, y = read_usps(USPS.locate(home, download=True))
+    X, y = read_usps(FILES["usps_full/usps.h5"].locate(home, download=True))
     rows = slice(_USPS_TRAIN) if part == "train" else slice(_USPS_TRAIN, None)
     return (X[rows].reshape(-1, 16, 16) * 255).round().astype(np.uint8), y[rows]
 

@@ -141,7 +141,7 @@ def read_inputs(
 ) -> Inputs:
     """Read all files, the target last, and check columns; whatever is wrong is told together."""
     from transferable.tables._errors import Problems
-    from transferable.tables.joining import joined
+    from transferable.tables.columns import joined
 
     if list(files).count(Path("-")) > 1:
         raise ValueError("only one of SOURCE and TARGET can be standard input; name a file.")

@@ -20,19 +20,16 @@ from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
 from transferable.domains import are_several, domain_ids
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, require_columns, who
+from transferable.tables.columns import Scale, joined
 from transferable.tables.encoder import TableEncoder, as_table
-from transferable.tables.encoding import Scale
-from transferable.tables.joining import joined
-from transferable.tables.labels import checked_labels, notes_on, target_labels
-
-__all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method", "fitted_encoder"]
-
 
 _POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
+_MANY_CLASSES = 50  # labels of more than that, and of more than half of the rows, are no classes
+_FEW_ROWS = 10  # of more, not every one can be a class of its own
 
 
 def default_method(n_rows: int = 0) -> type[Any]:
-    """The method for tables of so many rows in all, unless one is named, here and for commands."""
+    """Return the default method for tables of so many rows in all, here and for commands."""
     return TFDF if n_rows > _POOL_ROWS else AutoAdapter
 
 
@@ -127,7 +124,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def takes(self) -> Takes:
-        """What the estimator takes, but for weights of rows."""
+        """Optional inputs that the estimator supports, but for weights of rows."""
         return replace(getattr(self._classifier(), "takes", Takes()), sample_weight=False)
 
     def fit(self, X: Any, y: ArrayLike | str, sample_domain: ArrayLike | None = None) -> Self:
@@ -230,7 +227,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @_if_estimator_has
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Probability of each class, if the estimator gives any.
+        """Return the probability of each class, if the estimator gives any.
 
         Parameters
         ----------
@@ -247,7 +244,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @_if_estimator_has
     def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Scores of the classes, if the estimator gives any.
+        """Return scores of the classes, if the estimator gives any.
 
         Parameters
         ----------
@@ -275,7 +272,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         marks: NDArray[Any] | None = None,
         known: ArrayLike | None = None,
     ) -> NDArray[Any]:
-        """Fit encoder and estimator; the labels of source rows, then of target rows."""
+        """Fit encoder and estimator; return the labels of source rows, then of target rows."""
         source, target = parts
         n_rows = len(source) + len(target)
         classifier = self._classifier(n_rows)
@@ -287,7 +284,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             aside += [label]
         with problems.catching():
             ys = checked_labels(labels, label, who(source, "the source"))
-            notes = notes_on(ys, label if label in target.columns else None)
+            notes = _notes_on(ys, label if label in target.columns else None)
             if self.estimator is None and default_method() is not default_method(n_rows):
                 notes.append(
                     f"the method is {type(classifier).__name__}: {default_method().__name__} fits "
@@ -306,7 +303,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if len(target):
             Z.append(encoder.transform(target))
         ids = np.concatenate([marks, np.full(len(target), -1)])
-        y = np.concatenate([ys, target_labels(classifier, ys, known, len(target))])
+        y = np.concatenate([ys, _target_labels(classifier, ys, known, len(target))])
         classifier.fit(np.concatenate(Z), y, **({"sample_domain": ids} if len(target) else {}))
         self._notes_on_labels, self.label_ = notes, label
         self.encoder_, self.estimator_ = encoder, classifier
@@ -349,3 +346,79 @@ def check_parts(
 def _column(table: pd.DataFrame, label: str, where: str) -> pd.Series:
     require_columns(list(table.columns), [label], where)
     return table[label]
+
+
+def checked_labels(column: pd.Series, label: str | None, where: str = "the source") -> NDArray[Any]:
+    """Return labels of the source, text as text and numbers as numbers; refuse what is no class."""
+    missing = int(column.isna().sum())
+    if missing:
+        called = f"the label column {label!r}" if label else "ys"
+        raise TableError(
+            f"{where}: {missing} of the {len(column)} source rows have no value in {called}; fill "
+            "it or remove these rows."
+        )
+    values = column.astype(object).tolist()
+    labels = np.array([str(v) for v in values] if isinstance(values[0], str) else values)
+    classes, n = np.unique(labels), len(labels)
+    if len(classes) < 2:
+        raise TableError(
+            f"{where}: the {n} source rows all have the label {classes[0].item()!r}, which is one "
+            "class; at least two are needed."
+        )
+    if labels.dtype.kind == "f" and not np.all(classes == np.floor(classes)):
+        example = classes[classes != np.floor(classes)][0].item()
+        raise TableError(
+            f"{where}: Unknown label type: {label or 'ys'!r} holds fractions, such as {example}, "
+            "which measure something; turn them into text if they are names of classes."
+        )
+    if len(classes) > max(_MANY_CLASSES, n // 2) or len(classes) == n > _FEW_ROWS:
+        raise TableError(
+            f"{where}: {label or 'ys'!r} has {len(classes):,} different values in {n:,} source "
+            "rows, so it seems to name rows or to measure something; labels are classes that "
+            "several rows share."
+        )
+    return labels
+
+
+def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
+    """Return notes on labels: those of the target that are ignored, and texts of numbers."""
+    notes = []
+    if in_target is not None:
+        notes.append(
+            f"the target's own column {in_target!r} is not looked at; to evaluate with it: "
+            f"--target-label {in_target}."
+        )
+    if labels.dtype.kind != "U":
+        return notes
+    numbers: dict[float, list[str]] = {}
+    for text in np.unique(labels).tolist():
+        try:
+            numbers.setdefault(float(text), []).append(text)
+        except ValueError:
+            return notes
+    notes += [
+        f"the labels {' and '.join(map(repr, texts))} are one number, written in "
+        f"{len(texts)} ways, and are taken for {len(texts)} classes; write them alike if they are "
+        "one."
+        for texts in numbers.values()
+        if len(texts) > 1
+    ]
+    broken = [texts[0] for number, texts in numbers.items() if not number.is_integer()]
+    if broken:
+        notes.append(
+            f"labels such as {broken[0]!r} are taken for names of classes, as they are written, "
+            "and not for measurements."
+        )
+    return notes
+
+
+def _target_labels(
+    classifier: Any, ys: NDArray[Any], known: ArrayLike | None, n_target: int
+) -> NDArray[Any]:
+    """Return target labels that a classifier uses, None where there is none, or placeholders."""
+    if known is None or getattr(classifier, "target_labels", "ignore") != "use":
+        return np.repeat(ys[:1], n_target)
+    column = pd.Series(np.asarray(known, dtype=object))
+    if ys.dtype.kind == "U":
+        column = column.map(str, na_action="ignore")
+    return column.where(column.notna(), None).to_numpy(dtype=object)

@@ -1,4 +1,4 @@
-"""Tables as rows of numbers: what is needed is learnt once, from both domains, and kept."""
+"""Tables as rows of numbers: what this needs is learnt once, from both domains."""
 
 from __future__ import annotations
 
@@ -25,17 +25,16 @@ from transferable.domains import (
 )
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, listed, require_columns, who
-from transferable.tables.columns import as_text, numbers_of
-from transferable.tables.encoding import (
+from transferable.tables.columns import (
     SCALES,
     Scale,
+    as_text,
     choose_columns,
     choose_scale,
+    joined,
+    numbers_of,
     shared_categories,
 )
-from transferable.tables.joining import joined
-
-__all__ = ["TableEncoder", "as_table"]
 
 _BLOCK_CELLS = 2**22  # that are encoded at once
 _FEW_ROWS = 10  # of a domain, from which no scale is learnt with any certainty
@@ -166,7 +165,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._learn(source, as_table(Xt), marks)
 
     def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> NDArray[np.floating]:
-        """Rows of numbers for rows of a table.
+        """Return rows of numbers for rows of a table.
 
         Parameters
         ----------
@@ -208,7 +207,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return normalize(rows, copy=False) if self.scale_ == "unit" else rows
 
     def of_source_alone(self, source: Any) -> TableEncoder:
-        """An encoder of the same columns that has seen source rows only, for baselines.
+        """Return an encoder of these columns that has seen source rows only, for baselines.
 
         Parameters
         ----------
@@ -227,7 +226,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return TableEncoder(scale=scale, features=columns).fit(source)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the encoded columns.
+        """Return the names of the encoded columns.
 
         Parameters
         ----------
@@ -250,13 +249,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.scale not in SCALES:
             raise TableError(f"scale={self.scale!r} is unknown; choose one of {', '.join(SCALES)}.")
         both = source, target if len(target) else source
+        self._check_names(*both)
         problems = Problems()
-        with problems.catching():
-            self._check_names(*both)
-        problems.tell()
-        columns = [self._candidates(table) for table in both]
+        aside, named = {*self.ids, *self.drop}, self.features
+        columns = [
+            table[[c for c in table.columns if c not in aside] if named is None else list(named)]
+            for table in both
+        ]
         numeric, text, notes = choose_columns(
-            *columns, numbered=self.features is not None, problems=problems
+            *columns, numbered=named is not None, problems=problems
         )
         categories, more = shared_categories(columns[0], columns[1], text, problems)
         if not numeric and not categories:
@@ -281,21 +282,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def _learn_scale(self, domains: list[NDArray[np.float64]]) -> None:
-        """What fills, centres and divides the rows of each domain, and their precision."""
-        joint = self.scale_ != "per-domain"
-        parts = [np.concatenate(domains)] * len(domains) if joint else domains
-        medians, means, spreads, farthest = [], [], [], [0.0]
-        for part in parts:
-            medians.append(_medians(part))
-            filled = np.where(np.isnan(part), medians[-1], part)
-            mean, spread = _mean_and_spread(filled)
-            scaled = self.scale_ in ("per-domain", "joint")
-            means.append(mean if scaled else np.zeros_like(mean))
-            spreads.append(spread if scaled else np.ones_like(spread))
-            farthest += (np.abs(filled - means[-1]).max(axis=0) / spread).tolist()
-        self.medians_, self.means_, self.spreads_ = map(np.stack, (medians, means, spreads))
+        """Learn what fills, centres and divides the rows of each domain, and their precision."""
+        joint, scaled = self.scale_ != "per-domain", self.scale_ in ("per-domain", "joint")
+        learnt, farthest = [], 0.0
+        for part in [np.concatenate(domains)] * len(domains) if joint else domains:
+            if not part.shape[1]:
+                learnt.append((np.empty(0),) * 3)
+                continue
+            medians = np.nanmedian(part, axis=0)
+            filled = np.where(np.isnan(part), medians, part)
+            scaler = StandardScaler().fit(filled)
+            spreads = scaler.scale_
+            means = scaler.mean_ if scaled else np.zeros_like(spreads)
+            farthest = max(farthest, (np.abs(filled - means).max(axis=0) / spreads).max())
+            learnt.append((medians, means, spreads if scaled else np.ones_like(spreads)))
+        self.medians_, self.means_, self.spreads_ = map(np.stack, zip(*learnt, strict=True))
         many = sum(map(len, domains)) > _MANY_ROWS
-        self.dtype_ = np.dtype(np.float32 if many and max(farthest) < _MOST_SPREADS else np.float64)
+        self.dtype_ = np.dtype(np.float32 if many and farthest < _MOST_SPREADS else np.float64)
 
     def _notes_on_scale(self, n_source: int, n_target: int) -> list[str]:
         notes = []
@@ -332,13 +335,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             problems.add(f"column {listed(twice)} cannot be a feature and also set aside.")
         problems.tell()
 
-    def _candidates(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The columns that may become features."""
-        if self.features is not None:
-            return table[list(self.features)]
-        aside = {*self.ids, *self.drop}
-        return table[[column for column in table.columns if column not in aside]]
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -348,7 +344,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def as_table(X: Any) -> pd.DataFrame:
-    """A frame of pandas, made of a frame of any library or of an array, whose columns get names."""
+    """Return a frame of pandas for a frame of any library or an array, whose columns get names."""
     table = as_pandas(X)
     if not is_frame(table):
         rows = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
@@ -361,15 +357,3 @@ def as_table(X: Any) -> pd.DataFrame:
             f"{who(table, 'the table')} has several columns called {listed(twice)}; rename them."
         )
     return table if list(table.columns) == names else table.set_axis(names, axis=1)
-
-
-def _medians(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.nanmedian(table, axis=0) if table.shape[1] else np.empty(0)
-
-
-def _mean_and_spread(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means and standard deviations; 1 instead of a deviation that is none."""
-    if not table.shape[1]:
-        return np.empty(0), np.empty(0)
-    scaler = StandardScaler().fit(table)
-    return scaler.mean_, scaler.scale_

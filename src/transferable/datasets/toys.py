@@ -107,12 +107,10 @@ def make_shifted(
         raise ValueError(f"Moons are two classes, not n_classes={n_classes}; take Gaussians.")
     tilt = strength * np.linspace(1.0, -1.0, n_classes) if shift == "label" else 0.0
     source_shares = _shares(class_shares, n_classes, "class_shares")
-    tilted = source_shares * np.exp(tilt)
-    shares = (
-        tilted / tilted.sum()
-        if target_shares is None
-        else _shares(target_shares, n_classes, "target_shares")
-    )
+    shares = source_shares * np.exp(tilt)
+    shares /= shares.sum()
+    if target_shares is not None:
+        shares = _shares(target_shares, n_classes, "target_shares")
     scale = (0.7 if shape == "gaussians" else 0.1) if noise is None else noise
     population = _Population(shape, n_classes, n_features, scale)
     rng = np.random.default_rng(random_state)

@@ -49,8 +49,12 @@ def fitted_encoder(
 
 def _if_estimator_has(method: Callable[..., Any]) -> Any:
     """Hide a method unless the estimator has one of the same name."""
-    name = method.__name__
-    return available_if(lambda self: hasattr(self._fitted_or_not(), name))(method)
+
+    def has(self: TableClassifier) -> bool:
+        estimator = self.estimator_ if hasattr(self, "estimator_") else self._classifier()
+        return hasattr(estimator, method.__name__)
+
+    return available_if(has)(method)
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):
@@ -307,15 +311,10 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         classifier.fit(np.concatenate(Z), y, **({"sample_domain": ids} if len(target) else {}))
         self._notes_on_labels, self.label_ = notes, label
         self.encoder_, self.estimator_ = encoder, classifier
-        self.feature_names_in_, self.n_features_in_ = (
-            encoder.feature_names_in_,
-            encoder.n_features_in_,
-        )
+        self.feature_names_in_ = encoder.feature_names_in_
+        self.n_features_in_ = encoder.n_features_in_
         self.classes_ = classifier.classes_
         return np.asarray(classifier.transduction_)
-
-    def _fitted_or_not(self) -> Any:
-        return self.estimator_ if hasattr(self, "estimator_") else self._classifier()
 
     def _classifier(self, n_rows: int = 0) -> Any:
         estimator = default_method(n_rows)() if self.estimator is None else clone(self.estimator)

@@ -52,6 +52,8 @@ _NEEDED = {
 FORMATS = (*_SEPARATORS, *_NEEDED, ".npz", ".npy", ".mat")
 STDIN = "-"
 
+Names = Collection[str]
+
 
 @dataclass(frozen=True)
 class Dialect:
@@ -198,11 +200,11 @@ def _on_disk(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Path]]:
 
 
 def _pieces(
-    path: Path, called: Path, as_written: Collection[str], text: Collection[str], dialect: Dialect
+    path: Path, called: Path, as_written: Names, text: Names, dialect: Dialect
 ) -> Iterator[tuple[pd.DataFrame, float]]:
     """Yield the pieces of a file; errors name it as the user does."""
-    suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
-    suffix = suffix.lower()
+    zipped = path.suffix.lower() == ".gz"
+    suffix = (path.with_suffix("") if zipped else path).suffix.lower()
     if suffix not in FORMATS and dialect.sep is None:
         raise TableError(
             f"{called} must end in one of {', '.join(FORMATS)}, with or without .gz after it; text "
@@ -214,11 +216,10 @@ def _pieces(
         raise TableError(f"{called} is empty.")
     rows = 0
     with path.open("rb") as raw:
-        stream: Any = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
+        stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
         try:
             if suffix in _SEPARATORS or suffix not in FORMATS:
-                separator = _SEPARATORS.get(suffix, ",")
-                found = _text_pieces(stream, called, separator, dialect, as_written, text)
+                found = _text_pieces(stream, called, suffix, as_written, text, dialect)
             else:
                 table = _read_whole(stream, called, suffix, as_written, dialect)
                 found = _array_pieces(table, as_written, dialect)
@@ -244,12 +245,7 @@ def _pieces(
 
 
 def _text_pieces(
-    stream: IO[bytes],
-    path: Path,
-    separator: str,
-    dialect: Dialect,
-    as_written: Collection[str],
-    text: Collection[str],
+    stream: IO[bytes], path: Path, suffix: str, as_written: Names, text: Names, dialect: Dialect
 ) -> Generator[pd.DataFrame, None, None]:
     """Yield rows of delimited text, each piece with the types its own values suggest."""
     head, sample = stream.readline(_PIECE_BYTES), stream.read(65_536)
@@ -258,7 +254,7 @@ def _text_pieces(
         raise TableError(f"{path} is text in UTF-16; say so: --encoding utf-16.")
     if encoding == "utf-8-sig" and b"\0" in head + sample:
         raise TableError(f"{path} is not a text file; name it after its format, or export it anew.")
-    sep = dialect.sep or separator
+    sep = dialect.sep or _SEPARATORS.get(suffix, ",")
     start = (head + sample).decode(encoding, "ignore")
     first = next(iter(start.splitlines()), "")
     names = _heading(start, first, sep, path, guessed=dialect.sep is None)
@@ -323,7 +319,7 @@ def _heading(text: str, line: str, sep: str, path: Path, *, guessed: bool) -> li
 
 
 def _read_whole(
-    stream: IO[bytes], path: Path, suffix: str, as_written: Collection[str], dialect: Dialect
+    stream: IO[bytes], path: Path, suffix: str, as_written: Names, dialect: Dialect
 ) -> pd.DataFrame:
     """Read a table of a format that is read at once."""
     if suffix == ".mat":
@@ -346,7 +342,7 @@ def _read_whole(
         ) from error
 
 
-def _read_arrow(stream: IO[bytes], suffix: str, as_written: Collection[str]) -> pd.DataFrame:
+def _read_arrow(stream: IO[bytes], suffix: str, as_written: Names) -> pd.DataFrame:
     """Read Parquet or Feather; whole numbers with gaps, which pandas would make floats, as text."""
     import pyarrow as pa
     import pyarrow.feather
@@ -354,16 +350,13 @@ def _read_arrow(stream: IO[bytes], suffix: str, as_written: Collection[str]) -> 
 
     table = (pa.parquet if suffix == ".parquet" else pa.feather).read_table(stream)
     for i, field in enumerate(table.schema):
-        if field.name in as_written and (
-            pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
-        ):
+        exact = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
+        if exact and field.name in as_written:
             table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
     return table.to_pandas()
 
 
-def _read_excel(
-    stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
-) -> pd.DataFrame:
+def _read_excel(stream: IO[bytes], path: Path, as_written: Names, dialect: Dialect) -> pd.DataFrame:
     with pd.ExcelFile(stream, engine="openpyxl") as book:
         sheet = _sheet(book, path, dialect.sheet)
         columns = pd.read_excel(book, sheet_name=sheet, nrows=0).columns
@@ -376,9 +369,9 @@ def _read_excel(
 
 def _sheet(book: Any, path: Path, wanted: str | None) -> str:
     """Return the sheet that is named, or the only one with cells in it."""
+    if wanted in book.sheet_names:
+        return str(wanted)
     if wanted is not None:
-        if wanted in book.sheet_names:
-            return wanted
         raise TableError(
             f"{path} has no sheet {wanted!r}; its sheets are {listed(book.sheet_names)}."
         )
@@ -412,9 +405,8 @@ def _mat_arrays(stream: IO[bytes], path: Path) -> dict[str, NDArray[Any]]:
 def _as_table(arrays: Mapping[str, NDArray[Any]], path: Path) -> pd.DataFrame:
     """Return arrays side by side, if they have as many rows each."""
     shapes = {name: array.shape for name, array in arrays.items()}
-    if len({shape[:1] for shape in shapes.values()}) != 1 or any(
-        len(shape) not in (1, 2) for shape in shapes.values()
-    ):
+    rows, axes = {shape[:1] for shape in shapes.values()}, {len(s) for s in shapes.values()}
+    if len(rows) != 1 or not axes <= {1, 2}:
         raise TableError(
             f"{path} must hold matrices and vectors with a row for each sample; it holds "
             + (", ".join(f"{name} of shape {shape}" for name, shape in shapes.items()) or "nothing")
@@ -433,24 +425,20 @@ def _as_table(arrays: Mapping[str, NDArray[Any]], path: Path) -> pd.DataFrame:
 
 
 def _array_pieces(
-    table: pd.DataFrame, as_written: Collection[str], dialect: Dialect
+    table: pd.DataFrame, as_written: Names, dialect: Dialect
 ) -> Generator[pd.DataFrame, None, None]:
     """Yield rows of a table that was read at once."""
     table.columns = table.columns.map(str)
     if dialect.missing:
-        table = table.mask(table.isin([*dialect.missing, *_numbers(dialect.missing)]))
-    for name in as_written:
-        if name in table.columns:
-            table[name] = _written(table[name])
+        values: list[Any] = list(dialect.missing)
+        for text in dialect.missing:
+            with suppress(ValueError):
+                values.append(float(text))
+        table = table.mask(table.isin(values))
+    for name in table.columns.intersection(list(as_written)):
+        table[name] = _written(table[name])
     for start in range(0, len(table), _PIECE_ROWS):
         yield table.iloc[start : start + _PIECE_ROWS]
-
-
-def _numbers(texts: Collection[str]) -> Iterator[float]:
-    """Yield those of the texts that are numbers, as numbers."""
-    for text in texts:
-        with suppress(ValueError):
-            yield float(text)
 
 
 def _written(column: pd.Series) -> pd.Series:
@@ -471,14 +459,12 @@ def _compact(column: pd.Series) -> pd.Series:
 
 def _is_mixed(parts: list[pd.Series]) -> bool:
     """Return whether some pieces of a column read as text and others as numbers."""
-    text = [isinstance(part.dtype, pd.CategoricalDtype) for part in parts]
-    numbers = [is_numeric_dtype(part.dtype) and part.notna().any() for part in parts]
-    return any(text) and any(numbers)
+    text = any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)
+    return text and any(is_numeric_dtype(part.dtype) and part.notna().any() for part in parts)
 
 
 def _joined(parts: list[pd.Series]) -> pd.Series:
     """Return the pieces of a column as one."""
     if any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
-        coded = [pd.Categorical(part.astype(object)) for part in parts]
-        return pd.Series(union_categoricals(coded))
+        return pd.Series(union_categoricals([pd.Categorical(p.astype(object)) for p in parts]))
     return pd.concat(parts, ignore_index=True)

@@ -9,8 +9,6 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-__all__ = ["RandomAffine"]
-
 
 @dataclass(frozen=True)
 class RandomAffine:

@@ -129,7 +129,7 @@ def lenet(input_shape: Sequence[int], n_classes: int) -> Network:
         nn.ReLU(),
         nn.Flatten(),
     )
-    width = _width(filters, input_shape)
+    width = feature_width(filters, input_shape)
     features = nn.Sequential(*filters, nn.Linear(width, 500), nn.ReLU())
     return Network(features, nn.Sequential(nn.Dropout(0.5), nn.Linear(500, n_classes)))
 
@@ -267,9 +267,14 @@ def build(network: Any, input_shape: Sequence[int], n_classes: int) -> nn.Module
     return built.train(training)
 
 
-def feature_width(network: nn.Module, input_shape: Sequence[int]) -> int:
-    """How many features the network has."""
-    return _width(network.features, input_shape)
+def feature_width(features: Any, input_shape: Sequence[int]) -> int:
+    """Return how many features a module makes of a row."""
+    training = features.training
+    features.eval()
+    with torch.no_grad():
+        width = int(features(torch.zeros(1, *input_shape)).shape[1])
+    features.train(training)
+    return width
 
 
 def reset(module: nn.Module) -> nn.Module:
@@ -314,12 +319,3 @@ def _picture(shape: Sequence[int], name: str, least: int) -> int:
             "or (n, channels, height, width), or give input_shape."
         )
     return int(shape[0])
-
-
-def _width(features: Any, input_shape: Sequence[int]) -> int:
-    training = features.training
-    features.eval()
-    with torch.no_grad():
-        width = int(features(torch.zeros(1, *input_shape)).shape[1])
-    features.train(training)
-    return width

@@ -13,8 +13,8 @@ except ImportError as error:
         '"transferable[deep]"'
     ) from error
 
+from transferable.deep._data import RandomAffine
 from transferable.deep.adversarial import ADDA, CDAN, DANN, MCD
-from transferable.deep.augment import RandomAffine
 from transferable.deep.base import AdaBN, SourceOnly
 from transferable.deep.penalties import CMD, DAN, DDC, JDDA, MCC, DeepCORAL
 from transferable.deep.tfdf import DeepTFDF

@@ -1,4 +1,4 @@
-"""Batches from rows of any kind: arrays, memory maps and torch datasets.
+"""Batches from rows of any kind, arrays, memory maps and torch datasets, and their augmentation.
 
 A table has two axes: pictures lie flat until a batch of them is made, in single precision and, if
 they were bytes, in [0, 1]. An array goes to the device once; what may not fit, a memory map or a
@@ -7,13 +7,16 @@ dataset, is read batch by batch.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Generator, Tensor
+from torch.nn import functional
 from torch.utils.data import Dataset
 
 _HELD_BYTES = 2**32  # an array of more bytes is not brought to the device whole
@@ -125,7 +128,7 @@ def _readable(rows: NDArray[Any]) -> NDArray[Any]:
     return np.require(native, requirements=["C", "W"])
 
 
-def draw(n_rows: int, n_steps: int, batch_size: int, generator: torch.Generator) -> Tensor:
+def draw(n_rows: int, n_steps: int, batch_size: int, generator: Generator) -> Tensor:
     """Draw the positions of an epoch's batches: every row once before any comes again.
 
     A domain smaller than a batch gives all its rows at every step.
@@ -136,3 +139,48 @@ def draw(n_rows: int, n_steps: int, batch_size: int, generator: torch.Generator)
         torch.randperm(n_rows, generator=generator, device=generator.device) for _ in range(passes)
     ]
     return torch.cat(shuffled)[: n_steps * size].view(n_steps, size)
+
+
+@dataclass(frozen=True)
+class RandomAffine:
+    """Turn, scale and shift every picture of a batch by its own random amounts.
+
+    Parameters
+    ----------
+    rotation : float, default=10
+        Most degrees, either way.
+    scale : tuple of float, default=(0.8, 1.2)
+        Least and largest factor.
+    shift : float, default=2
+        Most pixels along each axis, either way.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from transferable.deep import RandomAffine
+    >>> pictures = torch.zeros(4, 1, 28, 28)
+    >>> RandomAffine()(pictures, torch.Generator().manual_seed(0)).shape
+    torch.Size([4, 1, 28, 28])
+    """
+
+    rotation: float = 10.0
+    scale: tuple[float, float] = (0.8, 1.2)
+    shift: float = 2.0
+
+    def __call__(self, x: Tensor, generator: Generator) -> Tensor:
+        """Changed copies of pictures of shape (n, channels, height, width)."""
+        if x.ndim != 4:
+            raise ValueError(
+                f"RandomAffine changes pictures of shape (n, channels, height, width); got "
+                f"{tuple(x.shape)}. Set augment=None for rows of numbers."
+            )
+        n, _, height, width = x.shape
+        u = 2.0 * torch.rand(4, n, generator=generator, device=x.device, dtype=x.dtype) - 1.0
+        angle = u[0] * math.radians(self.rotation)
+        middle, spread = sum(self.scale) / 2, (self.scale[1] - self.scale[0]) / 2
+        factor = 1.0 / (middle + spread * u[1])
+        cos, sin = factor * torch.cos(angle), factor * torch.sin(angle)
+        right, down = 2 * self.shift / width * u[2], 2 * self.shift / height * u[3]
+        maps = torch.stack([cos, -sin, right, sin, cos, down], dim=1).view(n, 2, 3)
+        grid = functional.affine_grid(maps, list(x.shape), align_corners=False)
+        return functional.grid_sample(x, grid, align_corners=False)

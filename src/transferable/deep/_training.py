@@ -99,27 +99,26 @@ class Training:
             torch.Generator(self.device).manual_seed(seed + domain) for domain in (1, 2)
         ]
         self.history: list[dict[str, Any]] = []
-        self.saw_target = False
+        # Whose statistics suit target rows: the target's once training has seen any.
+        self.domain: Domain = "source"
         self.guide: Any = None  # what a phase prepared for its steps
         self.notes: dict[str, Any] = {}  # of a phase, for the next epoch's history
         larger = max(len(self.source), len(self.target))
         self.steps = spec.epoch_steps or -(-larger // spec.batch_size)
         torch.manual_seed(seed)
 
-    @property
-    def domain(self) -> Domain:
-        """Whose statistics suit target rows: the target's once training has seen any."""
-        return "target" if self.saw_target else "source"
-
     def optimizer(self, *modules: nn.Module, **options: Any) -> torch.optim.Optimizer:
-        """Return an optimiser of the estimator's kind over the weights of modules."""
+        """Return an optimiser of the estimator's kind over the weights of modules.
+
+        Options are those of the group of weights; ``rate_scale`` multiplies the learning rate.
+        """
         spec = self.spec
-        unique = {id(p): p for module in modules for p in module.parameters()}.values()
+        unique = {id(p): p for module in modules for p in module.parameters()}
+        groups = [{"params": list(unique.values()), "rate_scale": 1.0, **options}]
         settings: dict[str, Any] = {"lr": spec.learning_rate, "weight_decay": spec.weight_decay}
         if spec.optimizer == "sgd":
-            return torch.optim.SGD(unique, **settings | {"momentum": spec.momentum} | options)
-        fused = self.device.type == "cuda"
-        return torch.optim.Adam(unique, **settings | {"fused": fused} | options)
+            return torch.optim.SGD(groups, momentum=spec.momentum, **settings)
+        return torch.optim.Adam(groups, fused=self.device.type == "cuda", **settings)
 
     def forward(self, batch: Batch) -> None:
         """Compute features and scores, in one pass unless statistics differ by domain."""
@@ -176,10 +175,10 @@ class Training:
         started = perf_counter()
         good = {name: value.clone() for name, value in self.modules.state_dict().items()}
         spec = self.spec
-        self.saw_target |= phase.with_target
         augment = spec.augment or (lambda x, generator: x)
         source_rows = draw(len(self.source), self.steps, spec.batch_size, self.generators[0])
         if phase.with_target:
+            self.domain = "target"
             target_rows = draw(len(self.target), self.steps, spec.batch_size, self.generators[1])
         values = []
         for step, index_s in enumerate(source_rows):
@@ -188,7 +187,7 @@ class Training:
             rate = float(spec.learning_rate * schedule(spec.schedule, progress))
             for optimizer in self.optimizers:
                 for group in optimizer.param_groups:
-                    group["lr"] = rate * group.get("rate_scale", 1.0)
+                    group["lr"] = rate * group["rate_scale"]
             xs = augment(self.source.take(index_s), self.generators[0])
             xt = index = None
             if phase.with_target:
@@ -281,7 +280,7 @@ def _write_checkpoint(training: Training, fit: str) -> None:
     for k, generator in enumerate(training.generators):
         found[f"random.{k}"] = generator.get_state()
     tensors = {name: value.detach().cpu().clone() for name, value in found.items()}
-    notes = {"fit": fit, "saw_target": training.saw_target, "history": training.history}
+    notes = {"fit": fit, "domain": training.domain, "history": training.history}
     with replacing(training.spec.checkpoint, "wb") as file:
         file.write(save(tensors, {"transferable": json.dumps(notes)}))
 
@@ -321,7 +320,7 @@ def _read_checkpoint(training: Training, fit: str) -> int:
     for k, generator in enumerate(training.generators):
         generator.set_state(tensors[f"random.{k}"])
     training.history = notes["history"]
-    training.saw_target = notes["saw_target"]
+    training.domain = notes["domain"]
     return len(training.history)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -131,9 +132,7 @@ class CDAN(PenalisedClassifier):
     weight: float = 0.1
     entropy: bool = True
 
-    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
-        "entropy": ["boolean"],
-    }
+    _parameter_constraints = PenalisedClassifier._parameter_constraints | {"entropy": ["boolean"]}
 
     def _parts(self, width: int, n_classes: int) -> dict[str, nn.Module]:
         return {"discriminator": discriminator(width * n_classes)}
@@ -199,11 +198,11 @@ class ADDA(DeepClassifier):
         }
 
     def _phases(self, has_target: bool) -> list[Phase]:
-        first = super()._phases(has_target)
-        if not has_target:
-            return first
-        fooling = Phase("fooling", self.adversarial_epochs, self._fool, True, self._begin_to_fool)
-        return [*first, fooling]
+        phases = super()._phases(has_target)
+        if has_target:
+            epochs = self.adversarial_epochs
+            phases.append(Phase("fooling", epochs, self._fool, True, self._begin_to_fool))
+        return phases
 
     def _begin(self, training: Training) -> None:
         training.optimizers = [training.optimizer(training.network)]
@@ -211,15 +210,13 @@ class ADDA(DeepClassifier):
     def _begin_to_fool(self, training: Training) -> None:
         frozen = training.modules["source_features"]
         frozen.load_state_dict(copy.deepcopy(training.network.features.state_dict()))
-        scale = {"rate_scale": self.adversarial_rate / self.learning_rate}
-        options = {"betas": (0.5, 0.999)} if self.optimizer == "adam" else {}
+        options: dict[str, Any] = {"rate_scale": self.adversarial_rate / self.learning_rate}
+        if self.optimizer == "adam":
+            options["betas"] = (0.5, 0.999)
         training.optimizers = [
-            training.optimizer(training.modules["discriminator"], **options),
-            training.optimizer(training.network.features, **options),
+            training.optimizer(module, **options)
+            for module in (training.modules["discriminator"], training.network.features)
         ]
-        for optimizer in training.optimizers:
-            for group in optimizer.param_groups:
-                group |= scale
 
     def _fool(self, training: Training, batch: Batch) -> Losses:
         tell = training.modules["discriminator"]
@@ -308,38 +305,33 @@ class MCD(DeepClassifier):
     def _begin(self, training: Training) -> None:
         network = training.network
         training.optimizers = [
-            training.optimizer(network.features),
-            training.optimizer(network.head),
+            training.optimizer(part) for part in (network.features, network.head)
         ]
 
     def _step(self, training: Training, batch: Batch) -> Losses:
         network = training.network
+        first, second = network.head.first, network.head.second
         of_features, of_heads = training.optimizers
-        losses = {"source": _wrong(network, _features(network, batch.xs, "source"), batch.ys)}
+
+        def features(x: Tensor, domain: Domain) -> Tensor:
+            DomainNorm.switch(network, domain)
+            return network.features(x)
+
+        def wrong(f: Tensor) -> Tensor:
+            """Return the cross-entropy of both heads."""
+            of_first = functional.cross_entropy(first(f), batch.ys)
+            return of_first + functional.cross_entropy(second(f), batch.ys)
+
+        losses = {"source": wrong(features(batch.xs, "source"))}
         training.descend(losses)
         if batch.xt is None:
             return losses
         with torch.no_grad():
-            fs = _features(network, batch.xs, "source")
-            ft = _features(network, batch.xt, "target")
-        differing = -_difference(network, ft)
-        training.descend({"a": _wrong(network, fs, batch.ys), "b": differing}, of_heads)
+            fs, ft = features(batch.xs, "source"), features(batch.xt, "target")
+        differing = -discrepancy(first(ft), second(ft))
+        training.descend({"a": wrong(fs), "b": differing}, of_heads)
         for _ in range(self.generator_steps):
-            agreeing = _difference(network, _features(network, batch.xt, "target"))
+            ft = features(batch.xt, "target")
+            agreeing = discrepancy(first(ft), second(ft))
             training.descend({"c": agreeing}, of_features)
         return losses | {"differing": differing, "agreeing": agreeing}
-
-
-def _features(network: nn.Module, x: Tensor, domain: Domain) -> Tensor:
-    DomainNorm.switch(network, domain)
-    return network.features(x)
-
-
-def _wrong(network: nn.Module, f: Tensor, y: Tensor) -> Tensor:
-    """Cross-entropy of both heads."""
-    head = network.head
-    return functional.cross_entropy(head.first(f), y) + functional.cross_entropy(head.second(f), y)
-
-
-def _difference(network: nn.Module, f: Tensor) -> Tensor:
-    return discrepancy(network.head.first(f), network.head.second(f))

@@ -440,7 +440,7 @@ class AdaBN(DeepClassifier):
         with torch.no_grad():
             for x in training.target.blocks():
                 network.features(x)
-        training.saw_target = True
+        training.domain = "target"
 
 
 @estimator

@@ -209,9 +209,7 @@ class CMD(PenalisedClassifier):
     weight: float = 0.1
     n_moments: int = 5
 
-    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
-        "n_moments": [COUNT],
-    }
+    _parameter_constraints = PenalisedClassifier._parameter_constraints | {"n_moments": [COUNT]}
 
     def _penalty(self, training: Training, batch: Batch) -> Losses:
         fs, ft = torch.tanh(batch.fs) / 2, torch.tanh(batch.ft) / 2
@@ -338,7 +336,7 @@ class MCC(PenalisedClassifier):
     temperature: float = 2.5
 
     _parameter_constraints = PenalisedClassifier._parameter_constraints | {
-        "temperature": [POSITIVE],
+        "temperature": [POSITIVE]
     }
 
     def _penalty(self, training: Training, batch: Batch) -> Losses:

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 import transferable
 from problems import small_problem
 from transferable import TFDFV, AutoAdapter
-from transferable.classifiers import _pool
+from transferable.classifiers import auto_adapter
 from transferable.classifiers._consensus import agreement, consensus_weights
 from transferable.events import listen
 from transferable.tables import TableClassifier
@@ -180,7 +180,7 @@ def test_candidates_and_what_they_share_stay_within_max_memory():
 
 
 def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):
-    monkeypatch.setattr(_pool.Candidate, "fit", failing("no room"))
+    monkeypatch.setattr(auto_adapter.Candidate, "fit", failing("no room"))
     with pytest.raises(RuntimeError, match=r"logistic regression \(MemoryError: no room\); random"):
         adapted(AutoAdapter(effort="fast"))
 
@@ -207,8 +207,8 @@ def test_a_fit_that_is_being_adapted_stops_between_rounds(monkeypatch):
     domains = small_problem(n_source=60, n_target=48, n_features=5)
     codes = np.r_[domains.ys, np.full(len(domains.yt), -1)]
     with (
-        pytest.raises(_pool.OutOfTime),
-        listen(_pool._stop_after(-np.inf)),
+        pytest.raises(auto_adapter.OutOfTime),
+        listen(auto_adapter._stop_after(-np.inf)),
     ):
         TFDFV().fit(domains.X, codes)
 

@@ -19,8 +19,6 @@ from transferable.domains import Domains
 from transferable.engines.nearest_row import NearestRow
 from transferable.routing import call_with_marks, takes_marks
 
-__all__ = ["AdaptedClassifier"]
-
 
 def _if_estimator_has(method: Callable[..., Any]) -> Any:
     """Hide a method unless the final estimator has one of the same name."""
@@ -158,8 +156,7 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             One column for each label of `classes_`.
         """
-        adapted = self._adapt_rows(X)
-        return self.estimator_.predict_proba(adapted)
+        return self.estimator_.predict_proba(self.transformer_.transform(self._validate_rows(X)))
 
     @_if_estimator_has
     def decision_function(self, X: Any) -> NDArray[np.floating]:
@@ -175,9 +172,5 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             As the estimator's own ``decision_function``.
         """
-        adapted = self._adapt_rows(X)
-        return self.estimator_.decision_function(adapted)
-
-    def _adapt_rows(self, X: Any) -> Any:
         rows = self._validate_rows(X)
-        return self.transformer_.transform(rows)
+        return self.estimator_.decision_function(self.transformer_.transform(rows))

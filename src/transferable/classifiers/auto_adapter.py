@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from numbers import Integral, Real
+from time import monotonic
 from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import Parallel, delayed
 from numpy.random import RandomState
 from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
@@ -26,21 +35,20 @@ from transferable.classifiers._consensus import (
     expected_accuracy,
     not_compared,
 )
-from transferable.classifiers._pool import Candidate, Limits, Member, attempts
-from transferable.classifiers._scores import ScoreClassifier
+from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.tfdf import TFDF
 from transferable.classifiers.tfdfv import TFDFV
 from transferable.domains import Domains
-from transferable.events import rounds
+from transferable.engines.risk.calibration import temperature
+from transferable.events import Event, listen, rounds, silence
 from transferable.linalg.arrays import CPU
 from transferable.linalg.memory import memory_budget
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.search import nearest
+from transferable.threads import n_processes
 from transferable.transformers import GFK, JDA
 from transferable.workspace import SHARED_BYTES, sharing
-
-__all__ = ["AutoAdapter"]
 
 _TREES, _FEWEST_TREES = 100, 10
 _FOREST_BYTES = 2**29  # unless `max_memory` says something else
@@ -50,6 +58,12 @@ _SMOOTHED = 0.6  # what they count: a fitted row itself counts a half, five othe
 _FEWEST_SCALED = 10  # target rows that tell a scale, or directions, of their own
 _FLOW = 40  # directions of each domain that the flow beside JDA's space joins
 _WIDEST = 5000  # features for which JDA's space is looked for
+_FOLDS = 3
+_LEFT_OUT = 1000  # source rows that are enough to calibrate by
+_SMALLEST = 1e-3  # probability: a forest whose trees all agree is no more certain than that
+
+# The fitted candidate or None, why there is none, and the seconds that took.
+Attempt = tuple["Candidate | None", str | None, float]
 
 
 class AutoAdapter(ScoreClassifier):
@@ -200,10 +214,11 @@ class AutoAdapter(ScoreClassifier):
         n_features = domains.X.shape[1]
         if n_features <= _WIDEST and not sp.issparse(domains.X):
             flow = GFK(max(1, min(_FLOW, n_features // 2, domains.n_source, domains.n_target)))
-            embedded = AdaptedClassifier(
-                _embedding(flow, JDA(max_memory=shared["max_memory"])),
-                TFDF(manifold_dim=None, **shared),
-            )
+            # Centred rows along the flow beside their place in JDA's space, both of unit length.
+            steps = (flow, JDA(max_memory=shared["max_memory"]))
+            union = make_union(*(make_pipeline(step, Normalizer()) for step in steps))
+            embedding = make_pipeline(StandardScaler(with_std=False), union)
+            embedded = AdaptedClassifier(embedding, TFDF(manifold_dim=None, **shared))
             pool.append(Candidate("TFDF after JDA", "adapted", embedded))
         unaligned = TFDFV(alignment=0, max_iter=1, **shared)
         scaled: dict[str, Any] = {"unaligned TFDF per domain": unaligned}
@@ -268,35 +283,56 @@ class AutoAdapter(ScoreClassifier):
     def _fit_pool(self, pool: list[Candidate], domains: Domains) -> None:
         """Fit what can be fitted, and say what could not."""
         codes = domains.with_target(np.full(domains.n_target, -1))
-        limits = Limits(self.max_seconds, self._memory()[1])
-        found = attempts(pool, domains.X[:], codes, limits, self.n_jobs)
-        self._members: list[Member] = []
+        found = self._attempts(pool, domains.X[:], codes)
+        self._members: list[Candidate] = []
         self.candidates_: list[dict[str, Any]] = []
-        for k, attempt in zip(rounds(len(pool), "Fitting candidates"), found, strict=True):
-            self._members += [] if attempt.member is None else [attempt.member]
+        for k, (fitted, error, seconds) in zip(
+            rounds(len(pool), "Fitting candidates"), found, strict=True
+        ):
+            self._members += [] if fitted is None else [fitted]
             self.candidates_.append(
                 {
                     "name": pool[k].name,
                     "block": pool[k].block,
                     "weight": 0.0,
                     "agreement": float("nan"),
-                    "seconds": attempt.seconds,
+                    "seconds": seconds,
                     "estimated_accuracy": float("nan"),
-                    "error": attempt.error,
+                    "error": error,
                 }
             )
         if not any(isinstance(member.model, DomainAdapter) for member in self._members):
-            self._keep_the_source_alone()
-        self._tell()
+            # What merely scales by domain is, alone, no check on anything.
+            for row in self._fitted():
+                if row["block"] == "adapted":
+                    row["error"] = "no candidate that aligns was fitted"
+            self._members = [member for member in self._members if member.block == "source-only"]
+        self._warn_of_missing()
 
-    def _keep_the_source_alone(self) -> None:
-        """Leave out what merely scales by domain: alone it is no check on anything."""
-        for row in self._fitted():
-            if row["block"] == "adapted":
-                row["error"] = "no candidate that aligns was fitted"
-        self._members = [member for member in self._members if member.block == "source-only"]
+    def _attempts(
+        self, pool: Sequence[Candidate], X: Any, codes: NDArray[np.intp]
+    ) -> Iterator[Attempt]:
+        """Fit the candidates, in `n_jobs` processes, and yield what became of each in their order.
 
-    def _tell(self) -> None:
+        Those that see the same rows share kernels and graphs, and so a process. The first one is
+        fitted whatever the time.
+        """
+        limit, shared_bytes = self.max_seconds, self._memory()[1]
+        deadline = math.inf if limit is None else monotonic() + limit
+        groups = [
+            list(group)
+            for _, group in groupby(pool, lambda c: "per domain" if c.per_domain else c.name)
+        ]
+        # Models that come back must hold arrays, not files that are mapped while processes run.
+        jobs = n_processes(self.n_jobs, len(groups))
+        parallel = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
+        for group in parallel(
+            delayed(_fit_all)(group, X, codes, deadline if k else math.inf, limit, shared_bytes)
+            for k, group in enumerate(groups)
+        ):
+            yield from group
+
+    def _warn_of_missing(self) -> None:
         """Warn of candidates that were left out; refuse if none is left."""
         missing = [row for row in self.candidates_ if row["error"] is not None]
         if not missing:
@@ -313,7 +349,7 @@ class AutoAdapter(ScoreClassifier):
         )
 
     def _fitted(self) -> list[dict[str, Any]]:
-        """What is told of the members, in their order."""
+        """Return the entries of the members, in their order."""
         return [row for row in self.candidates_ if row["error"] is None]
 
     def _prior(self) -> NDArray[np.float64]:
@@ -352,7 +388,150 @@ class AutoAdapter(ScoreClassifier):
         return np.tensordot(weights, [tables[k] for k in own], axes=1).argmax(axis=1)
 
 
-def _embedding(flow: GFK, joint: JDA) -> Any:
-    """Centred rows along a geodesic flow beside their place in JDA's space, both of unit length."""
-    parts = (make_pipeline(step, Normalizer()) for step in (flow, joint))
-    return make_pipeline(StandardScaler(with_std=False), make_union(*parts))
+class OutOfTime(Exception):  # noqa: N818 (no error: the limit was asked for)
+    """The seconds that fits may take have passed."""
+
+
+@dataclass
+class Candidate:
+    """A model, what it is fitted to, and once it is fitted what its scores mean."""
+
+    name: str
+    block: Literal["source-only", "adapted"]  # whether target rows take part, or scale rows for it
+    model: Any  # a classifier of the library, or of scikit-learn for the source alone
+    per_domain: bool = False  # whether each domain is standardised by itself first
+    scaler: Any = None  # what then brings target rows to the scale that the model knows
+    temperature: float = 1.0  # the divisor of its scores that suits source rows it has not seen
+
+    @property
+    def view(self) -> str:
+        """What it looks at: models of one view err together, and count as one."""
+        if self.block == "source-only":
+            return self.block
+        return "as given" if self.scaler is None else "per domain"
+
+    def fit(self, X: Any, codes: NDArray[np.intp], deadline: float) -> None:
+        """Fit to rows, those of the target behind and of code -1, until :func:`monotonic` says."""
+        n_source, X = int(np.sum(codes >= 0)), _with_short_indices(X)
+        if self.per_domain:
+            flags, parts = _flags(X), (X[:n_source], X[n_source:])
+            scalers = [_standardiser(part, flags) for part in parts]
+            both = [s.transform(part) for s, part in zip(scalers, parts, strict=True)]
+            X = sp.vstack(both, format="csr") if sp.issparse(X) else np.concatenate(both)
+            self.scaler = scalers[1]
+        if isinstance(self.model, DomainAdapter):
+            with silence(), listen(_stop_after(deadline)), warnings.catch_warnings():
+                warnings.filterwarnings("ignore", ".*reduced to", UserWarning)  # few rows, columns
+                self.model.fit(X, codes, sample_domain=np.where(codes < 0, -1, 1))
+            decides: Any = getattr(self.model, "estimator_", self.model)
+            self.model._target_sample = decides._target_sample = None  # the pool keeps one for all
+            self.temperature = float(decides._source_temperature)
+        else:
+            Xs, ys = X[:n_source], codes[:n_source]
+            self.temperature = _fitted_temperature(_quietly(self.model.fit, Xs, ys), Xs, ys)
+
+    def probabilities(self, rows: Any) -> Probabilities:
+        """Return calibrated probabilities of target rows, a column for each class."""
+        rows = _with_short_indices(rows)
+        rows = rows if self.scaler is None else self.scaler.transform(rows)
+        return softmax(_scores(self.model, rows) / self.temperature, axis=1)
+
+
+def _fit_all(
+    group: Sequence[Candidate],
+    X: Any,
+    codes: NDArray[np.intp],
+    deadline: float,
+    max_seconds: float | None,
+    shared_bytes: int,
+) -> list[Attempt]:
+    attempts: list[Attempt] = []
+    with sharing(most_bytes=shared_bytes):
+        for candidate in group:
+            start, error = monotonic(), None
+            try:
+                if start > deadline:
+                    raise OutOfTime
+                candidate.fit(X, codes, deadline)
+            except OutOfTime:
+                error = f"max_seconds={max_seconds} had passed"
+            except Exception as problem:
+                error = f"{type(problem).__name__}: {problem}"
+            attempts.append((None if error else candidate, error, monotonic() - start))
+    return attempts
+
+
+def _stop_after(deadline: float) -> Callable[[Event], None]:
+    """Return a listener that ends the fit it hears of once the time has come."""
+
+    def stop(_: Event) -> None:
+        if monotonic() > deadline:
+            raise OutOfTime
+
+    return stop
+
+
+def _fitted_temperature(model: Any, X: Any, y: NDArray[np.intp]) -> float:
+    """Return the temperature of source rows that the model, or copies of it, have not seen."""
+    if isinstance(model, RandomForestClassifier):
+        seen = np.isfinite(model.oob_decision_function_).all(axis=1)
+        scores, known = _log(model.oob_decision_function_[seen]), y[seen]
+        return temperature(scores, known) if len(known) else 1.0
+    # Rows are left out in folds that keep a row of every class.
+    counts = np.bincount(y)
+    order = np.argsort(y, kind="stable")
+    fold = np.empty_like(y)
+    fold[order] = (np.arange(len(y)) - np.repeat(np.cumsum(counts) - counts, counts)) % _FOLDS
+    fold[counts[y] < 2] = _FOLDS
+    tables: list[NDArray[np.float64]] = []
+    codes: list[NDArray[np.intp]] = []
+    for k in range(_FOLDS):
+        out = fold == k
+        if out.any() and sum(map(len, codes)) < _LEFT_OUT:
+            copy = _quietly(clone(model).fit, X[~out], y[~out])
+            tables.append(_scores(copy, X[out]))
+            codes.append(y[out])
+    return temperature(np.concatenate(tables), np.concatenate(codes)) if codes else 1.0
+
+
+def _quietly(fit: Callable[..., Any], X: Any, y: NDArray[np.intp]) -> Any:
+    """Fit a model of scikit-learn; one that has not converged is calibrated as it is."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
+        return fit(X, y)
+
+
+def _scores(model: Any, rows: Any) -> NDArray[np.float64]:
+    """Scores whose softmax, at some temperature, are the model's probabilities."""
+    scores = class_scores(model, rows)
+    return scores if hasattr(model, "decision_function") else _log(scores)
+
+
+def _log(P: Probabilities) -> NDArray[np.float64]:
+    return np.log(np.maximum(P, _SMALLEST))
+
+
+def _with_short_indices(X: Any) -> Any:
+    """Sparse rows whose indices are of 32 bits, which trees insist on, where these are enough."""
+    if not sp.issparse(X) or X.indices.dtype == np.int32 or max(X.nnz, X.shape[1]) >= 2**31:
+        return X
+    indices, indptr = (part.astype(np.int32) for part in (X.indices, X.indptr))
+    return sp.csr_array((X.data, indices, indptr), shape=X.shape)
+
+
+def _flags(X: Any) -> NDArray[np.bool_]:
+    """Columns that hold 0 and 1 only: they have no unit."""
+    if sp.issparse(X):
+        other = (X.data != 0) & (X.data != 1)
+        return np.bincount(X.indices[other], minlength=X.shape[1]) == 0
+    return np.asarray(((X == 0) | (X == 1)).all(axis=0))
+
+
+def _standardiser(rows: Any, flags: NDArray[np.bool_]) -> StandardScaler:
+    """Brings columns to mean 0 and variance 1, sparse ones to variance 1, and leaves flags."""
+    scaler = StandardScaler(with_mean=not sp.issparse(rows)).fit(rows)
+    scaler.scale_[flags] = 1.0
+    if scaler.with_mean:
+        scaler.mean_[flags] = 0.0
+    return scaler

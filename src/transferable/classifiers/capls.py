@@ -6,7 +6,6 @@ Wang, Bu and Breckon, IJCNN 2019, and the structured prediction of Wang and Brec
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -22,8 +21,6 @@ from transferable.events import iterate, rounds
 from transferable.linalg.eigen import leading_dense, row_basis
 from transferable.linalg.grassmann import principal_basis
 from transferable.linalg.rows import unit_rows
-
-__all__ = ["CAPLS", "SPL"]
 
 _ROUNDING = 1e-12
 _MOST_COMPONENTS = 128  # as published; beyond the rank there is nothing to keep
@@ -120,15 +117,18 @@ class CAPLS(ScoreClassifier):
         trusted = np.full(domains.n_target, -1)
         self.n_iter_ = self.max_iter if domains.n_target else 1
         for t in rounds(self.n_iter_):
-            projection = self._project(Phi, domains.with_target(trusted), domains)
-            model = _NearestMean.fit(Phi, projection, domains, structured=self._structured)
-            scores = model.scores(Phi)
+            self._projection = self._project(Phi, domains.with_target(trusted), domains)
+            self._centre = (Phi @ self._projection).mean(axis=0)
+            Z = self._directions(Phi)
+            self._means = [unit_rows(_group_means(Z[domains.source], domains.y, domains.n_classes))]
+            if self._structured and domains.n_target:
+                self._means.append(unit_rows(_k_means(Z[domains.target], self._means[0])))
+            scores = self._log_probabilities(Z)
             iterate(scores.argmax(axis=1), scores)
             trusted = most_confident(scores[domains.target], (t + 1) / self.max_iter)
-        self.n_components_ = projection.shape[1]
+        self.n_components_ = self._projection.shape[1]
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[scores.argmax(axis=1)])
-        self._model = model
 
     def _choose_basis(self, X: NDArray[np.float64]) -> NDArray[np.float64] | None:
         """Columns in which rows are written: principal directions, or any basis of their span."""
@@ -170,8 +170,18 @@ class CAPLS(ScoreClassifier):
             )
         return P if rank else np.zeros((len(Sd), 1))
 
+    def _directions(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return projected rows as directions from the centre; a row at the centre has none."""
+        Z = Phi @ self._projection - self._centre
+        apart = np.linalg.norm(Z, axis=1) > _ROUNDING * np.linalg.norm(self._centre)
+        return unit_rows(Z * apart[:, None])
+
+    def _log_probabilities(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return those of the classes, the largest over the means of classes and of clusters."""
+        return np.max([log_softmax(-_distances(Z, m), axis=1) for m in self._means], axis=0)
+
     def _scores(self, rows: Any) -> NDArray[np.float64]:
-        return self._model.scores(self._embed(rows))
+        return self._log_probabilities(self._directions(self._embed(rows)))
 
 
 class SPL(CAPLS):
@@ -193,8 +203,6 @@ class SPL(CAPLS):
         authors keep 128 of SURF's features and 512 of deep ones.
     ridge : float, default=1.0
         Regularisation of the projection; 1 as published.
-    max_iter : int, default=10
-        Rounds of pseudo-label selection (T); 10 as published.
 
     Attributes
     ----------
@@ -232,42 +240,6 @@ class SPL(CAPLS):
     """
 
     _structured = True
-
-
-@dataclass(frozen=True)
-class _NearestMean:
-    """Distances, in the projected space, to the means of classes and perhaps of clusters."""
-
-    projection: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    means: list[NDArray[np.float64]]
-
-    @classmethod
-    def fit(
-        cls,
-        Phi: NDArray[np.float64],
-        projection: NDArray[np.float64],
-        domains: Domains,
-        *,
-        structured: bool,
-    ) -> _NearestMean:
-        centre = (Phi @ projection).mean(axis=0)
-        Z = _directions(Phi @ projection, centre)
-        means = [unit_rows(_group_means(Z[domains.source], domains.y, domains.n_classes))]
-        if structured and domains.n_target:
-            means.append(unit_rows(_k_means(Z[domains.target], means[0])))
-        return cls(projection, centre, means)
-
-    def scores(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Logarithm of the probability of each class, the largest over the kinds of means."""
-        Z = _directions(Phi @ self.projection, self.centre)
-        return np.max([log_softmax(-_distances(Z, m), axis=1) for m in self.means], axis=0)
-
-
-def _directions(Z: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows seen from the centre, of length one; rows that are there but for rounding have none."""
-    apart = np.linalg.norm(Z - centre, axis=1) > _ROUNDING * np.linalg.norm(centre)
-    return unit_rows((Z - centre) * apart[:, None])
 
 
 def _distances(Z: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:

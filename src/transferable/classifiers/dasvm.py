@@ -16,8 +16,6 @@ from transferable.events import rounds
 from transferable.linalg.kernels import kernel_matrix
 from transferable.linalg.memory import refuse_if_too_large
 
-__all__ = ["DASVM"]
-
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.intp]
 

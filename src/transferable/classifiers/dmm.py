@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -20,8 +19,6 @@ from transferable.linalg.rows import unit_rows
 from transferable.linalg.simplex import minimise_on_simplices
 from transferable.terms.base import Matrix
 from transferable.terms.means import MeanDiscrepancy
-
-__all__ = ["DMM"]
 
 _STEPS = 10**6  # of the machine's solver, which nothing else ends where C is huge
 _MOST_COMPONENTS = 30
@@ -149,33 +146,38 @@ class DMM(ScoreClassifier):
 
     def _fit_domains(self, domains: Domains) -> None:
         X = unit_rows(domains.X.astype(np.float64))
-        centre = X.mean(axis=0)
+        self._centre = X.mean(axis=0)
         basis = self._basis(X)
         weights = np.ones(len(X))
         codes: NDArray[np.intp] | None = None
         for t in rounds(self.max_iter):
             means = self._discrepancy(domains, codes)
-            A = basis @ self._match_features(X @ basis, weights[:, None] * means.columns)
-            space = _Space(centre, A)
-            Z = space.of_unit_rows(X)
+            columns = weights[:, None] * means.columns
+            self._map = basis @ self._match_features(X @ basis, columns)
+            Z = self._mapped(X)
             if domains.n_target:
                 weights = self._match_weights(Z, means, weights, domains)
-            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
-            machine.fit(Z[domains.source], domains.y, weights[domains.source])
-            predicted = class_scores(machine, Z).argmax(axis=1)
+            self._machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
+            self._machine.fit(Z[domains.source], domains.y, weights[domains.source])
+            predicted = class_scores(self._machine, Z).argmax(axis=1)
             iterate(predicted, Z)
             renewed = predicted[domains.target]
             self.n_iter_ = t + 1
             if codes is not None and np.array_equal(codes, renewed):
                 break
             codes = renewed
-        self.n_components_ = A.shape[1]
-        self._warn_if_reduced()
+        self.n_components_ = self._map.shape[1]
+        if self.n_components is not None and self.n_components_ < self.n_components:
+            warnings.warn(
+                f"n_components={self.n_components} is more than the rows allow; reduced to "
+                f"{self.n_components_}.",
+                UserWarning,
+                stacklevel=3,
+            )
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[predicted])
         weights[domains.target] = 0.0
         self.sample_weight_ = domains.restore(weights)
-        self._space, self._machine = space, machine
 
     def _basis(self, X: Matrix) -> Matrix:
         """What coefficients of A combine: orthonormal directions, or those times their strength."""
@@ -225,26 +227,9 @@ class DMM(ScoreClassifier):
         # A machine cannot be trained on weights of zero.
         return np.maximum(self.max_weight * shares, 1e-6)
 
-    def _warn_if_reduced(self) -> None:
-        if self.n_components is not None and self.n_components_ < self.n_components:
-            warnings.warn(
-                f"n_components={self.n_components} is more than the rows allow; reduced to "
-                f"{self.n_components_}.",
-                UserWarning,
-                stacklevel=4,
-            )
+    def _mapped(self, X: Matrix) -> Matrix:
+        """Return rows as the machine sees them: centred, mapped, of unit length."""
+        return unit_rows((X - self._centre) @ self._map)
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
-        Z = self._space.of_unit_rows(unit_rows(rows.astype(np.float64)))
-        return class_scores(self._machine, Z)
-
-
-@dataclass(frozen=True)
-class _Space:
-    """Rows as the machine sees them: centred, mapped, of unit length."""
-
-    centre: Matrix
-    A: Matrix
-
-    def of_unit_rows(self, X: Matrix) -> Matrix:
-        return unit_rows((X - self.centre) @ self.A)
+        return class_scores(self._machine, self._mapped(unit_rows(rows.astype(np.float64))))

@@ -12,8 +12,6 @@ from sklearn.metrics.pairwise import euclidean_distances
 from transferable.classifiers._scores import ScoreClassifier
 from transferable.domains import Domains
 
-__all__ = ["EasyTL"]
-
 Matrix = NDArray[np.float64]
 
 
@@ -73,12 +71,10 @@ class EasyTL(ScoreClassifier):
         self.prices_ = np.zeros(domains.n_classes)
         if domains.n_target >= domains.n_classes:
             self.prices_ = _prices(euclidean_distances(domains.Xt, self._means).astype(np.float64))
-        codes = self._predict_codes(domains.X)
-        self.transduction_ = domains.restore(self.classes_[codes])
+        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _scores(self, rows: Any) -> Matrix:
-        distances = euclidean_distances(rows, self._means).astype(np.float64)
-        return self.prices_ - distances
+        return self.prices_ - euclidean_distances(rows, self._means).astype(np.float64)
 
 
 def _prices(distances: Matrix) -> Matrix:

@@ -19,8 +19,6 @@ from transferable.classifiers._scores import ScoreClassifier, class_scores
 from transferable.domains import Domains
 from transferable.ratios import RATIOS, effective_sample_size
 
-__all__ = ["ImportanceWeighted"]
-
 _FEW = 0.05  # share of the source rows below which the effective sample size is warned about
 _LEAST = 1e-6  # weight of a row of a class that the target seems to lack, as a share of the mean
 

@@ -19,8 +19,6 @@ from transferable.events import iterate, rounds
 from transferable.linalg.memory import refuse_if_too_large
 from transferable.linalg.transport import exact_coupling, load_pot, mean_scaled_cost
 
-__all__ = ["JDOTClassifier"]
-
 _PAIR_BYTES = 64  # the costs of rows and labels, the plan and what POT works on
 
 
@@ -107,46 +105,32 @@ class JDOTClassifier(ScoreClassifier):
         Xs, Xt = np.split(X, [domains.n_source])
         Y = domains.one_hot()[: domains.n_source]
         self.classes_ = domains.classes
-        regressor = self._regressor(X)
+        regressor: Any = self.estimator
+        if regressor is None:
+            gamma = 1.0 / (X.shape[1] * (float(X.var()) or 1.0))
+            # Distances of rows far from the origin would lose their digits, and labels depend on
+            # which rows are predicted together.
+            centring = StandardScaler(with_std=False)
+            regressor = make_pipeline(centring, KernelRidge(alpha=0.1, kernel="rbf", gamma=gamma))
         self.estimator_ = clone(regressor).fit(Xs, Y)
         self.n_iter_ = 1
         if domains.n_target:
-            self._alternate(domains, regressor, Xs, Y, Xt)
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(X)])
-
-    def _alternate(
-        self,
-        domains: Domains,
-        regressor: Any,
-        Xs: NDArray[np.float64],
-        Y: NDArray[np.float64],
-        Xt: NDArray[np.float64],
-    ) -> None:
-        needed = _PAIR_BYTES * len(Xs) * len(Xt) + 24 * max(len(Xs), len(Xt)) ** 2
-        refuse_if_too_large(type(self).__name__, needed, len(Xs), len(Xt), self.max_memory)
-        ot = load_pot(type(self).__name__)
-        apart = self.distance_weight * mean_scaled_cost(Xs, Xt)[0]
+            needed = _PAIR_BYTES * len(Xs) * len(Xt) + 24 * max(len(Xs), len(Xt)) ** 2
+            refuse_if_too_large(type(self).__name__, needed, len(Xs), len(Xt), self.max_memory)
+            ot = load_pot(type(self).__name__)
+            apart = self.distance_weight * mean_scaled_cost(Xs, Xt)[0]
         last = np.zeros((len(Xt), Y.shape[1]))
-        self.n_iter_ = 0
-        for _ in rounds(self.max_iter):
+        for t in rounds(self.max_iter if domains.n_target else 0):
             scores = self.estimator_.predict(Xt)
             iterate(domains.with_target(scores.argmax(axis=1)), np.vstack([Y, scores]))
             # ||y - f||^2 without a third axis: y is one-hot.
             loss = np.sum(scores**2, axis=1) + 1.0 - 2.0 * Y @ scores.T
             carried = len(Xt) * exact_coupling(ot, apart + loss).T @ Y
-            self.n_iter_ += 1
+            self.n_iter_ = t + 1
             if np.array_equal(carried, last):
                 break
             self.estimator_, last = clone(regressor).fit(Xt, carried), carried
-
-    def _regressor(self, X: NDArray[np.float64]) -> Any:
-        if self.estimator is not None:
-            return self.estimator
-        variance = float(X.var()) or 1.0
-        ridge = KernelRidge(alpha=0.1, kernel="rbf", gamma=1.0 / (X.shape[1] * variance))
-        # Distances of rows far from the origin would lose their digits, and labels depend on which
-        # rows are predicted together.
-        return make_pipeline(StandardScaler(with_std=False), ridge)
+        self.transduction_ = domains.restore(self.classes_[self._predict_codes(X)])
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         return np.asarray(self.estimator_.predict(np.asarray(rows, dtype=np.float64)))

@@ -17,8 +17,6 @@ from transferable.linalg.neighbors import cosine_neighbors, normalised_adjacency
 from transferable.linalg.rows import unit_rows
 from transferable.linalg.search import nearest
 
-__all__ = ["LabelPropagation"]
-
 _TOLERANCE = 1e-8
 
 

@@ -17,8 +17,6 @@ from transferable.domains import Domains
 from transferable.engines.confidence import most_confident
 from transferable.events import iterate, rounds
 
-__all__ = ["SelfTraining"]
-
 
 class SelfTraining(ScoreClassifier):
     """Self-training with class-balanced confidence, for any scikit-learn classifier.

@@ -19,8 +19,6 @@ from transferable.domains import Domains
 from transferable.engines.confidence import most_confident
 from transferable.events import rounds
 
-__all__ = ["TrAdaBoost"]
-
 _SPECK = 2.0**-300  # liblinear never ends if the squares of all values are too small to be numbers
 _LEAST_ERROR = 1e-10
 
@@ -131,10 +129,12 @@ class TrAdaBoost(ScoreClassifier):
                 "choose another estimator."
             )
         self.classes_ = domains.classes
-        if domains.n_target:
-            codes = domains.with_target(self._trusted_codes(learner, domains))
-        else:
-            codes = domains.y
+        codes = domains.y
+        if domains.n_target:  # pseudo-labels of those that the labeler is surest of, else -1
+            labeler = clone(learner if self.labeler is None else self.labeler)
+            labeler.fit(_without_specks(domains.Xs), domains.y)
+            sure = most_confident(class_scores(labeler, domains.Xt), self.trusted)
+            codes = domains.with_target(sure)
         labelled = codes >= 0
         weights = np.zeros(len(codes))
         weights[labelled] = self._boost(
@@ -142,12 +142,6 @@ class TrAdaBoost(ScoreClassifier):
         )
         self.sample_weight_ = domains.restore(weights)
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
-
-    def _trusted_codes(self, learner: Any, domains: Domains) -> NDArray[np.intp]:
-        """Pseudo-labels of the target rows that the labeler is surest of, -1 for the others."""
-        labeler = clone(learner if self.labeler is None else self.labeler)
-        labeler.fit(_without_specks(domains.Xs), domains.y)
-        return most_confident(class_scores(labeler, domains.Xt), self.trusted)
 
     def _boost(
         self, learner: Any, X: Any, codes: NDArray[np.intp], n_source: int

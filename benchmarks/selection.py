@@ -25,7 +25,7 @@ from joblib import Parallel, delayed
 from scipy.stats import rankdata, spearmanr
 
 from transferable import TFDF, TFDFV
-from transferable._store import LineStore, parse_line
+from transferable._files import LineStore, parse_line
 from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
 from transferable.model_selection._trials import DEFAULT_GRID

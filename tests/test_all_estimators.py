@@ -9,8 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import small_problem
-from transferable import ARTL, MEDA, TFDFV, all_estimators
-from transferable._discovery import FAMILIES
+from transferable import ARTL, FAMILIES, MEDA, TFDFV, all_estimators
 from transferable.base import DomainClassifier, DomainTransformer
 from transferable.model_selection import LabelFreeSearch
 from transferable.tables import TableClassifier

@@ -1,7 +1,7 @@
 """Parameters that several methods share are described once, by the base that they come from.
 
-A class tells of what is its own; the rest of its ``Parameters`` is filled in from its bases when a
-class is made, so that ``help()`` and the reference show all of them, with the defaults it has.
+The ``Parameters`` of a class are completed from its bases when the class is made, so that
+``help()`` and the reference show all of them, with the defaults of the class.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ import inspect
 import re
 from textwrap import indent
 from typing import Any
-
-__all__ = ["complete_parameters"]
 
 _SECTION = re.compile(r"^Parameters\n-{3,}\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.M | re.S)
 _HEADING = re.compile(r"^\S[^\n]*\n-{3,}$", re.M)
@@ -40,19 +38,14 @@ def complete_parameters(cls: type[Any]) -> None:
 
 
 def _entries(text: str) -> dict[str, str]:
-    """The entry of each parameter that a docstring describes."""
+    """Return the entry of each parameter that a docstring describes."""
     section = _SECTION.search(text)
-    if section is None:
-        return {}
-    found = {}
-    for entry in _ENTRY.finditer(section[1].rstrip()):
-        for name in entry[1].split(" : ")[0].split(", "):
-            found[name] = entry[0].rstrip()
-    return found
+    entries = _ENTRY.finditer(section[1].rstrip()) if section else ()
+    return {name: e[0].rstrip() for e in entries for name in e[1].split(" : ")[0].split(", ")}
 
 
 def _with_default(entry: str, parameter: inspect.Parameter) -> str:
-    """An entry of a base, with the default that the class has."""
+    """Return an entry of a base with the default of the class."""
     head, newline, body = entry.partition("\n")
     value = parameter.default
     shown = f"{value:g}" if isinstance(value, float) else repr(value).replace("'", '"')
@@ -63,7 +56,7 @@ def _with_default(entry: str, parameter: inspect.Parameter) -> str:
 
 
 def _replaced(text: str, entries: str) -> str:
-    """The docstring with other parameters, in a new section if it had none."""
+    """Return the docstring with these entries, in a new section if it had none."""
     section = f"Parameters\n----------\n{entries}\n\n"
     if _SECTION.search(text):
         return _SECTION.sub(lambda _: section, text, count=1).rstrip()

@@ -24,15 +24,14 @@ __all__ = [
 
 def all_methods() -> dict[str, type[Any]]:
     """Every method by its class's name; a transformer stands for itself with a 1-NN behind it."""
-    from transferable import all_estimators
-    from transferable._discovery import FAMILIES
+    from transferable import FAMILIES, all_estimators
 
     return {name: cls for name, cls in all_estimators() if name not in FAMILIES["parts"]}
 
 
 def family_of(method: type[Any]) -> str:
     """What a method brings the domains together by."""
-    from transferable._discovery import FAMILIES
+    from transferable import FAMILIES
 
     return next(family for family, names in FAMILIES.items() if method.__name__ in names)
 

@@ -191,7 +191,7 @@ class _ParquetWriter:
 @contextmanager
 def writing(path: Path | None, *, escape_formulas: bool = False) -> Iterator[Writer]:
     """Write predictions to a file, which is there whole or not at all, or to standard output."""
-    from transferable._atomic import replacing
+    from transferable._files import replacing
 
     if path is None:
         yield _TextWriter(sys.stdout, ",", escape=escape_formulas)

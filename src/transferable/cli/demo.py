@@ -107,7 +107,7 @@ def _export(task: Bunch, folder: Path, as_json: bool) -> None:
     """Write the task as two tables, the target's without labels."""
     import pandas as pd
 
-    from transferable._atomic import replacing
+    from transferable._files import replacing
 
     pixels = [f"pixel_{i}" for i in range(task.Xs.shape[1])]
     source = pd.DataFrame(task.Xs, columns=pixels)

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from transferable._atomic import replacing
+from transferable._files import replacing
 from transferable.domains import Domains, row_hash
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from transferable._store import LineStore, lock_byte, parse_line
+from transferable._files import LineStore, lock_byte, parse_line
 
 __all__ = ["Record", "RecordStore", "record_key"]
 

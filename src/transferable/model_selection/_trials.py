@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
+from transferable._files import parse_line
 from transferable._sklearn import safe_indexing
-from transferable._store import parse_line
 from transferable.domains import Domains, Reordered, without_target_labels
 from transferable.events import silence
 from transferable.model_selection._scorer import Evidence, LabelFreeScorer

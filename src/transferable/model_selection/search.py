@@ -15,8 +15,8 @@ from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
+from transferable._files import LineStore
 from transferable._sklearn import JOBS, HasMethods, Interval
-from transferable._store import LineStore
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.events import rounds, stage

@@ -19,7 +19,7 @@ from zipfile import ZIP_DEFLATED
 from sklearn.base import BaseEstimator
 
 from transferable import __version__
-from transferable._atomic import replacing
+from transferable._files import replacing
 from transferable.persistence._checks import check_parts, check_usable
 from transferable.persistence._container import ModelFileError, checked_header, with_header
 from transferable.persistence._schema import readable, refused_types, trusted_types

@@ -11,7 +11,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from transferable._atomic import replacing
+from transferable._files import replacing
 from transferable.diagnostics import Trust
 from transferable.report.answer import answer
 from transferable.report.classes import balance, evaluation

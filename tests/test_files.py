@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from transferable._atomic import replacing
+from transferable._files import replacing
 
 
 def test_a_link_stays_a_link_and_leads_to_the_new_file(tmp_path):
@@ -32,7 +32,7 @@ def test_a_full_disk_names_the_file(tmp_path):
 
 WRITING = """
 import time
-from transferable._atomic import replacing
+from transferable._files import replacing
 from transferable.cli._console import heed_signals
 heed_signals()
 with replacing("out.csv") as stream:

@@ -1,4 +1,4 @@
-"""Lines of JSON in a file, appended durably, safe against kills and neighbours.
+"""Files that are there whole or not at all, and JSON Lines that survive a kill.
 
 A line is written whole, under a lock, and forced to disk before the next begins. A process killed
 while it writes leaves at most one torn line, which readers leave out and the next line does not
@@ -10,16 +10,61 @@ from __future__ import annotations
 import json
 import os
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any, Generic, NoReturn, TypeVar
-
-from transferable._atomic import replacing, sync_folder
-
-__all__ = ["LineStore", "lock_byte", "parse_line"]
+from typing import IO, Any, Generic, NoReturn, TypeVar
 
 T = TypeVar("T")
+
+
+@contextmanager
+def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
+    """Open a file under a temporary name that takes the given one when all went well.
+
+    Whatever goes wrong within, also an interruption, leaves neither a half-written file nor the
+    temporary one, and a file that was there before stays as it was. A link stays a link: the file
+    it leads to is replaced.
+    """
+    path = Path(os.path.realpath(path))
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first.")
+    text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    try:
+        with os.fdopen(handle, mode, **text) as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(name, _permissions(path))
+        os.replace(name, path)
+    except BaseException as error:
+        os.unlink(name)
+        if isinstance(error, OSError) and error.errno is not None and error.filename is None:
+            error.filename = str(path)  # a full disk does not say what was being written
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on disk, where the system supports it."""
+    if os.name != "posix":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _permissions(path: Path) -> int:
+    """Return the permissions of the file to be replaced, or those of a new file."""
+    if path.exists():
+        return path.stat().st_mode & 0o777
+    umask = os.umask(0)
+    os.umask(umask)
+    return 0o666 & ~umask
 
 
 class LineStore(Generic[T]):
@@ -30,7 +75,7 @@ class LineStore(Generic[T]):
     path : path-like
         The file; its folder is created if need be.
     read : callable
-        Given a line, the key and the value it holds; ValueError if it holds none.
+        Return the key and the value of a line; raise ValueError if it holds none.
     """
 
     def __init__(
@@ -42,7 +87,7 @@ class LineStore(Generic[T]):
         self._read = read
 
     def load(self) -> dict[str, T]:
-        """The readable values; of several with one key, the first."""
+        """Return the readable values; of several with one key, the first."""
         values: dict[str, T] = {}
         for line in self._lines():
             try:
@@ -59,7 +104,7 @@ class LineStore(Generic[T]):
             _append(self.path, b"\n" + content if self._is_torn() else content)
 
     def set_aside_damaged(self) -> int:
-        """Move unreadable lines to ``*.damaged.jsonl`` and say how many there were."""
+        """Move unreadable lines to ``*.damaged.jsonl`` and return how many there were."""
         with self._locked():
             lines = self._lines()
             whole = [line for line in lines if self._is_readable(line)]
@@ -70,17 +115,12 @@ class LineStore(Generic[T]):
                     file.writelines(whole)
         return len(damaged)
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        with lock_byte(self.path.with_name(f".{self.path.stem}.lock"), 0, wait=True):
-            yield
+    def _locked(self) -> AbstractContextManager[bool]:
+        return lock_byte(self.path.with_name(f".{self.path.stem}.lock"), 0, wait=True)
 
     def _lines(self) -> list[bytes]:
-        """The lines, empty ones left out."""
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
-            return []
+        """Return the lines, without empty ones."""
+        content = self.path.read_bytes() if self.path.exists() else b""
         return [line for line in content.splitlines(keepends=True) if line.strip()]
 
     def _is_readable(self, line: bytes) -> bool:
@@ -91,7 +131,7 @@ class LineStore(Generic[T]):
         return line.endswith(b"\n")
 
     def _is_torn(self) -> bool:
-        """Whether the last line has no end: its writer was killed."""
+        """Return whether the last line has no end: its writer was killed."""
         try:
             with self.path.open("rb") as file:
                 file.seek(-1, os.SEEK_END)
@@ -101,7 +141,7 @@ class LineStore(Generic[T]):
 
 
 def parse_line(line: str | bytes) -> dict[str, Any]:
-    """The object of a line of JSON; ValueError for anything else, NaN and endless nesting too."""
+    """Return the object of a line of JSON; raise ValueError for anything else, NaN included."""
     try:
         values = json.loads(line, parse_constant=_refuse)
     except RecursionError:
@@ -127,7 +167,7 @@ def _append(path: Path, content: bytes) -> None:
     finally:
         os.close(file)
     if fresh:
-        sync_folder(path.parent)
+        _sync_folder(path.parent)
 
 
 if sys.platform == "win32":
@@ -152,7 +192,7 @@ else:
 
 @contextmanager
 def lock_byte(path: Path, place: int, *, wait: bool) -> Iterator[bool]:
-    """Hold one byte of a lock file, which need not reach that far; False if it is taken.
+    """Hold one byte of a lock file, which may be shorter than that; yield False if it is taken.
 
     One file thus serves any number of locks. A process must not hold two of the same file: giving
     one back would give back the other.

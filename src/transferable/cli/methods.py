@@ -222,7 +222,7 @@ def use_labels(estimator: Any, column: str | None, *, tune: bool) -> None:
         )
 
     def able(method: type[Any]) -> bool:
-        return method.takes.target_labels and hasattr(method, "predict")
+        return hasattr(method, "predict") and method.takes.target_labels
 
     if not able(type(estimator)):
         raise ValueError(

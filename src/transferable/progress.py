@@ -88,22 +88,13 @@ class Bar:
         self._detail = detail
         self.tell(self._title, share)
 
-    def through(
-        self,
-        steps: Iterable[T],
-        name: Callable[[T], str],
-        length: Callable[[T], float] = lambda _: 1.0,
-    ) -> Iterator[T]:
-        """Go through steps, whose names are shown; `length` tells how they compare in time."""
+    def through(self, steps: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
+        """Go through steps, whose names are shown."""
         everything = list(steps)
-        whole = sum(map(length, everything))
-        before = 0.0
-        for step in everything:
-            part = length(step) / whole
-            self._step = (before, part)
+        for i, step in enumerate(everything):
+            self._step = (i / len(everything), 1 / len(everything))
             self.tick(0.0, name(step))
             yield step
-            before += part
         self._step = None
 
     def _start_stage(self, what: str) -> None:

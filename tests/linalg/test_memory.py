@@ -2,9 +2,9 @@
 
 import pytest
 
-from transferable.engines.spectral.sizes import SpectralSizes
 from transferable.linalg.arrays import CPU
 from transferable.linalg.memory import Plan, memory_budget
+from transferable.transformers._spectral import SpectralSizes
 
 SIZES = SpectralSizes(5000, 10, 30, itemsize=8, factored=True)
 

@@ -9,8 +9,8 @@ from problems import small_problem
 from transferable.classifiers import AdaptedClassifier
 from transferable.datasets import load_printed_to_handwritten
 from transferable.domains import Domains
-from transferable.engines.spectral.features import row_features
 from transferable.transformers import BDA, JDA, McDA
+from transferable.transformers._features import row_features
 from transferable.transformers.mcda import _Covariances
 
 METHODS = [JDA, BDA, McDA]

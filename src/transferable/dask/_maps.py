@@ -17,10 +17,10 @@ from transferable.dask._lazy import Gives, is_collection
 from transferable.dask._reading import Block
 from transferable.dask._spectral import BlockFeatures, spread_of
 from transferable.dask._survey import HeldRows
-from transferable.engines.spectral.features import RowMap
 from transferable.limits import LIMITS
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.nystrom import draw_landmarks
+from transferable.transformers._features import RowMap
 from transferable.transformers._spectral import SpectralTransformer
 
 __all__ = ["DaskSpectralTransformer", "DaskTransformer", "about_means"]

@@ -14,12 +14,12 @@ from sklearn.base import ClassifierMixin
 from transferable.dask._labels import BlockLabels, Labelled, tallied
 from transferable.dask._reading import Block
 from transferable.dask._survey import CountedGroups, HeldRows
-from transferable.engines.spectral.features import Features, RowMap, farthest, spectrum
-from transferable.engines.spectral.spread import Extent, Spread
 from transferable.linalg.moments import Moments, row_blocks
 from transferable.linalg.nystrom import Nystrom
 from transferable.linalg.rows import unit_rows
 from transferable.terms.base import LowRank, Matrix
+from transferable.transformers._bases import Spread
+from transferable.transformers._features import Features, RowMap, farthest, spectrum
 from transferable.transformers._pseudo_labels import labeller
 
 __all__ = ["BlockFeatures", "Embedding", "spread_of"]
@@ -125,13 +125,13 @@ def spread_of(rows: HeldRows) -> Spread:
     source, target = rows.pool.moments
     n = source.count + target.count
     mean = float((source.total + target.total).sum()) / (n * len(source.total))
-    extent: Extent = rows.summed(_extent, mean)
-    return extent.spread
+    spread: Spread = rows.summed(_spread, mean)
+    return spread
 
 
 @delayed
-def _extent(block: Block, mean: float) -> Extent:
-    return Extent.of(block.X.astype(np.float64), mean)
+def _spread(block: Block, mean: float) -> Spread:
+    return Spread.of(block.X.astype(np.float64), mean)
 
 
 @dataclass(frozen=True)

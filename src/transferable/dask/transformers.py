@@ -13,9 +13,9 @@ from transferable.domains import Domains
 from transferable.events import rounds
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.moments import Moments
+from transferable.transformers._bases import Spread
 from transferable.transformers._spectral import Solution
 from transferable.transformers.coral import Covariance
-from transferable.transformers.per_domain_scaler import Deviations
 
 __all__ = ["CORAL", "JDA", "TCA", "PerDomainScaler"]
 
@@ -47,8 +47,8 @@ class PerDomainScaler(DaskTransformer, local.PerDomainScaler, of=local.PerDomain
     """
 
     def _learn_rows(self, rows: HeldRows) -> None:
-        found = about_means(Deviations.of, rows)
-        self._source, self._target = ((mean, sums.standard) for mean, sums in found)
+        found = about_means(Spread.of, rows)
+        self._source, self._target = ((mean, sums.deviations) for mean, sums in found)
         self._n_features_out = len(self._source[0])
 
 

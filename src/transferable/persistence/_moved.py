@@ -16,7 +16,7 @@ _MOVED = {
     "classifiers._embedding.ManifoldFeatures": "engines.risk.features.ManifoldFeatures",
     "classifiers.tfdf.TFDFV": "classifiers.tfdfv.TFDFV",
     "classifiers._nearest.NearestRow": "engines.nearest_row.NearestRow",
-    "transformers._features.RowMap": "engines.spectral.features.RowMap",
+    "engines.spectral.features.RowMap": "transformers._features.RowMap",
     "model_selection.agreement.Agreement": "model_selection.agreement.AgreementScore",
     "model_selection.circular.CircularValidation": "model_selection.circular.CircularScore",
     "model_selection.confidence.ClassConfusionScore": "model_selection.confidence.ConfusionScore",

@@ -1,4 +1,4 @@
-"""The engine of TCA, JDA, BDA, McDA, TJM, SCA, JGSA and LPJT.
+"""The engine of TCA, JDA, BDA, McDA, TJM, SCA, JGSA, LPJT and LDML.
 
 Each method asks for maps W that maximise tr(W'BW) / tr(W'AW), where B and A are sums of terms of
 the embedded rows and of a penalty on W. The solution is the leading eigenvectors of B v = w A v.
@@ -9,53 +9,43 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, Interval, StrOptions
+from transferable._sklearn import POSITIVE, Interval, StrOptions
+from transferable.base import WeightedTransformer
 from transferable.domains import Domains
-from transferable.engines.sources import SourceWeights, weigh_sources
-from transferable.engines.spectral.components import warn_if_reduced
-from transferable.engines.spectral.features import (
+from transferable.engines.sources import SOURCE_WEIGHTS, SourceWeights, weigh_sources
+from transferable.limits import LIMITS
+from transferable.linalg.arrays import CPU
+from transferable.linalg.eigen import Matrix, Root, leading_updated
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.kernels import Kernel
+from transferable.linalg.memory import Plan, memory_budget
+from transferable.linalg.nystrom import Nystrom, draw_landmarks
+from transferable.linalg.rows import unit_rows
+from transferable.terms.means import MeanDiscrepancy
+from transferable.transformers._bases import (
+    COUNT,
+    BlockwiseTransformer,
+    KernelParameters,
+    Spread,
+    warn_if_reduced,
+)
+from transferable.transformers._features import (
     Features,
     RowMap,
+    farthest,
     kernel_features,
     row_features,
     table_features,
 )
-from transferable.engines.spectral.sizes import SpectralSizes
-from transferable.engines.spectral.spread import Spread
-from transferable.linalg.arrays import CPU
-from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.feature_tables import FeatureTable
-from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
-from transferable.linalg.memory import Plan, memory_budget
-from transferable.linalg.nystrom import Nystrom, draw_landmarks
-from transferable.linalg.rows import unit_rows
-from transferable.terms.base import LowRank
-from transferable.terms.means import MeanDiscrepancy
-from transferable.transformers._blocks import BlockwiseTransformer
 
-__all__ = [
-    "COUNT",
-    "POSITIVE",
-    "WEIGHT",
-    "Codes",
-    "Labeller",
-    "Solution",
-    "Solver",
-    "SpectralTransformer",
-    "Times",
-    "WeighingSolver",
-    "aligning_solver",
-    "mean_discrepancy",
-]
-
-COUNT = Interval(Integral, 1, None, closed="left")
 _DEFAULT_COMPONENTS = 30
 
 Codes = NDArray[np.intp]
@@ -63,25 +53,11 @@ Codes = NDArray[np.intp]
 Solution = tuple[Matrix, Matrix]
 # From pseudo-labels of the target (None if there are none yet) and the number of vectors.
 Solver = Callable[[Codes | None, int], Solution]
-# From embedded rows to their classes.
-Labeller = Callable[[Matrix], Codes]
-
-
-@runtime_checkable
-class WeighingSolver(Protocol):
-    """A solver that weights the rows too."""
-
-    weights: Matrix  # one for each row, as of the last solve
-
-    def __call__(self, codes: Codes | None, k: int, /) -> Solution:
-        """Solve for the target's pseudo-labels."""
-
-
 # From coefficients to embedded rows.
 Times = Callable[[Matrix], Matrix]
 
 
-class SpectralTransformer(BlockwiseTransformer):
+class SpectralTransformer(KernelParameters, BlockwiseTransformer):
     """Base of all of them; a subclass solves its problem in ``_learn``.
 
     Parameters
@@ -92,12 +68,6 @@ class SpectralTransformer(BlockwiseTransformer):
     kernel : {"linear", "rbf", "poly"}, callable or None, default=None
         None learns a linear map of the features. A kernel learns an expansion over the fitted rows
         in it; a callable receives two tables and returns their kernel matrix.
-    gamma : float or "scale", default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=1.0
-        Constant of "poly".
     regularization : float, default=0.1
         lambda: penalty on ||W||^2, relative to the mean squared length of the rows (of their kernel
         features), so that it means the same in any unit.
@@ -115,67 +85,35 @@ class SpectralTransformer(BlockwiseTransformer):
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
-    random_state : int, RandomState instance or None, default=0
-        Draws the landmarks.
     """
 
-    source_weights: SourceWeights  # of those that take several sources
     _needs_factor: ClassVar[bool] = False
     _power: ClassVar[int | None] = None
     # Tables as large as the features of all rows that `_learn` forms.
     _feature_tables: ClassVar[int] = 0
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        **KernelParameters._parameter_constraints,
         "n_components": [COUNT, None],
-        "kernel": [StrOptions(set(KERNELS)), callable, None],
-        "gamma": [POSITIVE, StrOptions({"scale"})],
-        "degree": [COUNT],
-        "coef0": [NUMBER],
+        "kernel": [*KernelParameters._parameter_constraints["kernel"], None],
         "regularization": [POSITIVE],
         "scaling": [StrOptions({"unit", "constraint"})],
         "normalize": ["boolean"],
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
         "max_memory": [COUNT, str, None],
-        "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.regularization = regularization
-        self.scaling = scaling
-        self.normalize = normalize
-        self.n_landmarks = n_landmarks
-        self.max_memory = max_memory
-        self.random_state = random_state
-
-    @property
-    def _scale_free(self) -> bool:
-        return is_scale_free(self.kernel, self.gamma)
+    n_components: int | None = field(default=None, kw_only=False)
+    kernel: Kernel | None = None
+    regularization: float = 0.1
+    scaling: str = "unit"
+    normalize: bool = False
+    n_landmarks: int | str | None = "auto"
+    max_memory: int | str | None = None
 
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None
-        if self.takes.several_sources:
-            domains = weigh_sources(domains, self.source_weights)
-            self.source_weights_ = domains.weights_of_sources
-        features = self._features_of(domains, Spread.of(domains.X, domains.row_weights))
+        features = self._features_of(domains, Spread.of_rows(domains.X, domains.row_weights))
         self._take(features, *self._learn(domains, features))
 
     def _take(self, features: Features, values: Matrix, W: Matrix) -> None:
@@ -188,14 +126,12 @@ class SpectralTransformer(BlockwiseTransformer):
         self._n_features_out = W.shape[1]
 
     def _features_of(self, domains: Domains, spread: Spread) -> Features:
-        """Features of the rows, of their kernel with all rows or with landmarks."""
+        """Return features of the rows, or of their kernel with all rows or with landmarks."""
         self._refuse_equal_rows(spread, *domains.X.shape)
         power = self._power or (1 if self.kernel is None else 2)
         if self.kernel is None or self.kernel == "linear":
             return row_features(domains, power)
-        gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
-        kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
-        plan = self._plan(domains)
+        kernel, plan = self._kernel(spread), self._plan(domains)
         self.n_landmarks_ = plan.n_landmarks
         if plan.n_landmarks is None:
             return kernel_features(domains, kernel, power, factored=self._needs_factor)
@@ -207,7 +143,7 @@ class SpectralTransformer(BlockwiseTransformer):
         return table_features(table, domains, power, row_map, nystrom.whitening)
 
     def _refuse_equal_rows(self, spread: Spread, n_rows: int, n_features: int) -> None:
-        if spread.range <= 1e-10 * spread.largest:
+        if spread.range <= 1e-10 * spread.largest.max():
             raise ValueError(
                 f"All {n_rows} rows are the same, of {n_features} feature(s); "
                 f"{type(self).__name__} needs rows that differ."
@@ -226,18 +162,18 @@ class SpectralTransformer(BlockwiseTransformer):
 
     @abstractmethod
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        """Eigenvalues and scaled coefficients."""
+        """Return eigenvalues and scaled coefficients."""
 
     def _wanted(self, rank: int) -> int:
-        """Components to look for where so many features differ; two maps could give twice that."""
+        """Return how many components to look for; two maps could give twice the rank."""
         if self.n_components is None:
             return min(_DEFAULT_COMPONENTS, rank)
         return int(self.n_components)
 
     def _scaled(self, values: Matrix, vectors: Matrix, lengths: Matrix | None = None) -> Solution:
-        """Coefficients of maps of unit length, or such that W'BW = I.
+        """Return coefficients of maps of unit length, or such that W'BW = I.
 
-        The maps have the length of their coefficients unless `lengths` tells.
+        The maps have the length of their coefficients unless `lengths` are given.
         """
         if len(values) == 0:
             raise ValueError(
@@ -248,16 +184,15 @@ class SpectralTransformer(BlockwiseTransformer):
             lengths = np.sqrt(values)
         elif lengths is None:
             lengths = np.linalg.norm(vectors, axis=0)
-        largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))]
-        return values, vectors * (np.sign(largest) / lengths)
+        return values, vectors * (np.sign(farthest(vectors)) / lengths)
 
     def _embed(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
-        """Rows in the shared space, from products with what W has coefficients of."""
+        """Return rows in the shared space, from products with what W has coefficients of."""
         Z = self._project(times, W, source)
         return unit_rows(Z) if self.normalize else Z
 
     def _project(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
-        """With one map for both domains."""
+        """Return rows that one map for both domains embeds."""
         return times(W)
 
     def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> Matrix:
@@ -268,29 +203,93 @@ class SpectralTransformer(BlockwiseTransformer):
         return self._map.width(n_features)
 
 
+class AligningTransformer(WeightedTransformer, SpectralTransformer):
+    """Base of TCA, JDA and BDA, which align the means of every source with those of the target.
+
+    Parameters
+    ----------
+    source_weights : "auto", mapping or array-like, default="auto"
+        What each of several sources counts, by id or in the order of the ids; only ratios matter.
+        "auto" takes the squared share of target rows whose nearest row is of that source.
+    """
+
+    _parameter_constraints = {  # noqa: RUF012
+        **SpectralTransformer._parameter_constraints,
+        "source_weights": SOURCE_WEIGHTS,
+    }
+
+    source_weights: SourceWeights = "auto"
+
+    def _fit_domains(self, domains: Domains) -> None:
+        domains = weigh_sources(domains, self.source_weights)
+        self.source_weights_ = domains.weights_of_sources
+        super()._fit_domains(domains)
+
+    def _solver(self, domains: Domains, features: Features) -> Solver:
+        """B = Phi'HPhi, A = Phi'M Phi + ridge I with M of few columns: Lanczos, a small update."""
+        root = Root.diagonal(1.0 / np.sqrt(self.regularization * features.scale))
+
+        def solve(codes: Codes | None, k: int) -> Solution:
+            columns = features.projected(self._means(domains, codes))
+            return leading_updated(features.total_scatter, root, columns, k)
+
+        return solve
+
+    def _means(self, domains: Domains, codes: Codes | None) -> MeanDiscrepancy:
+        return mean_discrepancy(domains, codes)
+
+
 def mean_discrepancy(
     domains: Domains, codes: Codes | None, *, balance: float = 0.5, class_weighted: bool = False
 ) -> MeanDiscrepancy:
-    """M of JDA and its kin for the target's pseudo-labels; without any, of whole domains only."""
-    if codes is None:
-        balance = 0.0
+    """Return M of JDA for the target's pseudo-labels; without any, of whole domains only."""
     return MeanDiscrepancy(
         domains.groups(codes),
         weight=1.0,
-        balance=balance,
+        balance=0.0 if codes is None else balance,
         normalised=True,
         class_weighted=class_weighted,
     )
 
 
-def aligning_solver(
-    features: Features, ridge: float, means: Callable[[Codes | None], LowRank]
-) -> Solver:
-    """B = Phi'HPhi, A = Phi'M Phi + ridge I with M of few columns: Lanczos with a small update."""
-    root = Root.diagonal(1.0 / np.sqrt(ridge))
+def between_columns(domains: Domains) -> Matrix:
+    """Return E with E E' the form sum_c n_c |mean_c - mean|^2 over the source's classes."""
+    E = np.zeros((len(domains.order), domains.n_classes))
+    sizes = np.bincount(domains.y, minlength=domains.n_classes)
+    E[np.arange(domains.n_source), domains.y] = 1.0 / sizes[domains.y]
+    E[domains.source] -= 1.0 / domains.n_source
+    return np.sqrt(sizes) * E
 
-    def solve(codes: Codes | None, k: int) -> Solution:
-        columns = features.projected(means(codes))
-        return leading_updated(features.total_scatter, root, columns, k)
 
-    return solve
+@dataclass(frozen=True)
+class SpectralSizes:
+    """Sizes that decide how much memory a fit takes besides its rows."""
+
+    n_rows: int
+    n_classes: int
+    n_components: int
+    itemsize: int  # of a number of the rows
+    factored: bool  # whether the kernel matrix is decomposed
+    tables: int = 0  # of all rows' features that a method forms for itself
+
+    @property
+    def growth(self) -> str:
+        """How the time of the exact solve grows with the rows."""
+        return "cube" if self.factored else "square"
+
+    @property
+    def shared_bytes(self) -> int:
+        """A few tables of embedded rows, and of columns for each class."""
+        return 8 * self.n_rows * (6 * self.n_components + 4 * (self.n_classes + 1))
+
+    @property
+    def exact_bytes(self) -> int:
+        """The kernel matrix while it is formed; with its eigenvectors, as measured."""
+        matrices = (14 if self.factored else 3) + self.tables
+        return 8 * matrices * self.n_rows**2 + self.shared_bytes
+
+    def landmark_bytes(self, m: int, *, held: bool, chunk: int) -> int:
+        """Features of m landmarks, blocks, and m x m matrices by class; columns are not split."""
+        matrices = 10 + (2 * self.n_classes if self.factored else 0)
+        features = m * self.n_rows * ((self.itemsize if held else 0) + 8 * self.tables)
+        return 8 * matrices * m * m + features + 4 * 8 * LIMITS.block_values + self.shared_bytes

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.linalg.grassmann import geodesic_flow_factor
-from transferable.transformers._subspaces import SubspaceTransformer
-
-__all__ = ["GFK"]
+from transferable.transformers._bases import SubspaceTransformer
 
 
 class GFK(SubspaceTransformer):

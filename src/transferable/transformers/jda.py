@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
-from transferable.transformers._aligning import AligningTransformer
-from transferable.transformers._spectral import (
-    Solver,
-    aligning_solver,
-    mean_discrepancy,
-)
+from typing import Literal
 
-__all__ = ["JDA"]
+from transferable._sklearn import StrOptions
+from transferable.base import Takes
+from transferable.transformers._pseudo_labels import ClassSharesTransformer
+from transferable.transformers._spectral import AligningTransformer
 
 
-class JDA(AligningTransformer):
+class JDA(AligningTransformer, ClassSharesTransformer):
     """Joint distribution adaptation: the means of the domains and of each class meet.
 
     TCA with the classes' means beside the domains': pseudo-labels of the target, renewed in each
@@ -27,9 +23,6 @@ class JDA(AligningTransformer):
 
     Parameters
     ----------
-    source_weights : "auto", mapping or array-like, default="auto"
-        What each of several sources counts, by id or in the order of the ids; only ratios matter.
-        "auto" takes the squared share of target rows whose nearest row is of that source.
     target_labels : {"ignore", "use"}, default="ignore"
         "use" takes the labels of target rows that are not -1, NaN or None for known, if
         ``sample_domain`` is given: they train the classifier that labels the others, and stand in
@@ -79,8 +72,12 @@ class JDA(AligningTransformer):
     (30, 2)
     """
 
+    takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012
+        **ClassSharesTransformer._parameter_constraints,
+        **AligningTransformer._parameter_constraints,
+        "target_labels": [StrOptions({"ignore", "use"})],
+    }
 
-    def _solver(self, domains: Domains, features: Features) -> Solver:
-        ridge = self.regularization * features.scale
-        return aligning_solver(features, ridge, lambda codes: mean_discrepancy(domains, codes))
+    target_labels: Literal["ignore", "use"] = "ignore"

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import cast
 
 import numpy as np
-from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.kernels import Kernel
-from transferable.terms.weighted_rows import WeightedDiscrepancy
-from transferable.transformers._pseudo_labels import PseudoLabelTransformer
-from transferable.transformers._spectral import Codes, Solution, Solver
-
-__all__ = ["LDML"]
+from transferable.transformers._features import Features
+from transferable.transformers._pseudo_labels import (
+    PseudoLabelTransformer,
+    WeighingSolver,
+    WeightedDiscrepancy,
+)
+from transferable.transformers._spectral import Solution, Solver
 
 
 class LDML(PseudoLabelTransformer):
@@ -96,65 +93,16 @@ class LDML(PseudoLabelTransformer):
         "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        weight_share: float = 0.5,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        estimator: ClassifierMixin | None = None,
-        max_iter: int = 10,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            estimator=estimator,
-            max_iter=max_iter,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.weight_share = weight_share
+    weight_share: float = 0.5
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
-        ridge = self.regularization * features.scale
-        return _Subspace(domains, features, ridge=ridge, share=self.weight_share)
+        root = Root.diagonal(1.0 / np.sqrt(self.regularization * features.scale))
 
+        def solve(discrepancy: WeightedDiscrepancy, weights: Matrix, k: int) -> Solution:
+            columns = weights[:, None] * discrepancy.means
+            columns[:, 0] *= np.sqrt(domains.n_classes)  # as JDA's M
+            norm = np.linalg.norm(columns.T @ columns) or 1.0
+            projected = features.transposed_times(columns / np.sqrt(norm))
+            return leading_updated(features.total_scatter, root, projected, k)
 
-class _Subspace:
-    """One problem: weights from the last embedding, then the map from the weights."""
-
-    def __init__(self, domains: Domains, features: Features, *, ridge: float, share: float) -> None:
-        self.domains, self.features, self.share = domains, features, share
-        self.root = Root.diagonal(1.0 / np.sqrt(ridge))
-        self.weights = np.full(len(domains.order), float(share))
-        self.Z: Matrix | None = None
-
-    def __call__(self, codes: Codes | None, k: int) -> Solution:
-        """Solve for the target's pseudo-labels."""
-        groups = self.domains.groups(cast(Codes, codes))
-        discrepancy = WeightedDiscrepancy(groups, share=self.share, pairs=False)
-        if self.Z is not None:
-            self.weights = discrepancy.least_weights(self.Z, self.weights)
-        columns = self.weights[:, None] * discrepancy.means
-        columns[:, 0] *= np.sqrt(self.domains.n_classes)  # as JDA's M
-        norm = np.linalg.norm(columns.T @ columns) or 1.0
-        projected = self.features.transposed_times(columns / np.sqrt(norm))
-        values, vectors = leading_updated(self.features.total_scatter, self.root, projected, k)
-        self.Z = self.features.times(vectors / np.linalg.norm(vectors, axis=0))
-        return values, vectors
+        return WeighingSolver(domains, features.times, solve, share=self.weight_share, pairs=False)

@@ -12,9 +12,7 @@ from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_wide
 from transferable.linalg.transport import load_pot
-from transferable.transformers._blocks import BlockwiseTransformer
-
-__all__ = ["LinearOTMapping"]
+from transferable.transformers._bases import BlockwiseTransformer
 
 _ROUNDING = 1e-6  # share of the usual variance that covariances need to have roots
 _TABLES = 13  # of columns by columns, at most at once
@@ -71,9 +69,7 @@ class LinearOTMapping(BlockwiseTransformer):
     """
 
     takes = Takes(no_labels=True)
-    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "regularization": [POSITIVE],
-    }
+    _parameter_constraints = {"regularization": [POSITIVE]}  # noqa: RUF012
 
     def __init__(self, *, regularization: float = 0.1) -> None:
         self.regularization = regularization

@@ -5,14 +5,10 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
 
+from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
-from transferable.engines.shares import ClassShares
-from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, leading_dense
-from transferable.linalg.kernels import Kernel
 from transferable.linalg.moments import Moments
 from transferable.terms.covariances import (
     GroupCentring,
@@ -20,16 +16,9 @@ from transferable.terms.covariances import (
     squared_differences,
     weighted_covariance,
 )
-from transferable.transformers._class_shares import ClassSharesTransformer
-from transferable.transformers._spectral import (
-    WEIGHT,
-    Codes,
-    Solution,
-    Solver,
-    mean_discrepancy,
-)
-
-__all__ = ["McDA"]
+from transferable.transformers._features import Features
+from transferable.transformers._pseudo_labels import ClassSharesTransformer
+from transferable.transformers._spectral import Codes, Solution, Solver, mean_discrepancy
 
 
 class McDA(ClassSharesTransformer):
@@ -96,42 +85,7 @@ class McDA(ClassSharesTransformer):
         "second_order": [WEIGHT],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        second_order: float = 1.0,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        estimator: ClassifierMixin | None = None,
-        max_iter: int = 10,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-        class_shares: ClassShares = "source",
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            estimator=estimator,
-            max_iter=max_iter,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-            class_shares=class_shares,
-        )
-        self.second_order = second_order
+    second_order: float = 1.0
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
         identity = np.eye(features.rank)

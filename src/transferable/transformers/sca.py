@@ -5,22 +5,15 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
-from numpy.random import RandomState
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import WEIGHT, Interval
 from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import leading_dense
-from transferable.linalg.kernels import KERNELS, Kernel
+from transferable.linalg.kernels import Kernel
 from transferable.terms.means import mean_differences
-from transferable.terms.scatter import BetweenScatter
-from transferable.transformers._spectral import (
-    WEIGHT,
-    Solution,
-    SpectralTransformer,
-)
-
-__all__ = ["SCA"]
+from transferable.transformers._bases import KernelParameters
+from transferable.transformers._features import Features
+from transferable.transformers._spectral import Solution, SpectralTransformer, between_columns
 
 
 class SCA(SpectralTransformer):
@@ -90,52 +83,23 @@ class SCA(SpectralTransformer):
     _published = {"kernel": "rbf"}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **SpectralTransformer._parameter_constraints,
-        "kernel": [StrOptions(set(KERNELS)), callable],
+        **KernelParameters._parameter_constraints,
         "discrimination": [Interval(Real, 0, 1, closed="both")],
         "alignment": [WEIGHT],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        discrimination: float = 0.5,
-        alignment: float = 1.0,
-        kernel: Kernel = "linear",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 1.0,
-        scaling: str = "unit",
-        normalize: bool = False,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.discrimination = discrimination
-        self.alignment = alignment
+    kernel: Kernel | None = "linear"
+    regularization: float = 1.0
+    discrimination: float = 0.5
+    alignment: float = 1.0
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        of_source = domains.with_target(np.full(domains.n_target, -1))
         groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
         means = groups.spread(mean_differences(groups))
         beta, identity = self.discrimination, np.eye(features.rank)
         B = (1.0 - beta) / features.n * features.total_scatter(identity)
         # One pass over the rows for both.
-        columns = np.column_stack([means[:, :1], BetweenScatter(of_source).columns])
+        columns = np.column_stack([means[:, :1], between_columns(domains)])
         projected = features.transposed_times(columns)
         apart, between = projected[:, :1], projected[:, 1:] @ projected[:, 1:].T
         B += beta / domains.n_source * between

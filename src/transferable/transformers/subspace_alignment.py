@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.transformers._blocks import domain_tables
-from transferable.transformers._subspaces import SubspaceTransformer
-
-__all__ = ["SubspaceAlignment"]
+from transferable.transformers._bases import SubspaceTransformer, table_of
 
 
 class SubspaceAlignment(SubspaceTransformer):
@@ -62,7 +59,8 @@ class SubspaceAlignment(SubspaceTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         Ps, Pt = self._bases(domains)
-        self._source_mean, self._target_mean = (table.mean() for table in domain_tables(domains))
+        sides = domains.source, domains.target if domains.n_target else domains.source
+        self._source_mean, self._target_mean = (table_of(domains, i)[0].mean() for i in sides)
         self.source_components_ = (Ps @ (Ps.T @ Pt)).T
         self.target_components_ = Pt.T
         self._n_features_out = Pt.shape[1]

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.random import RandomState
 from scipy.linalg import cho_solve, cholesky
 
-from transferable._sklearn import StrOptions
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
 from transferable.events import rounds
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.kernels import KERNELS, Kernel
-from transferable.transformers._spectral import (
-    COUNT,
-    Solution,
-    SpectralTransformer,
-    mean_discrepancy,
-)
-
-__all__ = ["TJM"]
+from transferable.linalg.kernels import Kernel
+from transferable.transformers._bases import COUNT, KernelParameters
+from transferable.transformers._features import Features
+from transferable.transformers._spectral import Solution, SpectralTransformer, mean_discrepancy
 
 # Rows of W shorter than this count as this long: 1 / 0 would remove a row for good.
 _SMALLEST_SHARE = 1e-8
@@ -86,40 +78,12 @@ class TJM(SpectralTransformer):
     _published = {"n_components": 20, "regularization": 1.0}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         **SpectralTransformer._parameter_constraints,
-        "kernel": [StrOptions(set(KERNELS)), callable],
+        **KernelParameters._parameter_constraints,
         "max_iter": [COUNT],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Kernel = "linear",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        max_iter: int = 10,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.max_iter = max_iter
+    kernel: Kernel | None = "linear"
+    max_iter: int = 10
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
         ridge = self.regularization * features.scale

@@ -28,47 +28,37 @@ from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_g
 from transferable.linalg.row_tables import RowTable
 from transferable.terms.base import LowRank
 
-__all__ = [
-    "Features",
-    "RowMap",
-    "farthest",
-    "kernel_features",
-    "row_features",
-    "spectrum",
-    "table_features",
-]
-
 Table = RowTable | FeatureTable
 
 
 class RowMap:
-    """What a fitted map multiplies: rows as they are, or their kernel with rows it has kept."""
+    """From rows to what a fitted map multiplies: themselves, or their kernel with kept rows."""
 
     def __init__(self, kernel: KernelFunction | None = None, anchors: Any = None) -> None:
         self.anchors = anchors
         self.parameters = {} if kernel is None else dict(vars(kernel))
 
     def __call__(self, rows: Any) -> Matrix:
-        """One row for each of these rows."""
+        """Return one row for each of these rows."""
         rows = np.ascontiguousarray(rows, dtype=np.float64)
         if self.anchors is None:
             return rows
         return np.asarray(kernel_matrix(rows, self.anchors, **self.parameters))
 
     def width(self, n_features: int) -> int:
-        """Number of columns for rows of so many features."""
+        """Return the number of columns for rows of so many features."""
         return n_features if self.anchors is None else max(n_features, len(self.anchors))
 
 
 class Features:
-    """Phi of the fitted rows with what the methods ask of it.
+    """Phi of the fitted rows, with the products that the methods need.
 
     Parameters
     ----------
     table : RowTable or FeatureTable
         T, of n rows.
     domains : Domains
-        Whose rows they are.
+        The problem of these rows.
     matrix : ndarray of shape (columns of T, rank) or None
         Phi = T matrix; None is the identity.
     roots : ndarray of shape (rank,) or None
@@ -114,41 +104,41 @@ class Features:
         self.rank = table.rank if matrix is None else matrix.shape[1]
 
     def times(self, w: Matrix) -> Matrix:
-        """Phi w."""
+        """Return Phi w."""
         if self._row_roots is not None:
             w = self._row_roots[:, None] * w
         return self._table.times(w if self._matrix is None else self._matrix @ w)
 
     def transposed_times(self, T: Matrix) -> Matrix:
-        """Phi' T."""
+        """Return Phi' T."""
         product = self._mapped(self._table.transposed_times(T))
         return product if self._row_roots is None else self._row_roots[:, None] * product
 
     def signs(self, W: Matrix) -> Matrix:
-        """Signs with which the embedded row farthest from zero is positive in each component.
+        """Return signs that make the embedded row farthest from zero positive, by component.
 
-        Coefficients do not tell them where rows are repeated, or count for several.
+        Coefficients do not determine them where rows are repeated, or count for several.
         """
         return np.sign(farthest(self.times(W)))
 
     def projected(self, form: LowRank) -> Matrix:
-        """Phi' E of a form of few columns."""
+        """Return Phi' E of a form of few columns."""
         return self.transposed_times(form.columns)
 
     def blocks(self) -> Iterator[tuple[slice, Matrix]]:
-        """Slices of rows with their part of Phi."""
+        """Yield slices of rows with their part of Phi."""
         for rows, block in self._table.blocks():
             yield rows, block if self._matrix is None else block @ self._matrix
 
     def expand(self, W: Matrix) -> Matrix:
-        """Coefficients of what `map` gives, from those of Phi, one map below the other."""
+        """Return coefficients of what `map` gives from those of Phi, map below map."""
         if self._expansion is None:
             return W if self._row_roots is None else self._row_roots[:, None] * W
         parts = np.split(W, len(W) // self.rank)
         return np.concatenate([self._expansion @ part for part in parts])
 
     def moments(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
-        """Moments of the features of each group, over the rows of a slice."""
+        """Return moments of the features of each group, over the rows of a slice."""
         moments = moments_of_groups(self._table, codes, n_groups, within)
         if self._matrix is None:
             return moments
@@ -158,13 +148,13 @@ class Features:
         ]
 
     def scatter(self, domain: int) -> Matrix:
-        """Phi' H Phi over the rows of the source (0) or of the target (1)."""
+        """Return Phi' H Phi over the rows of the source (0) or of the target (1)."""
         moments = self._moments[domain]
         scatter = moments.count * moments.covariance
         return scatter if self._matrix is None else self._mapped(scatter @ self._matrix)
 
     def total_scatter(self, x: Matrix) -> Matrix:
-        """Phi' H Phi x, at the cost of one product with a vector where Phi'Phi is diagonal."""
+        """Return Phi' H Phi x, at the cost of one product with a vector if Phi'Phi is diagonal."""
         if self.roots is None:
             y = self._times_kernel(x)
             if self._row_roots is None:
@@ -176,7 +166,7 @@ class Features:
 
     @property
     def _total(self) -> float:
-        """How many rows there are, or stand for them."""
+        """Sum of the rows' weights."""
         return self.n if self._weights is None else float(self._weights.sum())
 
     @cached_property
@@ -195,7 +185,7 @@ class Features:
         return columns if self._matrix is None else self._matrix.T @ columns
 
     def _times_kernel(self, x: Matrix) -> Matrix:
-        """K x; for a vector, K's symmetry halves what has to be read."""
+        """Return K x; for a vector, K's symmetry halves what has to be read."""
         K = self._table.X  # type: ignore[union-attr]
         if self._row_roots is None:
             return dsymv(1.0, K.T, x) if x.ndim == 1 else K @ x
@@ -204,14 +194,14 @@ class Features:
 
 
 def farthest(Z: Matrix) -> Matrix:
-    """The value of each column that is farthest from zero; 0 without rows."""
+    """Return the value of each column that is farthest from zero; 0 without rows."""
     if len(Z) == 0:
         return np.zeros(Z.shape[1])
     return Z[np.abs(Z).argmax(axis=0), np.arange(Z.shape[1])]
 
 
 def row_features(domains: Domains, power: int) -> Features:
-    """Features U S^power of the rows themselves."""
+    """Return features U S^power of the rows themselves."""
     n, d = domains.X.shape
     if d <= n:
         return table_features(RowTable(domains.X), domains, power, RowMap())
@@ -233,7 +223,7 @@ def row_features(domains: Domains, power: int) -> Features:
 def table_features(
     table: Table, domains: Domains, power: int, row_map: RowMap, whitening: Matrix | None = None
 ) -> Features:
-    """Features U S^power of a table U S V' of more rows than columns.
+    """Return features U S^power of a table U S V' of more rows than columns.
 
     The table is what `row_map` gives, times the whitening if there is one.
     """
@@ -247,7 +237,7 @@ def table_features(
 def spectrum(
     table: Table, moments: list[Moments], power: int, whitening: Matrix | None = None
 ) -> dict[str, Any]:
-    """What moments of a table in source and target tell of its features U S^power."""
+    """Return features U S^power from a table's moments in source and target, as arguments."""
     nystrom = getattr(table, "nystrom", None)
     single = nystrom is not None and nystrom.dtype == "float32"
     gram = moments[0].gram + moments[1].gram
@@ -265,7 +255,7 @@ def spectrum(
 def kernel_features(
     domains: Domains, kernel: KernelFunction, power: int, *, factored: bool
 ) -> Features:
-    """Features U S^power from the kernel matrix of all rows, or K itself if that will do."""
+    """Return features U S^power of the kernel matrix of all rows, or K itself if that will do."""
     X = np.asarray(domains.X, dtype=np.float64)
     K = np.asarray(kernel(X, X))
     weights = domains.row_weights

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["most_confident"]
-
 
 def most_confident(scores: NDArray[np.float64], share: float) -> NDArray[np.intp]:
-    """Codes of the surest rows, this share of each predicted class; -1 for all other rows.
+    """Return codes of the surest rows, this share of each predicted class; -1 for all other rows.
 
     Parameters
     ----------

@@ -20,8 +20,6 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-__all__ = ["NearestRow"]
-
 _ROWS = 1000  # training rows that are left out in turn
 _MIB = 64  # of distances that are held at a time
 _BOUNDS = (-5.0, 5.0)  # of the temperature's natural logarithm
@@ -29,7 +27,7 @@ _SMALLEST = 0.01  # distances below this share of the usual one count as that: c
 
 
 class NearestRow(ClassifierMixin, BaseEstimator):
-    """Label rows as the nearest training row, with probabilities that distances tell.
+    """Label rows as the nearest training row, with probabilities from distances.
 
     Attributes
     ----------
@@ -52,7 +50,7 @@ class NearestRow(ClassifierMixin, BaseEstimator):
     def fit_left_out(
         self, X: Any, y: NDArray[Any], sample_weight: NDArray[np.float64] | None = None
     ) -> NDArray[np.float64]:
-        """Fit, and tell the log-probabilities of the first rows, each left out in turn."""
+        """Fit, and return log-probabilities of the first rows, each left out in turn."""
         X = check_array(X, accept_sparse="csr")
         self._centre = None if sp.issparse(X) else X.mean(axis=0)
         X = self._centred(X)
@@ -76,12 +74,12 @@ class NearestRow(ClassifierMixin, BaseEstimator):
         return log_softmax(scores / self.temperature_, axis=1)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label of the nearest row."""
+        """Return the label of the nearest row."""
         check_is_fitted(self)
         return self._neighbor.predict(self._centred(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probability of each class; none is above that of the predicted one."""
+        """Return the probability of each class; none is above that of the predicted one."""
         codes = np.searchsorted(self.classes_, self.predict(X))
         scores = self._closeness(self._distances(self._centred(X)))
         # Of classes that are equally near, the label is that of whichever row was found first.
@@ -94,12 +92,12 @@ class NearestRow(ClassifierMixin, BaseEstimator):
         return probabilities
 
     def _centred(self, X: Any) -> Any:
-        """Rows around the mean of those fitted: squares of a common offset would drown the rest."""
+        """Return rows about the mean of those fitted: a common offset's squares drown the rest."""
         X = check_array(X, accept_sparse="csr")
         return X if self._centre is None else X - self._centre
 
     def _distances(self, X: Any, own: NDArray[np.intp] | None = None) -> NDArray[np.float64]:
-        """Distance to the nearest row of each class, past the positions that are X's `own`."""
+        """Return the distance to the nearest row of each class, past X's `own` positions."""
 
         def nearest(block: NDArray[np.float64], start: int) -> NDArray[np.float64]:
             if own is not None:
@@ -125,7 +123,7 @@ def _temperature(
     codes: NDArray[np.intp],
     weights: NDArray[np.float64] | None = None,
 ) -> float:
-    """The divisor of scores that makes these classes most likely, were one row more wrong."""
+    """Return the divisor of scores that makes these classes likeliest, were one row more wrong."""
     n, n_classes = scores.shape
     wrong = 1.0 / ((n if weights is None else weights.sum()) + 1)
     shares = np.full(scores.shape, wrong / max(n_classes - 1, 1))

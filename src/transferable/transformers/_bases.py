@@ -33,10 +33,17 @@ WeightedTable = tuple[RowTable, Matrix | None]
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 class Parameters:
-    """Gives subclasses a constructor that sets their annotated parameters, and those of bases."""
+    """Gives subclasses a constructor that sets their annotated parameters, and those of bases.
+
+    Their constraints are added to those of the bases.
+    """
+
+    _parameter_constraints: dict[str, list[Any]]
 
     def __init_subclass__(cls, **options: Any) -> None:
         dataclass(kw_only=True, eq=False, repr=False)(cls)
+        bases = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
+        cls._parameter_constraints = {name: one[name] for one in bases for name in one}
         super().__init_subclass__(**options)  # completes the docstring by the parameters
 
 

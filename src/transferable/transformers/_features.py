@@ -69,16 +69,14 @@ class Features:
     row_map : RowMap
         From any rows to what `expand` gives coefficients of.
     expansion : ndarray or None
-        What turns coefficients of Phi into those; None is the identity.
+        What turns coefficients of Phi into those, or its diagonal; None is the identity.
     moments : sequence of Moments or None
         Moments of T in the source and in the target, if known.
-    row_roots : ndarray of shape (n,) or None
-        The roots of the rows' weights where Phi is K, which then is K times these on both sides.
 
     Notes
     -----
     A row of weight w stands for w rows. The coefficients of these are alike, so that an expansion
-    over the rows is one over rows times the root of w, and their kernel K times it on both sides.
+    over the rows is one over rows times the root of w, and Phi = K has its columns times it.
     """
 
     def __init__(
@@ -92,12 +90,10 @@ class Features:
         row_map: RowMap,
         expansion: Matrix | None = None,
         moments: list[Moments] | None = None,
-        row_roots: Matrix | None = None,
     ) -> None:
         self._table, self._matrix, self.roots = table, matrix, roots
         self._sides = domains.source, domains.target
-        self._known, self._row_roots = moments, row_roots
-        self._weights = domains.row_weights
+        self._known, self._weights = moments, domains.row_weights
         self.scale = scale if scale > 0 else 1.0
         self.map, self._expansion = row_map, expansion
         self.n = table.n
@@ -105,14 +101,11 @@ class Features:
 
     def times(self, w: Matrix) -> Matrix:
         """Return Phi w."""
-        if self._row_roots is not None:
-            w = self._row_roots[:, None] * w
         return self._table.times(w if self._matrix is None else self._matrix @ w)
 
     def transposed_times(self, T: Matrix) -> Matrix:
         """Return Phi' T."""
-        product = self._mapped(self._table.transposed_times(T))
-        return product if self._row_roots is None else self._row_roots[:, None] * product
+        return self._mapped(self._table.transposed_times(T))
 
     def signs(self, W: Matrix) -> Matrix:
         """Return signs that make the embedded row farthest from zero positive, by component.
@@ -133,7 +126,9 @@ class Features:
     def expand(self, W: Matrix) -> Matrix:
         """Return coefficients of what `map` gives from those of Phi, map below map."""
         if self._expansion is None:
-            return W if self._row_roots is None else self._row_roots[:, None] * W
+            return W
+        if self._expansion.ndim == 1:
+            return self._expansion[:, None] * W
         parts = np.split(W, len(W) // self.rank)
         return np.concatenate([self._expansion @ part for part in parts])
 
@@ -155,14 +150,18 @@ class Features:
 
     def total_scatter(self, x: Matrix) -> Matrix:
         """Return Phi' H Phi x, at the cost of one product with a vector if Phi'Phi is diagonal."""
-        if self.roots is None:
-            y = self._times_kernel(x)
-            if self._row_roots is None:
-                return self._times_kernel(y - y.mean(axis=0))
-            mean = self._row_roots @ y / self._total
-            return self._times_kernel(y - np.multiply.outer(self._row_roots, mean))
-        mean = self._total * np.multiply.outer(self._mean, self._mean @ x)
-        return (self.roots**2 * x.T).T - mean
+        if self.roots is not None:
+            mean = self._total * np.multiply.outer(self._mean, self._mean @ x)
+            return (self.roots**2 * x.T).T - mean
+        K = self._table.X  # type: ignore[union-attr]
+        if self._weights is not None:
+            y = K @ x
+            return K.T @ (self._weights * (y - self._weights @ y / self._total).T).T
+        if x.ndim == 1:  # K's symmetry halves what has to be read
+            y = dsymv(1.0, K.T, x)
+            return dsymv(1.0, K.T, y - y.mean())
+        y = K @ x
+        return K @ (y - y.mean(axis=0))
 
     @property
     def _total(self) -> float:
@@ -183,14 +182,6 @@ class Features:
 
     def _mapped(self, columns: Matrix) -> Matrix:
         return columns if self._matrix is None else self._matrix.T @ columns
-
-    def _times_kernel(self, x: Matrix) -> Matrix:
-        """Return K x; for a vector, K's symmetry halves what has to be read."""
-        K = self._table.X  # type: ignore[union-attr]
-        if self._row_roots is None:
-            return dsymv(1.0, K.T, x) if x.ndim == 1 else K @ x
-        roots = self._row_roots if x.ndim == 1 else self._row_roots[:, None]
-        return roots * (K @ (roots * x))
 
 
 def farthest(Z: Matrix) -> Matrix:
@@ -259,17 +250,13 @@ def kernel_features(
     X = np.asarray(domains.X, dtype=np.float64)
     K = np.asarray(kernel(X, X))
     weights = domains.row_weights
-    scale = float(np.average(np.diag(K), weights=weights)) ** power
-    row_map = RowMap(kernel, X)
-    if not factored:
-        roots = None if weights is None else np.sqrt(weights)
-        return Features(RowTable(K), domains=domains, scale=scale, row_map=row_map, row_roots=roots)
-    U, s = gram_basis(K)
-    return Features(
-        RowTable(U * s**power),
-        domains=domains,
-        roots=s**power,
-        scale=scale,
-        row_map=row_map,
-        expansion=U * s ** (power - 2.0),
-    )
+    found: dict[str, Any] = {"domains": domains, "row_map": RowMap(kernel, X)}
+    found["scale"] = float(np.average(np.diag(K), weights=weights)) ** power
+    if factored:
+        U, s = gram_basis(K)
+        found |= {"roots": s**power, "expansion": U * s ** (power - 2.0)}
+        return Features(RowTable(U * s**power), **found)
+    if weights is not None:
+        found["expansion"] = np.sqrt(weights)
+        K *= found["expansion"]
+    return Features(RowTable(K), **found)

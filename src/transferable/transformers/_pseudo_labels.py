@@ -77,7 +77,6 @@ class PseudoLabelTransformer(SpectralTransformer):
     _settles: ClassVar[bool] = True
 
     _parameter_constraints = {  # noqa: RUF012
-        **SpectralTransformer._parameter_constraints,
         "estimator": [HasMethods(["fit", "predict"]), None],
         "max_iter": [COUNT],
     }
@@ -98,14 +97,8 @@ class PseudoLabelTransformer(SpectralTransformer):
     ) -> Round:
         """Solve and relabel, max_iter times or until nothing changes.
 
-        Parameters
-        ----------
-        domains, features : Domains, Features
-            The problem, with the class prior of the target that it begins with.
-        codes : ndarray of shape (n_target,) or None
-            The first pseudo-labels; None for those that the method begins with.
-        labelling : Labelling or None
-            How target rows get labels from probabilities; None leaves that to the estimator.
+        `codes` are the first pseudo-labels, None for those that the method begins with;
+        `labelling` gives target rows labels from probabilities, None leaves that to the estimator.
         """
         solve = self._solver(domains, features)
         source = np.arange(len(domains.order)) < domains.n_source
@@ -219,10 +212,7 @@ class ClassSharesTransformer(PseudoLabelTransformer):
         error of a factor of 1.35 for each class costs TFDF 3 to 6 points.
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        **PseudoLabelTransformer._parameter_constraints,
-        "class_shares": CLASS_SHARES,
-    }
+    _parameter_constraints = {"class_shares": CLASS_SHARES}  # noqa: RUF012
 
     class_shares: ClassShares = "source"
 
@@ -322,10 +312,7 @@ class PairedMapsTransformer(PseudoLabelTransformer):
 
     _needs_factor = True
     _starts_from_rows = True
-    _parameter_constraints = {  # noqa: RUF012
-        **PseudoLabelTransformer._parameter_constraints,
-        "target_variance": [POSITIVE],
-    }
+    _parameter_constraints = {"target_variance": [POSITIVE]}  # noqa: RUF012
 
     regularization: float = 1.0
     target_variance: float = 1.0
@@ -357,14 +344,8 @@ class WeightedDiscrepancy:
     squared distance of all pairs of rows of one class from different domains. A class that is
     absent from either domain counts in none.
 
-    Parameters
-    ----------
-    groups : Groups
-        The rows by domain and class.
-    share : float
-        delta: the mean of the weights in each class of each domain.
-    pairs : bool
-        Whether pairs of rows are compared; without them the term is one of means, as in LDML.
+    The mean of the weights in each class of each domain is `share`. Without `pairs`, only means are
+    compared, as in LDML.
     """
 
     def __init__(self, groups: Groups, *, share: float, pairs: bool = True) -> None:
@@ -397,21 +378,8 @@ class WeightedDiscrepancy:
 class WeighingSolver:
     """A solver of LDML or LPJT: weights of rows from the last embedding, then maps from these.
 
-    Parameters
-    ----------
-    domains : Domains
-        The problem.
-    times : callable
-        From coefficients to embedded rows.
-    solve : callable
-        From the discrepancy, the rows' weights and the number of vectors to a solution.
-    share, pairs : float, bool
-        As in :class:`WeightedDiscrepancy`.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (n,)
-        Weights of the rows as of the last solve.
+    `times` goes from coefficients to embedded rows, `solve` from the discrepancy, the weights of
+    the rows and the number of vectors to a solution.
     """
 
     def __init__(

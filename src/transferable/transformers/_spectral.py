@@ -93,7 +93,6 @@ class SpectralTransformer(KernelParameters, BlockwiseTransformer):
     _feature_tables: ClassVar[int] = 0
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        **KernelParameters._parameter_constraints,
         "n_components": [COUNT, None],
         "kernel": [*KernelParameters._parameter_constraints["kernel"], None],
         "regularization": [POSITIVE],
@@ -213,10 +212,7 @@ class AligningTransformer(WeightedTransformer, SpectralTransformer):
         "auto" takes the squared share of target rows whose nearest row is of that source.
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        **SpectralTransformer._parameter_constraints,
-        "source_weights": SOURCE_WEIGHTS,
-    }
+    _parameter_constraints = {"source_weights": SOURCE_WEIGHTS}  # noqa: RUF012
 
     source_weights: SourceWeights = "auto"
 

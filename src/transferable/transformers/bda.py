@@ -68,7 +68,6 @@ class BDA(JDA):
     """
 
     _parameter_constraints = {  # noqa: RUF012
-        **JDA._parameter_constraints,
         "balance": [Interval(Real, 0, 1, closed="both")],
         "class_weighted": ["boolean"],
     }

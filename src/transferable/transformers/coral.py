@@ -93,7 +93,7 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
 
     def _one_matrix(self, source: Covariance) -> Matrix | None:
         """Return C_s^-1/2 C_t^1/2 where it takes no more room than the directions it is made of."""
-        if len(source.mean) > source.rank + self._target.rank:
+        if len(source.mean) > len(source.values) + len(self._target.values):
             return None
         return source.matrix(-0.5) @ self._target.matrix(0.5)
 
@@ -146,11 +146,6 @@ class Covariance:
         """Return that of rows from their moments about a row near their mean."""
         basis = gram_basis(moments.count * moments.covariance)
         return cls(shift + moments.mean, basis, moments.count, regularization)
-
-    @property
-    def rank(self) -> int:
-        """Number of directions."""
-        return len(self.values)
 
     def times(self, rows: Matrix, exponent: float) -> Matrix:
         """Return rows times the power."""

@@ -74,10 +74,6 @@ class JDA(AligningTransformer, ClassSharesTransformer):
 
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
-    _parameter_constraints = {  # noqa: RUF012
-        **ClassSharesTransformer._parameter_constraints,
-        **AligningTransformer._parameter_constraints,
-        "target_labels": [StrOptions({"ignore", "use"})],
-    }
+    _parameter_constraints = {"target_labels": [StrOptions({"ignore", "use"})]}  # noqa: RUF012
 
     target_labels: Literal["ignore", "use"] = "ignore"

@@ -69,10 +69,7 @@ class JGSA(PairedMapsTransformer):
     (30, 2)
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        **PairedMapsTransformer._parameter_constraints,
-        "discrimination": [WEIGHT],
-    }
+    _parameter_constraints = {"discrimination": [WEIGHT]}  # noqa: RUF012
 
     discrimination: float = 0.1
 

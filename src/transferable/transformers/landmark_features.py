@@ -72,10 +72,7 @@ class LandmarkFeatures(KernelParameters, BlockwiseTransformer):
     """
 
     takes = Takes(no_labels=True)
-    _parameter_constraints = {  # noqa: RUF012
-        **KernelParameters._parameter_constraints,
-        "n_landmarks": [Interval(Integral, 2, None, closed="left")],
-    }
+    _parameter_constraints = {"n_landmarks": [Interval(Integral, 2, None, closed="left")]}  # noqa: RUF012
 
     n_landmarks: int = field(default=1000, kw_only=False)
     kernel: Kernel | None = "rbf"

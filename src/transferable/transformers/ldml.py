@@ -88,10 +88,7 @@ class LDML(PseudoLabelTransformer):
 
     _starts_from_rows = True
     _settles = False
-    _parameter_constraints = {  # noqa: RUF012
-        **PseudoLabelTransformer._parameter_constraints,
-        "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
-    }
+    _parameter_constraints = {"weight_share": [Interval(Real, 1e-6, 1, closed="both")]}  # noqa: RUF012
 
     weight_share: float = 0.5
 

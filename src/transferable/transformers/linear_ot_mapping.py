@@ -12,13 +12,13 @@ from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_wide
 from transferable.linalg.transport import load_pot
-from transferable.transformers._bases import BlockwiseTransformer
+from transferable.transformers._bases import BlockwiseTransformer, Parameters
 
 _ROUNDING = 1e-6  # share of the usual variance that covariances need to have roots
 _TABLES = 13  # of columns by columns, at most at once
 
 
-class LinearOTMapping(BlockwiseTransformer):
+class LinearOTMapping(Parameters, BlockwiseTransformer):
     """Optimal transport between the Gaussians of both domains: a linear map of the source.
 
     With means m and covariances C, source rows become m_t + (x - m_s) A where
@@ -71,8 +71,7 @@ class LinearOTMapping(BlockwiseTransformer):
     takes = Takes(no_labels=True)
     _parameter_constraints = {"regularization": [POSITIVE]}  # noqa: RUF012
 
-    def __init__(self, *, regularization: float = 0.1) -> None:
-        self.regularization = regularization
+    regularization: float = 0.1
 
     def _fit_domains(self, domains: Domains) -> None:
         d = domains.X.shape[1]

@@ -95,7 +95,6 @@ class LPJT(PairedMapsTransformer):
     _settles = False
     _feature_tables = 20  # its features are twice as wide, and terms are applied to them
     _parameter_constraints = {  # noqa: RUF012
-        **PairedMapsTransformer._parameter_constraints,
         "locality": [WEIGHT],
         "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
         "n_neighbors": [COUNT],

@@ -80,10 +80,7 @@ class McDA(ClassSharesTransformer):
 
     _needs_factor = True
     _published = {"n_components": 20, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
-    _parameter_constraints = {  # noqa: RUF012
-        **ClassSharesTransformer._parameter_constraints,
-        "second_order": [WEIGHT],
-    }
+    _parameter_constraints = {"second_order": [WEIGHT]}  # noqa: RUF012
 
     second_order: float = 1.0
 

@@ -82,8 +82,7 @@ class SCA(SpectralTransformer):
     _power = 1
     _published = {"kernel": "rbf"}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
-        **SpectralTransformer._parameter_constraints,
-        **KernelParameters._parameter_constraints,
+        "kernel": KernelParameters._parameter_constraints["kernel"],
         "discrimination": [Interval(Real, 0, 1, closed="both")],
         "alignment": [WEIGHT],
     }

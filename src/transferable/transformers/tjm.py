@@ -77,8 +77,7 @@ class TJM(SpectralTransformer):
     takes = Takes(no_labels=True)
     _published = {"n_components": 20, "regularization": 1.0}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
-        **SpectralTransformer._parameter_constraints,
-        **KernelParameters._parameter_constraints,
+        "kernel": KernelParameters._parameter_constraints["kernel"],
         "max_iter": [COUNT],
     }
 

@@ -2,6 +2,7 @@
 
 A class tells of what is its own; the rest of its ``Parameters`` is filled in from its bases when a
 class is made, so that ``help()`` and the reference show all of them, with the defaults it has.
+Transformers that describe no ``Attributes`` take those of their bases as well.
 """
 
 from __future__ import annotations
@@ -11,9 +12,12 @@ import re
 from textwrap import indent
 from typing import Any
 
-__all__ = ["complete_parameters"]
+__all__ = ["complete_attributes", "complete_parameters"]
 
-_SECTION = re.compile(r"^Parameters\n-{3,}\n(.*?)(?=^\S[^\n]*\n-{3,}$|\Z)", re.M | re.S)
+_SECTION, _ATTRIBUTES = (
+    re.compile(rf"^{name}\n-{{3,}}\n(.*?)(?=^\S[^\n]*\n-{{3,}}$|\Z)", re.M | re.S)
+    for name in ("Parameters", "Attributes")
+)
 _HEADING = re.compile(r"^\S[^\n]*\n-{3,}$", re.M)
 _ENTRY = re.compile(r"^(\S[^\n]*)((?:\n(?:[ \t][^\n]*|(?=\n)))*)", re.M)
 
@@ -39,9 +43,25 @@ def complete_parameters(cls: type[Any]) -> None:
     cls.__doc__ = "\n" + indent(_replaced(text, "\n".join(entries)), "    ") + "\n    "
 
 
-def _entries(text: str) -> dict[str, str]:
-    """The entry of each parameter that a docstring describes."""
-    section = _SECTION.search(text)
+def complete_attributes(cls: type[Any]) -> None:
+    """Add to a docstring without attributes the fitted ones that the class's bases describe."""
+    text = inspect.cleandoc(cls.__doc__ or "")
+    parameters = _SECTION.search(text)
+    if parameters is None or _ATTRIBUTES.search(text):
+        return
+    entries: dict[str, str] = {}
+    for base in reversed(cls.__mro__):
+        entries |= _entries(inspect.cleandoc(base.__doc__ or ""), _ATTRIBUTES)
+    fitted = "\n".join(dict.fromkeys(e for name, e in entries.items() if name.endswith("_")))
+    if fitted:
+        section = f"\n\nAttributes\n----------\n{fitted}\n\n"
+        text = text[: parameters.end()].rstrip() + section + text[parameters.end() :]
+        cls.__doc__ = "\n" + indent(text.rstrip(), "    ") + "\n    "
+
+
+def _entries(text: str, heading: re.Pattern[str] = _SECTION) -> dict[str, str]:
+    """Return the entry of each parameter that a docstring describes, or of each attribute."""
+    section = heading.search(text)
     if section is None:
         return {}
     found = {}

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from transferable._docstrings import complete_attributes
 from transferable._sklearn import NUMBER, POSITIVE, Interval, StrOptions
 from transferable.base import DomainTransformer
 from transferable.domains import Domains, Reordered, positions_of
@@ -45,6 +46,7 @@ class Parameters:
         bases = [vars(base).get("_parameter_constraints", {}) for base in reversed(cls.__mro__)]
         cls._parameter_constraints = {name: one[name] for one in bases for name in one}
         super().__init_subclass__(**options)  # completes the docstring by the parameters
+        complete_attributes(cls)
 
 
 class KernelParameters(Parameters):

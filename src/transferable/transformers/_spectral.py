@@ -85,6 +85,13 @@ class SpectralTransformer(KernelParameters, BlockwiseTransformer):
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ratio of the two sides of the objective for each component, largest first.
+    n_landmarks_ : int or None
+        Landmarks that were taken; None if the solution is exact.
     """
 
     _needs_factor: ClassVar[bool] = False
@@ -210,6 +217,11 @@ class AligningTransformer(WeightedTransformer, SpectralTransformer):
     source_weights : "auto", mapping or array-like, default="auto"
         What each of several sources counts, by id or in the order of the ids; only ratios matter.
         "auto" takes the squared share of target rows whose nearest row is of that source.
+
+    Attributes
+    ----------
+    source_weights_ : ndarray of shape (n_sources,)
+        What each source counted, in the order of the ids, 1 on average over their rows.
     """
 
     _parameter_constraints = {"source_weights": SOURCE_WEIGHTS}  # noqa: RUF012

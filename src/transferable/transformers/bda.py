@@ -27,23 +27,6 @@ class BDA(JDA):
     class_weighted : bool, default=False
         Whether classes are weighted by their shares, from labels and pseudo-labels.
 
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of the source rows and last pseudo-labels of the target rows, in input order.
-    n_iter_ : int
-        Rounds that were run.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-    class_shares_ : ndarray of shape (n_classes,)
-        The shares that the target's classes were taken to have.
-    class_shares_history_ : ndarray of shape (n_iter, n_classes)
-        Those of each round.
-    source_weights_ : ndarray of shape (n_sources,)
-        What each source counted, in the order of the ids, 1 on average over their rows.
-
     Notes
     -----
     Published: mu searched over a grid with target labels, otherwise as JDA. Ours leaves it at 0.5:

@@ -28,23 +28,6 @@ class JDA(AligningTransformer, ClassSharesTransformer):
         ``sample_domain`` is given: they train the classifier that labels the others, and stand in
         every round and in ``transduction_``. "ignore" never looks at them.
 
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of the source rows and last pseudo-labels of the target rows, in input order.
-    n_iter_ : int
-        Rounds that were run.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-    class_shares_ : ndarray of shape (n_classes,)
-        The shares that the target's classes were taken to have.
-    class_shares_history_ : ndarray of shape (n_iter, n_classes)
-        Those of each round.
-    source_weights_ : ndarray of shape (n_sources,)
-        What each source counted, in the order of the ids, 1 on average over their rows.
-
     Notes
     -----
     M has rank C + 1, so each round costs a small correction. A class without target rows in a round

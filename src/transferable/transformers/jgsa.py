@@ -31,17 +31,6 @@ class JGSA(PairedMapsTransformer):
     discrimination : float, default=0.1
         beta: weight of the scatter between and inside the source's classes.
 
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of the source rows and last pseudo-labels of the target rows, in input order.
-    n_iter_ : int
-        Rounds that were run.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-
     Notes
     -----
     Rows to transform are taken for target rows unless ``sample_domain`` marks them as source. The

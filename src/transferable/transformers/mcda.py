@@ -37,21 +37,6 @@ class McDA(ClassSharesTransformer):
     second_order : float, default=1.0
         beta: weight of the covariances, relative to the mean squared length of the rows.
 
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of the source rows and last pseudo-labels of the target rows, in input order.
-    n_iter_ : int
-        Rounds that were run.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-    class_shares_ : ndarray of shape (n_classes,)
-        The shares that the target's classes were taken to have.
-    class_shares_history_ : ndarray of shape (n_iter, n_classes)
-        Those of each round.
-
     Notes
     -----
     K Z_c K K Z_c K is the square of the difference of two covariances of features, which are at

@@ -45,13 +45,6 @@ class SCA(SpectralTransformer):
         None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
         landmarks, and says so. "linear" needs none.
 
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-
     Notes
     -----
     Solved in the coordinates of kernel principal components, where the norm of the map, K in the

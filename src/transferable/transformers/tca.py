@@ -20,15 +20,6 @@ class TCA(AligningTransformer):
     matrix; of several sources, M is the weighted sum of their e e' over its Frobenius norm. With
     ``kernel=None``, K is replaced by the rows themselves.
 
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-    source_weights_ : ndarray of shape (n_sources,)
-        What each source counted, in the order of the ids, 1 on average over their rows.
-
     Notes
     -----
     M has rank one, so the inverse of the left side is that of a multiple of the identity and one

@@ -1,14 +1,14 @@
-"""Dask collections as lists of tasks, each of which reads and checks one block of rows.
+"""Read Dask collections block by block, and return lazy results of a fitted model for them.
 
-What is wrong with a block is told with the number of its partition and, where it is known, the file
-that it was read from.
+An error about a block names its partition and, where it is known, the file it was read from.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import dask.array as da
@@ -20,24 +20,10 @@ from numpy.typing import NDArray
 
 from transferable.domains import labelled_rows, marked_ids, row_keys
 
-__all__ = ["Block", "Blocks", "Schema", "domains_apart", "schema_of", "stacked_domains"]
-
-_SOURCE, _TARGET = 1, -1
-
 
 @dataclass(frozen=True)
 class Schema:
-    """What every block must have.
-
-    Attributes
-    ----------
-    n_features : int
-        Columns.
-    names : tuple of str or None
-        Their names, of frames.
-    dtype : str
-        "float64" or "float32".
-    """
+    """Number of columns, their names in a frame, and dtype that every block must have."""
 
     n_features: int
     names: tuple[str, ...] | None
@@ -48,7 +34,7 @@ class Schema:
 class Block:
     """Rows of one partition, those of the source first, with the labels of these.
 
-    `marks` are the numbers of the domains, where rows were marked with any.
+    `marks` are the ids of the domains, where rows were marked with any.
     """
 
     X: NDArray[Any]
@@ -56,24 +42,14 @@ class Block:
     marks: frozenset[float] = frozenset()
 
     @property
-    def n_source(self) -> int:
-        """Rows of the source."""
-        return len(self.labels)
-
-    @property
-    def Xs(self) -> NDArray[Any]:
-        """The source rows."""
-        return self.X[: self.n_source]
-
-    @property
-    def Xt(self) -> NDArray[Any]:
-        """The target rows."""
-        return self.X[self.n_source :]
+    def sides(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The source rows and the target rows."""
+        return self.X[: len(self.labels)], self.X[len(self.labels) :]
 
     @cached_property
-    def places(self) -> tuple[NDArray[np.float64], ...]:
-        """Places in the canonical order of source and target rows, kept while the block is."""
-        return tuple(row_keys(X)[0] if len(X) else np.empty(0) for X in (self.Xs, self.Xt))
+    def places(self) -> list[NDArray[np.float64]]:
+        """Places in the canonical order of source and target rows, kept with the block."""
+        return [row_keys(X)[0] for X in self.sides]
 
     def __sizeof__(self) -> int:
         return int(self.X.nbytes + self.labels.nbytes)
@@ -83,58 +59,42 @@ Blocks = tuple[list[Delayed], Schema]
 
 
 def domains_apart(Xs: Any, ys: Any, Xt: Any) -> Blocks:
-    """Blocks of both domains, the source's first; `ys` may be the name of a column of `Xs`."""
-    label = ys if isinstance(ys, str) else None
-    if label is not None and (not _is_frame(Xs) or label not in Xs.columns):
-        raise ValueError(f"Xs has no column {label!r} to take the labels from.")
-    schema = schema_of(Xs, "Xs", label)
-    other = schema_of(Xt, "Xt", label)
+    """Return blocks of the source, then of the target; `ys` may name a column of `Xs`."""
+    label = _label_column(Xs, ys, "Xs")
+    schema, other = schema_of(Xs, "Xs", label), schema_of(Xt, "Xt", label)
     if schema != other:
         raise ValueError(f"Xt has {_described(other)}, but Xs has {_described(schema)}.")
-    tables, places = _partitions(Xs, "Xs")
-    labels = _labels(label, ys, Xs, "ys", "Xs")
-    blocks = [
-        _read(table, y, _SOURCE, place, schema, label)
-        for table, y, place in zip(tables, labels, places, strict=True)
-    ]
-    tables, places = _partitions(Xt, "Xt")
-    blocks += [
-        _read(table, None, _TARGET, place, schema, label)
-        for table, place in zip(tables, places, strict=True)
-    ]
-    return blocks, schema
+    labels = repeat(label) if label is not None else _column(ys, Xs, "ys", "Xs")
+    source = _blocks(Xs, "Xs", labels, repeat(1), schema, label)
+    return source + _blocks(Xt, "Xt", repeat(None), repeat(-1), schema, label), schema
 
 
 def stacked_domains(X: Any, y: Any, sample_domain: Any = None) -> Blocks:
-    """Blocks of rows of both domains; without marks, rows without a label are the target's."""
-    label = y if isinstance(y, str) else None
-    if label is not None and (not _is_frame(X) or label not in X.columns):
-        raise ValueError(f"X has no column {label!r} to take the labels from.")
+    """Return blocks of stacked rows; without marks, rows without a label are the target."""
+    label = _label_column(X, y, "X")
     schema = schema_of(X, "X", label)
-    tables, places = _partitions(X, "X")
-    labels = _labels(label, y, X, "y", "X")
-    marks: Sequence[Any]
-    if sample_domain is None:
-        marks = [None] * len(tables)
-    else:
-        marks = _column(sample_domain, X, "sample_domain", "X")
-    parts = zip(tables, labels, marks, places, strict=True)
-    return [_read(table, y, mark, place, schema, label) for table, y, mark, place in parts], schema
+    labels = repeat(label) if label is not None else _column(y, X, "y", "X")
+    marks = _column(sample_domain, X, "sample_domain", "X")
+    return _blocks(X, "X", labels, marks, schema, label), schema
 
 
-def _is_frame(X: Any) -> bool:
-    return isinstance(X, dd.DataFrame)
+def _label_column(X: Any, y: Any, name: str) -> str | None:
+    """Return the column of the labels, if `y` names one."""
+    if not isinstance(y, str):
+        return None
+    if not isinstance(X, dd.DataFrame) or y not in X.columns:
+        raise ValueError(f"{name} has no column {y!r} to take the labels from.")
+    return y
 
 
 def schema_of(X: Any, name: str, label: str | None = None) -> Schema:
-    """What the collection says of all of its blocks, before any is read."""
-    if _is_frame(X):
+    """Return what the collection claims of all of its blocks, before any is read."""
+    if isinstance(X, dd.DataFrame):
         dtypes = X.dtypes.drop([label], errors="ignore")
         _refuse_text(dtypes, name)
-        single = all(dtype == np.float32 for dtype in dtypes)
-        return Schema(len(dtypes), tuple(dtypes.index), "float32" if single else "float64")
+        return Schema(len(dtypes), tuple(dtypes.index), _precision(*dtypes))
     if isinstance(X, da.Array) and X.ndim == 2 and X.dtype.kind in "fiub":
-        return Schema(X.shape[1], None, "float32" if X.dtype == np.float32 else "float64")
+        return Schema(X.shape[1], None, _precision(X.dtype))
     what = f"shape {X.shape} and dtype {X.dtype}" if isinstance(X, da.Array) else type(X).__name__
     raise TypeError(
         f"{name} must be a Dask dataframe, or a Dask array of numbers in rows and columns; got "
@@ -147,6 +107,10 @@ def _described(schema: Schema) -> str:
     return columns if schema.names is None else f"{columns} named {', '.join(schema.names)}"
 
 
+def _precision(*dtypes: Any) -> str:
+    return "float32" if all(dtype == np.float32 for dtype in dtypes) else "float64"
+
+
 def _refuse_text(dtypes: pd.Series, where: str) -> None:
     for name, dtype in dtypes.items():
         if not pd.api.types.is_numeric_dtype(dtype):
@@ -156,21 +120,26 @@ def _refuse_text(dtypes: pd.Series, where: str) -> None:
             )
 
 
-def _partitions(X: Any, name: str) -> tuple[list[Delayed], list[str]]:
-    """A task for each partition, and what to call it."""
-    if _is_frame(X):
-        tasks = X.to_delayed()
-        files = _files(X)
-    else:
-        tasks, files = X.rechunk({1: -1}).to_delayed().ravel().tolist(), {}
-    places = [f"partition {i} of {name}" for i in range(len(tasks))]
-    return tasks, [
-        f"{place} ({files[i]})" if i in files else place for i, place in enumerate(places)
-    ]
+def _blocks(
+    X: Any,
+    name: str,
+    labels: Iterable[Any],
+    domains: Iterable[Any],
+    schema: Schema,
+    label: str | None,
+) -> list[Delayed]:
+    """Return a task for each partition, which reads it."""
+    framed = isinstance(X, dd.DataFrame)
+    tables = X.to_delayed() if framed else X.rechunk({1: -1}).to_delayed().ravel().tolist()
+    places = [f"partition {i} of {name}" for i in range(len(tables))]
+    for i, file in (_files(X) if framed else {}).items():
+        places[i] += f" ({file})"
+    parts = zip(tables, labels, domains, places, strict=False)
+    return [_read(*part, schema, label) for part in parts]
 
 
 def _files(X: Any) -> dict[int, str]:
-    """The file of each partition, where the frame was read from Parquet, one or more from each."""
+    """Return the file of each partition, where the frame was read from Parquet."""
     for node in X.expr.walk():
         pieces = getattr(node, "_plan", {}).get("parts", []) if hasattr(node, "_plan") else []
         if len(pieces) == X.npartitions:
@@ -182,24 +151,15 @@ def _files(X: Any) -> dict[int, str]:
     return {}
 
 
-def _labels(label: str | None, y: Any, X: Any, name: str, of: str) -> Sequence[Any]:
-    """The labels of each partition: its column, an array, or None where none were given."""
-    if y is None or label is not None:
-        return [label] * _n_partitions(X)
-    return _column(y, X, name, of)
-
-
-def _n_partitions(X: Any) -> int:
-    return int(X.npartitions if _is_frame(X) else X.numblocks[0])
-
-
-def _column(values: Any, X: Any, name: str, of: str) -> list[Delayed]:
-    """The partitions of labels or marks, one for each of the rows'."""
+def _column(values: Any, X: Any, name: str, of: str) -> Iterable[Any]:
+    """Return the partitions of labels or marks, one for each of the rows', or None for each."""
+    framed = isinstance(X, dd.DataFrame)
+    if values is None:
+        return repeat(None)
     if isinstance(values, dd.Series):
         tasks = values.to_delayed()
     elif isinstance(values, da.Array) and values.ndim == 1:
-        known = not np.isnan(values.shape[0])
-        if not _is_frame(X) and known and not np.isnan(X.shape[0]) and len(values) == len(X):
+        if not framed and values.shape[0] == X.shape[0]:  # NaN, not known, equals none
             values = values.rechunk((X.chunks[0],))
         tasks = values.to_delayed().ravel().tolist()
     else:
@@ -207,7 +167,7 @@ def _column(values: Any, X: Any, name: str, of: str) -> list[Delayed]:
             f"{name} must be a Dask series or a Dask array of one dimension, got "
             f"{type(values).__name__}."
         )
-    expected = _n_partitions(X)
+    expected = X.npartitions if framed else X.numblocks[0]
     if len(tasks) != expected:
         raise ValueError(
             f"{name} has {len(tasks)} partitions, but {of} has {expected}; give both the same."
@@ -219,13 +179,13 @@ def _column(values: Any, X: Any, name: str, of: str) -> list[Delayed]:
 def _read(
     table: Any, labels: Any, domain: Any, where: str, schema: Schema, label: str | None
 ) -> Block:
-    """One block, checked."""
+    """Return one block, checked."""
     if isinstance(labels, str):
         labels = table[labels] if labels in table else _refuse(where, f"no column {labels!r}")
     X = _numbers(table, where, schema, label)
     marks: frozenset[float] = frozenset()
     if isinstance(domain, int):
-        source = np.full(len(X), domain == _SOURCE)
+        source = np.full(len(X), domain > 0)
     elif domain is None:
         labels = np.asarray(labels)
         source = labelled_rows(labels)
@@ -252,7 +212,7 @@ def _read(
 
 
 def _numbers(table: Any, where: str, schema: Schema, label: str | None) -> NDArray[Any]:
-    """The rows of a block as the schema has them."""
+    """Return the rows of a block, in the columns and the dtype of the schema."""
     if isinstance(table, pd.DataFrame):
         names = [name for name in table.columns if name != label]
         if sorted(names) != sorted(schema.names or ()):
@@ -260,12 +220,11 @@ def _numbers(table: Any, where: str, schema: Schema, label: str | None) -> NDArr
             _refuse(where, f"the columns {', '.join(names)} in place of {wanted}")
         table = table[list(schema.names or ())]
         _refuse_text(table.dtypes, where)
-        single = all(dtype == np.float32 for dtype in table.dtypes)
+        found = _precision(*table.dtypes)
     else:
-        single = table.dtype == np.float32
+        found = _precision(table.dtype)
         if table.shape[1] != schema.n_features:
             _refuse(where, f"{table.shape[1]} features in place of {schema.n_features}")
-    found = "float32" if single else "float64"
     if found != schema.dtype and len(table):
         _refuse(where, f"rows in {found} in place of {schema.dtype}")
     X = np.asarray(table, dtype=schema.dtype)
@@ -279,3 +238,54 @@ def _numbers(table: Any, where: str, schema: Schema, label: str | None) -> NDArr
 
 def _refuse(where: str, what: str) -> Any:
     raise ValueError(f"{where} has {what}.")
+
+
+def lazily(
+    model: Any,
+    X: Any,
+    method: str,
+    columns: list[Any] | None,
+    dtype: Any,
+    domain: int | None = None,
+) -> Any:
+    """Return what a method of the model gives for each partition, with the model once in the graph.
+
+    Parameters
+    ----------
+    model, method : object, str
+        The fitted model in memory, and the name of its method.
+    X : dask array or dask dataframe
+        The rows.
+    columns : list or None
+        Names of the values of a row; None for a single value.
+    dtype : dtype or None
+        Of the values; None for that of the rows.
+    domain : int or None
+        Marks all rows as source, if positive, or target; None leaves that to the model.
+    """
+    names = getattr(model, "feature_names_in_", None)
+    if isinstance(X, dd.DataFrame) and names is not None:
+        X = X[list(names)]
+    how = delayed(model), method, columns, dtype or schema_of(X, "X").dtype, domain
+    if isinstance(X, dd.DataFrame):
+        return X.map_partitions(_frame, *how, meta=_frame(pd.DataFrame(), None, *how[1:]))
+    X = X.rechunk({1: -1})
+    shape = {"chunks": (X.chunks[0], (len(columns),))} if columns is not None else {"drop_axis": 1}
+    meta = _array((), None, *how[1:])
+    return X.map_blocks(_array, *how, dtype=meta.dtype, meta=meta, **shape)
+
+
+def _array(
+    rows: Any, model: Any, method: str, columns: list[Any] | None, dtype: Any, domain: int | None
+) -> NDArray[Any]:
+    if len(rows) == 0:
+        return np.empty((0,) if columns is None else (0, len(columns)), dtype=dtype)
+    marks = () if domain is None else (np.full(len(rows), domain),)
+    return np.asarray(getattr(model, method)(rows, *marks), dtype=dtype)
+
+
+def _frame(rows: Any, model: Any, method: str, columns: list[Any] | None, *how: Any) -> Any:
+    values = _array(rows, model, method, columns, *how)
+    if columns is None:
+        return pd.Series(values, index=rows.index, name=method)
+    return pd.DataFrame(values, index=rows.index, columns=columns)

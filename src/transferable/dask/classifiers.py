@@ -2,10 +2,142 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
 from transferable import classifiers as local
-from transferable.dask._estimators import DaskRiskClassifier
+from transferable.classifiers._risk import RiskClassifier
+from transferable.dask._adapter import DaskAdapter, refuse_sizes
+from transferable.dask._solver import BlockSolver, FeatureBlocks
+from transferable.dask._survey import HeldRows
+from transferable.engines.risk.graphs import with_graph
+from transferable.engines.shares import wanted_shares
+from transferable.events import stage
+from transferable.linalg.arrays import CPU
+from transferable.linalg.feature_tables import FeatureTable
+from transferable.linalg.memory import memory_budget
+from transferable.terms.smoothness import Smoothness
 
 __all__ = ["ARTL", "MEDA", "TFDF", "TFDFV"]
+
+_FEATURES_SHARE = 0.4  # of the workers' memory
+
+
+class DaskRiskClassifier(DaskAdapter, RiskClassifier):
+    """Mixin of TFDF, TFDF-V, MEDA and ARTL.
+
+    Parameters
+    ----------
+    graph : {"anchors"}, default="anchors"
+        That of anchors; nearest neighbours reach across partitions. ``manifold=0`` does without.
+    n_landmarks : int or "auto", default="auto"
+        Rows that all others are compared with; "auto" takes 1,000.
+    max_memory : int, str or None, default=None
+        What the workers may keep of the rows' features together, in bytes or as "2GB"; None is
+        40 % of their memory. The rest is made again in each round.
+    device : {"cpu"}, default="cpu"
+        Workers compute with numpy.
+    """
+
+    _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
+
+    def _refuse_parameters(self) -> None:
+        refuse_sizes(n_landmarks=self.n_landmarks, n_anchors=self.n_anchors)
+        if self.device != "cpu":
+            raise ValueError(f'device="{self.device}": workers compute with numpy, device="cpu".')
+        if self.graph == "neighbors":
+            raise ValueError(
+                'graph="neighbors" reaches across partitions; take graph="anchors", or manifold=0 '
+                "to do without a graph."
+            )
+
+    def _learn_rows(self, rows: HeldRows) -> None:
+        stage("Finding the domains' directions")
+        pool, n_rows = rows.pool, sum(rows.pool.sizes)
+        shares = wanted_shares(self.class_shares, pool)
+        seen = self._rows(pool, self._map(pool))
+        stage("Comparing rows with landmarks")
+        room = int(_FEATURES_SHARE * rows.workers.memory())
+        if self.max_memory is not None:
+            room = memory_budget(self.max_memory, CPU)
+        features = FeatureBlocks(
+            rows,
+            transform=seen.features.transform,
+            kernel=seen.kernel,
+            landmarks=self._draw(seen.Z, pool)[1],
+            held_bytes=room - n_rows * seen.Z.shape[1] * pool.X.itemsize,
+        )
+        table = FeatureTable(seen.table, features.nystrom, CPU)
+        objective = self._objective()
+        term = objective.find(Smoothness)
+        if term is not None:
+            graph = with_graph(term, "anchors", self.n_anchors, n_rows, by_landmarks=True)
+            objective = objective.replacing(graph)
+        solver = BlockSolver(objective, seen, table, features)
+        self._keep(self._rounds(solver, shares), shares)
+
+    def _first_labels(self, solver: Any) -> Any:
+        """As in memory; without a target, whatever holds no labels for the workers' blocks."""
+        if solver.domains.n_target == 0:
+            return solver.source_only_labels()
+        return super()._first_labels(solver)
+
+    def predict(self, X: Any) -> Any:
+        """Label rows, lazily where they are a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or table in memory
+            Rows to label.
+
+        Returns
+        -------
+        labels : dask array, dask series or ndarray of shape (n_samples,)
+            The label of each row, in the partitions of `X`.
+        """
+        return self._lazily(X, "predict", None, self.classes_.dtype)
+
+    def predict_proba(self, X: Any) -> Any:
+        """Probabilities of the classes, lazily where rows are a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or table in memory
+            Rows.
+
+        Returns
+        -------
+        probabilities : dask array, dask dataframe or ndarray of shape (n_samples, n_classes)
+            A distribution over ``classes_`` for each row, in the partitions of `X`.
+        """
+        return self._lazily(X, "predict_proba", self.classes_.tolist(), np.float64)
+
+    def decision_function(self, X: Any) -> Any:
+        """Scores of rows, lazily where they are a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or table in memory
+            Rows.
+
+        Returns
+        -------
+        scores : dask array, dask dataframe or series, or ndarray
+            One score for each class; with two classes, the second's minus the first's.
+        """
+        columns = None if len(self.classes_) == 2 else self.classes_.tolist()
+        return self._lazily(X, "decision_function", columns, np.float64)
+
+    @property
+    def transduction_(self) -> Any:  # type: ignore[override]
+        """The labels of the fitted rows, lazily: of ``X``, or of ``Xt`` after ``adapt``."""
+        check_is_fitted(self)
+        if not hasattr(self, "_fitted"):
+            raise AttributeError("A model that was unpickled has no fitted rows to label.")
+        return self.predict(self._fitted)
 
 
 class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):

@@ -2,22 +2,99 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+from dask.delayed import delayed
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
 
 from transferable import transformers as local
-from transferable.dask._maps import DaskSpectralTransformer, DaskTransformer, about_means
-from transferable.dask._survey import HeldRows
+from transferable.base import DomainTransformer
+from transferable.dask._adapter import DaskAdapter, refuse_sizes
+from transferable.dask._reading import Block
+from transferable.dask._solver import BlockLabels, FeatureBlocks, Labelled
+from transferable.dask._survey import CountedGroups, HeldRows, each_added
 from transferable.domains import Domains
+from transferable.engines.spectral.features import Features, RowMap, farthest, spectrum
+from transferable.engines.spectral.spread import Extent, Spread
 from transferable.events import rounds
-from transferable.linalg.eigen import Matrix
-from transferable.linalg.moments import Moments
-from transferable.transformers._spectral import Solution
+from transferable.linalg.kernels import KernelFunction
+from transferable.linalg.moments import Moments, row_blocks
+from transferable.linalg.nystrom import Nystrom
+from transferable.linalg.rows import unit_rows
+from transferable.terms.base import LowRank, Matrix
+from transferable.transformers._pseudo_labels import labeller
+from transferable.transformers._spectral import Solution, SpectralTransformer
 from transferable.transformers.coral import Covariance
 from transferable.transformers.per_domain_scaler import Deviations
 
 __all__ = ["CORAL", "JDA", "TCA", "PerDomainScaler"]
+
+
+class DaskTransformer(DaskAdapter, DomainTransformer):
+    """Mixin of the transformers."""
+
+    def fit_transform(
+        self, X: Any, y: Any = None, sample_domain: Any = None, sample_weight: Any = None
+    ) -> Any:
+        """Not over Dask: fit, then transform the rows of each domain.
+
+        Parameters
+        ----------
+        X, y, sample_domain, sample_weight
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        Z : object
+            Nothing is returned.
+        """
+        raise TypeError(
+            "rows of both domains cannot be transformed together over Dask; fit, then call "
+            "transform(Xs, 1) and transform(Xt)."
+        )
+
+    def transform(self, X: Any, sample_domain: Any = None) -> Any:
+        """Bring rows into the shared feature space, lazily where they are a Dask collection.
+
+        Parameters
+        ----------
+        X : dask array, dask dataframe or table in memory
+            Rows of either domain.
+        sample_domain : int or array-like, default=None
+            Of a Dask collection one number, positive if all rows are the source's; None takes them
+            for target rows. Of a table in memory as for the estimator in memory.
+
+        Returns
+        -------
+        Z : dask array, dask dataframe or ndarray of shape (n_samples, n_components)
+            The adapted rows, in the partitions of `X`.
+        """
+        check_is_fitted(self)
+        names = self.get_feature_names_out().tolist()
+        return self._lazily(X, "transform", names, None, sample_domain)
+
+
+def _about_means(task: Any, rows: HeldRows) -> list[tuple[Any, Any]]:
+    """Return means of each domain, and what a task sums over its rows and these.
+
+    Without a target, the source takes its place.
+    """
+    means = [moments.mean for moments in rows.pool.moments]
+    tasks = [_of_sides(block, task, means) for block in rows.blocks]
+    found = list(zip(means, rows.workers.sum(tasks, each_added), strict=True))
+    return found if rows.pool.sizes[1] else [found[0], found[0]]
+
+
+@delayed
+def _of_sides(block: Block, task: Any, means: list[Any]) -> list[Any]:
+    sides = zip(block.sides, means, strict=True)
+    return [task(X.astype(np.float64), mean) for X, mean in sides]
 
 
 class PerDomainScaler(DaskTransformer, local.PerDomainScaler, of=local.PerDomainScaler):
@@ -47,7 +124,7 @@ class PerDomainScaler(DaskTransformer, local.PerDomainScaler, of=local.PerDomain
     """
 
     def _learn_rows(self, rows: HeldRows) -> None:
-        found = about_means(Deviations.of, rows)
+        found = _about_means(Deviations.of, rows)
         self._source, self._target = ((mean, sums.standard) for mean, sums in found)
         self._n_features_out = len(self._source[0])
 
@@ -79,7 +156,7 @@ class CORAL(DaskTransformer, local.CORAL, of=local.CORAL):
     """
 
     def _learn_rows(self, rows: HeldRows) -> None:
-        found = about_means(_centred, rows)
+        found = _about_means(_centred, rows)
         source, target = (
             Covariance.of_moments(mean, moments, self.regularization) for mean, moments in found
         )
@@ -88,6 +165,42 @@ class CORAL(DaskTransformer, local.CORAL, of=local.CORAL):
 
 def _centred(rows: Matrix, mean: Matrix) -> Moments:
     return Moments.of(rows - mean)
+
+
+class DaskSpectralTransformer(DaskTransformer, SpectralTransformer):
+    """Mixin of TCA and JDA.
+
+    Parameters
+    ----------
+    n_landmarks : int or "auto", default="auto"
+        Rows that kernels other than "linear" are seen through; "auto" takes 1,000.
+    """
+
+    def _learn_rows(self, rows: HeldRows) -> None:
+        spread, pool = _spread_of(rows), rows.pool
+        self._refuse_equal_rows(spread, sum(pool.sizes), pool.X.shape[1])
+        self.n_landmarks_: int | None = None
+        moments, row_map, nystrom = list(pool.moments), RowMap(), None
+        if self.kernel is not None and self.kernel != "linear":
+            gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
+            kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
+            self.n_landmarks_, drawn = self._draw(pool.X, pool)
+            features = FeatureBlocks(rows, transform=np.asarray, kernel=kernel, landmarks=drawn)
+            sums, _ = features.sum_up()
+            moments, nystrom = [sums.source, sums.target], features.nystrom
+            row_map = RowMap(kernel, nystrom.landmarks)
+        power = self._power or (1 if self.kernel is None else 2)
+        found = BlockFeatures(rows, moments=moments, power=power, row_map=row_map, nystrom=nystrom)
+        values, W = self._learn(pool, found)
+        if self._local.takes.several_sources:
+            self.source_weights_ = pool.weights_of_sources
+        if self._local.takes.sample_weight:
+            W = W * found.signs(W)
+        self._take(found, values, W)
+
+    def _refuse_parameters(self) -> None:
+        if self.kernel is not None and self.kernel != "linear":
+            refuse_sizes(n_landmarks=self.n_landmarks)
 
 
 class TCA(DaskSpectralTransformer, local.TCA, of=local.TCA):
@@ -166,3 +279,141 @@ class JDA(DaskSpectralTransformer, local.JDA, of=local.JDA):
             codes = renewed
         self.class_shares_history_ = np.tile(self.class_shares_, (self.n_iter_, 1))
         return values, W
+
+
+class BlockFeatures(Features):
+    """Features of which moments are known, and sums by class come from the workers.
+
+    Parameters
+    ----------
+    rows : HeldRows
+        The rows.
+    moments : list of Moments
+        Of the rows, or of their Nystrom features, in source and target.
+    power : int
+        Of the singular values.
+    row_map : RowMap
+        From rows to what maps have coefficients of.
+    nystrom : Nystrom or None
+        The landmarks' features, if rows are seen through landmarks.
+    """
+
+    def __init__(
+        self,
+        rows: HeldRows,
+        *,
+        moments: list[Moments],
+        power: int,
+        row_map: RowMap,
+        nystrom: Nystrom | None,
+    ) -> None:
+        self._rows = rows
+        # Sizes of a table whose rows nobody holds together.
+        n, rank = sum(int(m.count) for m in moments), len(moments[0].total)
+        table: Any = SimpleNamespace(n=n, rank=rank, nystrom=nystrom)
+        whitening = None if nystrom is None else nystrom.whitening
+        found = spectrum(table, moments, power, whitening)
+        super().__init__(table, domains=rows.pool, row_map=row_map, **found)
+        self._last: Labelled | None = None
+
+    def projected(self, form: LowRank) -> Matrix:
+        """Return Phi' E from sums of the features by group."""
+        groups: CountedGroups = form.groups  # type: ignore[attr-defined]
+        coefficients = form.weight**0.5 * form.coefficients  # type: ignore[attr-defined]
+        if groups.labels is None:  # whole domains: all classes have the same coefficients
+            totals = [moments.total for moments in self._known or []]
+            own = np.stack([total @ self._matrix for total in totals], axis=1)
+            return own @ coefficients[[0, groups.n_classes]]
+        sums = np.concatenate([self._source_sums, groups.labels.sums], axis=1)
+        return np.asarray(self._expansion).T @ (sums @ coefficients)
+
+    @cached_property
+    def _source_sums(self) -> Matrix:
+        """Sums of the mapped source rows by class."""
+        row_map, classes = delayed(self.map), delayed(self._rows.pool.classes)
+        tasks = [_source_sums(block, row_map, classes) for block in self._rows.blocks]
+        return self._rows.workers.sum(tasks)
+
+    def signs(self, W: Matrix) -> Matrix:
+        """Return signs that make the embedded row farthest from zero positive in each component."""
+        embedding = delayed(Embedding(self.map, self.expand(W), normalize=False))
+        tasks = [_farthest(block, embedding) for block in self._rows.blocks]
+        return np.sign(self._rows.workers.sum(tasks, _farther))
+
+    def relabelled(
+        self, W: Matrix, normalize: bool, estimator: ClassifierMixin | None
+    ) -> tuple[Labelled, float]:
+        """Label the target rows as they are embedded; return the share that changed too."""
+        rows, embedding = self._rows, delayed(Embedding(self.map, self.expand(W), normalize))
+        label = _labeller(rows.pool_there, embedding, delayed(rows.pool.classes), estimator)
+        n_classes = rows.pool.n_classes
+        tasks = [_label(block, embedding, label, n_classes) for block in rows.blocks]
+        self._last = Labelled.by(tasks, self._last, rows)
+        return self._last, self._last.share_changed
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The map from rows to embedded rows."""
+
+    row_map: RowMap
+    coefficients: Matrix
+    normalize: bool
+
+    def __call__(self, rows: NDArray[Any]) -> Matrix:
+        """Embed rows."""
+        Z = self.row_map(rows) @ self.coefficients
+        return unit_rows(Z) if self.normalize and len(Z) else Z
+
+
+def _spread_of(rows: HeldRows) -> Spread:
+    """Return range and variance of all rows."""
+    source, target = rows.pool.moments
+    n = source.count + target.count
+    mean = float((source.total + target.total).sum()) / (n * len(source.total))
+    extent: Extent = rows.workers.sum([_extent(block, mean) for block in rows.blocks])
+    return extent.spread
+
+
+@delayed
+def _extent(block: Block, mean: float) -> Extent:
+    return Extent.of(block.X.astype(np.float64), mean)
+
+
+@delayed
+def _farthest(block: Block, embedding: Embedding) -> Matrix:
+    return farthest(embedding(block.X))
+
+
+def _farther(first: Matrix, second: Matrix) -> Matrix:
+    return farthest(np.stack([first, second]))
+
+
+@delayed
+def _labeller(
+    pool: Block, embedding: Embedding, classes: NDArray[Any], estimator: ClassifierMixin | None
+) -> Any:
+    return labeller(estimator, embedding(pool.sides[0]), np.searchsorted(classes, pool.labels))
+
+
+@delayed
+def _label(block: Block, embedding: Embedding, label: Any, n_classes: int) -> BlockLabels:
+    X = block.sides[1]
+    codes = label(embedding(X)) if len(X) else np.empty(0, dtype=np.intp)
+    return BlockLabels.of(codes, _sums(X, embedding.row_map, codes, n_classes))
+
+
+@delayed
+def _source_sums(block: Block, row_map: RowMap, classes: NDArray[Any]) -> Matrix:
+    codes = np.searchsorted(classes, block.labels)
+    return _sums(block.sides[0], row_map, codes, len(classes))
+
+
+def _sums(X: NDArray[Any], row_map: RowMap, codes: NDArray[Any], n_classes: int) -> Matrix:
+    """Sum mapped rows by class, a column each."""
+    width = row_map.width(X.shape[1])
+    total = 0.0 * row_map(X[:0]).T @ np.zeros((0, n_classes))
+    for rows in row_blocks(len(X), width):
+        member = np.eye(n_classes)[codes[rows]]
+        total = total + row_map(X[rows]).T @ member
+    return total

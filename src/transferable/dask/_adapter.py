@@ -1,4 +1,4 @@
-"""What the estimators of :mod:`transferable.dask` share: input, client, lazy results."""
+"""Mixin of the estimators of :mod:`transferable.dask`: input, client, lazy results."""
 
 from __future__ import annotations
 
@@ -7,37 +7,26 @@ from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 from dask.delayed import Delayed
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import validate_parameter_constraints
 from transferable.base import DomainAdapter, Takes, target_sample
-from transferable.classifiers._risk import RiskClassifier
-from transferable.dask._features import FeatureBlocks
-from transferable.dask._lazy import Gives, is_collection, lazily
-from transferable.dask._reading import Blocks, Schema, domains_apart, stacked_domains
-from transferable.dask._solver import BlockSolver
-from transferable.dask._survey import HeldRows, kept, pooled, surveyed
-from transferable.dask._workers import Workers
-from transferable.engines.risk.graphs import with_graph
-from transferable.engines.shares import wanted_shares
+from transferable.dask._reading import Blocks, Schema, domains_apart, lazily, stacked_domains
+from transferable.dask._survey import HeldRows, Pool, Workers, kept, surveyed
 from transferable.events import stage
 from transferable.exceptions import warn_of_no_target
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU
-from transferable.linalg.feature_tables import FeatureTable
-from transferable.linalg.memory import memory_budget
 from transferable.linalg.nystrom import draw_landmarks
 from transferable.progress import shown
-from transferable.terms.smoothness import Smoothness
-
-__all__ = ["DaskAdapter", "DaskRiskClassifier", "refuse_sizes"]
 
 _ROWS_SHARE = 0.25  # of the workers' memory: rows that take more are read again for each pass
-_FEATURES_SHARE = 0.4
 _MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose each from
 
 
@@ -57,6 +46,8 @@ class DaskAdapter(DomainAdapter):
     """
 
     client: Any
+    n_landmarks: Any
+    random_state: Any
     _local: ClassVar[type[Any]]
     # Defaults that differ from those of the estimator in memory.
     _defaults: ClassVar[Mapping[str, Any]] = {}
@@ -194,9 +185,9 @@ class DaskAdapter(DomainAdapter):
         self.n_features_in_ = schema.n_features
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
-        there, pool = pooled(blocks, survey, workers)
-        self._learn_rows(HeldRows(blocks, there, pool, workers))
-        self._target_sample = target_sample(pool)
+        rows = HeldRows.of(blocks, survey, workers)
+        self._learn_rows(rows)
+        self._target_sample = target_sample(rows.pool)
 
     def _refuse_several(self, marks: frozenset[float]) -> None:
         """Refuse domains that the estimator in memory would tell apart."""
@@ -245,12 +236,21 @@ class DaskAdapter(DomainAdapter):
         client = parameters.pop("client")
         return type(self)(**clone(parameters, safe=False), client=client)
 
-    def _lazily(self, X: Any, method: str, gives: Gives, domain: int | None = None) -> Any:
-        """What a method gives for rows: at once of a table in memory, else when computed."""
+    def _lazily(
+        self, X: Any, method: str, columns: list[Any] | None, dtype: Any, *domain: Any
+    ) -> Any:
+        """Return what a method gives for rows: at once of a table in memory, else lazily."""
         check_is_fitted(self)
-        if not is_collection(X):
-            return getattr(self._local, method)(self, X)
-        return lazily(self.to_local(), X, method, gives, domain)
+        if not isinstance(X, dd.DataFrame | da.Array):
+            return getattr(self._local, method)(self, X, *domain)
+        return lazily(self.to_local(), X, method, columns, dtype, *domain)
+
+    def _draw(self, Z: Any, pool: Pool) -> tuple[int, NDArray[np.intp]]:
+        """Return the number of landmarks wanted, and their positions among the pool's rows `Z`."""
+        wanted = LIMITS.landmarks if self.n_landmarks == "auto" else int(self.n_landmarks or 0)
+        count = min(wanted, sum(pool.sizes))
+        rng = check_random_state(self.random_state)
+        return count, draw_landmarks(Z, pool.n_source, count, rng)
 
 
 def refuse_sizes(**sizes: Any) -> None:
@@ -261,123 +261,3 @@ def refuse_sizes(**sizes: Any) -> None:
                 f"{name}={value!r} is not for rows that nobody holds together; take "
                 f'"auto" or at most {_MOST_LANDMARKS}.'
             )
-
-
-class DaskRiskClassifier(DaskAdapter, RiskClassifier):
-    """Mixin of TFDF, TFDF-V, MEDA and ARTL.
-
-    Parameters
-    ----------
-    graph : {"anchors"}, default="anchors"
-        That of anchors; nearest neighbours reach across partitions. ``manifold=0`` does without.
-    n_landmarks : int or "auto", default="auto"
-        Rows that all others are compared with; "auto" takes 1,000.
-    max_memory : int, str or None, default=None
-        What the workers may keep of the rows' features together, in bytes or as "2GB"; None is
-        40 % of their memory. The rest is made again in each round.
-    device : {"cpu"}, default="cpu"
-        Workers compute with numpy.
-    """
-
-    _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
-
-    def _refuse_parameters(self) -> None:
-        refuse_sizes(n_landmarks=self.n_landmarks, n_anchors=self.n_anchors)
-        if self.device != "cpu":
-            raise ValueError(f'device="{self.device}": workers compute with numpy, device="cpu".')
-        if self.graph == "neighbors":
-            raise ValueError(
-                'graph="neighbors" reaches across partitions; take graph="anchors", or manifold=0 '
-                "to do without a graph."
-            )
-
-    def _learn_rows(self, rows: HeldRows) -> None:
-        stage("Finding the domains' directions")
-        pool, n_rows = rows.pool, sum(rows.pool.sizes)
-        shares = wanted_shares(self.class_shares, pool)
-        seen = self._rows(pool, self._map(pool))
-        stage("Comparing rows with landmarks")
-        wanted = LIMITS.landmarks if self.n_landmarks == "auto" else int(self.n_landmarks or 0)
-        count = min(wanted, n_rows)
-        rng = check_random_state(self.random_state)
-        features = FeatureBlocks(
-            rows,
-            transform=seen.features.transform,
-            kernel=seen.kernel,
-            landmarks=draw_landmarks(seen.Z, pool.n_source, count, rng),
-            held_bytes=self._room(rows.workers) - n_rows * seen.Z.shape[1] * pool.X.itemsize,
-        )
-        table = FeatureTable(seen.table, features.nystrom, CPU)
-        objective = self._objective()
-        term = objective.find(Smoothness)
-        if term is not None:
-            graph = with_graph(term, "anchors", self.n_anchors, n_rows, by_landmarks=True)
-            objective = objective.replacing(graph)
-        solver = BlockSolver(objective, seen, table, features)
-        self._keep(self._rounds(solver, shares), shares)
-
-    def _first_labels(self, solver: Any) -> Any:
-        """As in memory; without a target, whatever holds no labels for the workers' blocks."""
-        if solver.domains.n_target == 0:
-            return solver.source_only_labels()
-        return super()._first_labels(solver)
-
-    def _room(self, workers: Workers) -> int:
-        """Bytes that the workers keep of transformed rows and of their features."""
-        if self.max_memory is None:
-            return int(_FEATURES_SHARE * workers.memory())
-        return memory_budget(self.max_memory, CPU)
-
-    def predict(self, X: Any) -> Any:
-        """Label rows, lazily where they are a Dask collection.
-
-        Parameters
-        ----------
-        X : dask array, dask dataframe or table in memory
-            Rows to label.
-
-        Returns
-        -------
-        labels : dask array, dask series or ndarray of shape (n_samples,)
-            The label of each row, in the partitions of `X`.
-        """
-        return self._lazily(X, "predict", Gives(None, self.classes_.dtype))
-
-    def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, lazily where rows are a Dask collection.
-
-        Parameters
-        ----------
-        X : dask array, dask dataframe or table in memory
-            Rows.
-
-        Returns
-        -------
-        probabilities : dask array, dask dataframe or ndarray of shape (n_samples, n_classes)
-            A distribution over ``classes_`` for each row, in the partitions of `X`.
-        """
-        return self._lazily(X, "predict_proba", Gives(self.classes_.tolist(), np.float64))
-
-    def decision_function(self, X: Any) -> Any:
-        """Scores of rows, lazily where they are a Dask collection.
-
-        Parameters
-        ----------
-        X : dask array, dask dataframe or table in memory
-            Rows.
-
-        Returns
-        -------
-        scores : dask array, dask dataframe or series, or ndarray
-            One score for each class; with two classes, the second's minus the first's.
-        """
-        columns = None if len(self.classes_) == 2 else self.classes_.tolist()
-        return self._lazily(X, "decision_function", Gives(columns, np.float64))
-
-    @property
-    def transduction_(self) -> Any:  # type: ignore[override]
-        """The labels of the fitted rows, lazily: of ``X``, or of ``Xt`` after ``adapt``."""
-        check_is_fitted(self)
-        if not hasattr(self, "_fitted"):
-            raise AttributeError("A model that was unpickled has no fitted rows to label.")
-        return self.predict(self._fitted)

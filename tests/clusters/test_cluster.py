@@ -21,7 +21,7 @@ import transferable.classifiers as classifiers
 import transferable.dask as over_dask
 import transferable.transformers as transformers
 from problems import small_problem
-from transferable.dask._survey import Workers
+from transferable.dask._rows import Workers
 from transferable.events import Progress, listen
 from transferable.limits import LIMITS
 

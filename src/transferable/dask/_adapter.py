@@ -10,20 +10,26 @@ from typing import Any, ClassVar, Self
 import dask.array as da
 import dask.dataframe as dd
 import numpy as np
-from dask.delayed import Delayed
-from numpy.typing import NDArray
+import pandas as pd
+from dask.delayed import Delayed, delayed
 from sklearn.base import clone
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import validate_parameter_constraints
 from transferable.base import DomainAdapter, Takes, target_sample
-from transferable.dask._reading import Blocks, Schema, domains_apart, lazily, stacked_domains
-from transferable.dask._survey import HeldRows, Pool, Workers, kept, surveyed
+from transferable.dask._rows import (
+    HeldRows,
+    Schema,
+    Workers,
+    domains_apart,
+    kept,
+    schema_of,
+    stacked_domains,
+    surveyed,
+)
 from transferable.events import stage
 from transferable.exceptions import warn_of_no_target
 from transferable.limits import LIMITS
-from transferable.linalg.nystrom import draw_landmarks
 from transferable.progress import shown
 
 _ROWS_SHARE = 0.25  # of the workers' memory: rows that take more are read again for each pass
@@ -33,36 +39,35 @@ _MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose 
 class DaskAdapter(DomainAdapter):
     """Mixin that comes before an estimator of the library and has it work on Dask collections.
 
+    The docstring of a class gets parameters, attributes and a reference from those of its mixins.
+
     Parameters
     ----------
     client : distributed.Client, default=None
         Who computes; None is the current client, or threads of this process where there is none.
         It is not part of a pickle.
-
-    Attributes
-    ----------
-    client_ : distributed.Client or None
-        The client that is used now; None for threads.
     """
 
     client: Any
-    n_landmarks: Any
-    random_state: Any
     _local: ClassVar[type[Any]]
     # Defaults that differ from those of the estimator in memory.
     _defaults: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, of: type[Any] | None = None, **options: Any) -> None:
-        """`of` is the class in memory, whose parameters this one has, and a client."""
+        """Give the class the parameters of `of`, the class in memory, and a client."""
         if of is not None:
             cls._local = of
             cls.takes = Takes(no_labels=of.takes.no_labels)
             cls.__init__ = cls._initialiser(of)  # type: ignore[method-assign]
+            docs = [inspect.cleandoc(base.__doc__ or "") for base in cls.__mro__]
+            shared = next(doc for doc in docs if "{name}" in doc)
+            shared = shared[shared.index("Attributes\n") :].replace("{name}", of.__name__)
+            cls.__doc__ = docs[0].replace("Examples\n", f"{shared}\n\nExamples\n", 1)
         super().__init_subclass__(**options)  # completes the docstring by the parameters
 
     @classmethod
     def _initialiser(cls, of: type[Any]) -> Any:
-        """The constructor of a class in memory, with a client."""
+        """Return the constructor of a class in memory, with a client."""
 
         def initialise(self: Any, *values: Any, client: Any = None, **named: Any) -> None:
             of.__init__(self, *values, **{**cls._defaults, **named})
@@ -109,7 +114,7 @@ class DaskAdapter(DomainAdapter):
         if y is None:
             self._refuse_missing_labels(sample_domain)
         self._refuse_in_blocks("sample_weight", sample_weight is not None)
-        return self._fit_blocks(X, stacked_domains(X, y, sample_domain))
+        return self._fit_blocks(X, *stacked_domains(X, y, sample_domain))
 
     def adapt(self, Xs: Any, ys: Any, Xt: Any, sample_weight: Any = None) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
@@ -134,7 +139,7 @@ class DaskAdapter(DomainAdapter):
         if ys is None:
             self._refuse_missing_labels([1, -1])
         self._refuse_in_blocks("sample_weight", sample_weight is not None)
-        return self._fit_blocks(Xt, domains_apart(Xs, ys, Xt))
+        return self._fit_blocks(Xt, *domains_apart(Xs, ys, Xt))
 
     def _refuse_in_blocks(self, what: str, asked: bool) -> None:
         if asked:
@@ -145,23 +150,19 @@ class DaskAdapter(DomainAdapter):
 
     @property
     def _in_memory(self) -> str:
-        """What the estimator in memory is imported as."""
+        """Import path of the estimator in memory."""
         return ".".join([*self._local.__module__.split(".")[:2], self._local.__name__])
 
-    def _fit_blocks(self, fitted: Any, rows: Blocks) -> Self:
+    def _fit_blocks(self, fitted: Any, blocks: list[Delayed], schema: Schema) -> Self:
         """Fit, all or nothing."""
         before = dict(vars(self))
-        blocks, schema = rows
         try:
-            parameters = self.get_params(deep=False)
-            del parameters["client"]
             validate_parameter_constraints(
-                self._parameter_constraints, parameters, type(self).__name__
+                self._parameter_constraints, self.get_params(deep=False), type(self).__name__
             )
             self._refuse_parameters()
             self._refuse_in_blocks("target labels", self.target_labels == "use")
-            bar = shown("Adapting") if getattr(self, "verbose", False) else nullcontext()
-            with bar:
+            with shown("Adapting") if getattr(self, "verbose", False) else nullcontext():
                 self._fit_checked(blocks, schema)
         except BaseException:
             self.__dict__.clear()
@@ -180,12 +181,11 @@ class DaskAdapter(DomainAdapter):
         if survey.sizes[1] == 0 and self._without_target:
             warn_of_no_target(type(self).__name__, survey.sizes[0], self._without_target)
         n_bytes = sum(survey.sizes) * schema.n_features * np.dtype(schema.dtype).itemsize
-        blocks = held if n_bytes <= room else blocks
-        del held
+        held = held if n_bytes <= room else blocks  # lets go of what takes more than it seemed
         self.n_features_in_ = schema.n_features
         if schema.names is not None:
             self.feature_names_in_ = np.array(schema.names, dtype=object)
-        rows = HeldRows.of(blocks, survey, workers)
+        rows = HeldRows.of(held, survey, workers)
         self._learn_rows(rows)
         self._target_sample = target_sample(rows.pool)
 
@@ -209,7 +209,7 @@ class DaskAdapter(DomainAdapter):
         raise NotImplementedError
 
     def to_local(self) -> Any:
-        """The ordinary fitted estimator, for tables in memory and for ``transferable.save``.
+        """Return the ordinary fitted estimator, for tables in memory and for ``transferable.save``.
 
         It knows nothing of the rows that were fitted: it has no ``transduction_``.
 
@@ -227,7 +227,7 @@ class DaskAdapter(DomainAdapter):
         return model
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the client and the collection that was fitted."""
+        """Return everything but the client and the fitted collection."""
         state: dict[str, Any] = super().__getstate__()
         return {k: v for k, v in state.items() if k != "_fitted"} | {"client": None}
 
@@ -239,18 +239,26 @@ class DaskAdapter(DomainAdapter):
     def _lazily(
         self, X: Any, method: str, columns: list[Any] | None, dtype: Any, *domain: Any
     ) -> Any:
-        """Return what a method gives for rows: at once of a table in memory, else lazily."""
+        """Return what a method gives for rows: at once of a table in memory, else lazily.
+
+        `columns` name the values of a row, None for a single value; `dtype` is theirs, None for
+        that of the rows. `domain` marks all rows as source, if positive, or target.
+        """
         check_is_fitted(self)
         if not isinstance(X, dd.DataFrame | da.Array):
             return getattr(self._local, method)(self, X, *domain)
-        return lazily(self.to_local(), X, method, columns, dtype, *domain)
-
-    def _draw(self, Z: Any, pool: Pool) -> tuple[int, NDArray[np.intp]]:
-        """Return the number of landmarks wanted, and their positions among the pool's rows `Z`."""
-        wanted = LIMITS.landmarks if self.n_landmarks == "auto" else int(self.n_landmarks or 0)
-        count = min(wanted, sum(pool.sizes))
-        rng = check_random_state(self.random_state)
-        return count, draw_landmarks(Z, pool.n_source, count, rng)
+        framed, names = isinstance(X, dd.DataFrame), getattr(self, "feature_names_in_", None)
+        if framed and names is not None:
+            X = X[list(names)]
+        how = method, columns, dtype or schema_of(X, "X").dtype, *domain
+        model = delayed(self.to_local())  # once in the graph, for all partitions
+        if framed:
+            return X.map_partitions(_frame, model, *how, meta=_frame(pd.DataFrame(), None, *how))
+        X, meta = X.rechunk({1: -1}), _array((), None, *how)
+        shape: dict[str, Any] = {"drop_axis": 1}
+        if columns is not None:
+            shape = {"chunks": (X.chunks[0], (len(columns),))}
+        return X.map_blocks(_array, model, *how, dtype=meta.dtype, meta=meta, **shape)
 
 
 def refuse_sizes(**sizes: Any) -> None:
@@ -261,3 +269,17 @@ def refuse_sizes(**sizes: Any) -> None:
                 f"{name}={value!r} is not for rows that nobody holds together; take "
                 f'"auto" or at most {_MOST_LANDMARKS}.'
             )
+
+
+def _array(rows: Any, model: Any, method: str, columns: Any, dtype: Any, *domain: Any) -> Any:
+    if len(rows) == 0:
+        return np.empty((0,) if columns is None else (0, len(columns)), dtype=dtype)
+    marks = [np.full(len(rows), mark) for mark in domain if mark is not None]
+    return np.asarray(getattr(model, method)(rows, *marks), dtype=dtype)
+
+
+def _frame(rows: Any, model: Any, method: str, columns: Any, *how: Any) -> Any:
+    values = _array(rows, model, method, columns, *how)
+    if columns is None:
+        return pd.Series(values, index=rows.index, name=method)
+    return pd.DataFrame(values, index=rows.index, columns=columns)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial, reduce
+from functools import cached_property, reduce
 from operator import add
 from typing import Any
 
@@ -18,12 +18,10 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from transferable.dask._reading import Block
-from transferable.dask._survey import HeldRows, Pool, Workers, each_added, summed
+from transferable.dask._rows import Block, HeldRows, Pool, Workers, each_added, summed
 from transferable.domains import digest
 from transferable.engines.offsets import Scores, least_costs
 from transferable.engines.risk.landmarks import LandmarkSolver, Sums, class_sums
-from transferable.engines.risk.objective import Objective
 from transferable.engines.risk.rows import Rows
 from transferable.engines.risk.solver import Learner
 from transferable.engines.shares import Labelling
@@ -52,19 +50,12 @@ class BlockSolver(LandmarkSolver):
 
     domains: Pool
 
-    def __init__(
-        self,
-        objective: Objective,
-        rows: Rows,
-        features: FeatureTable,
-        blocks: FeatureBlocks,
-        known: LandmarkSolver | None = None,
-    ) -> None:
+    def __init__(self, *arguments: Any, blocks: FeatureBlocks) -> None:
         self._blocks, self._workers = blocks, blocks.rows.workers
-        super().__init__(objective, rows, features, known)
+        super().__init__(*arguments)
 
     def _over(self, rows: Rows) -> BlockSolver:
-        return BlockSolver(self.objective, rows, self.features, self._blocks, self)
+        return BlockSolver(self.objective, rows, self.features, self, blocks=self._blocks)
 
     def _sum_up(self) -> tuple[Sums, Matrix]:
         return self._blocks.sum_up(getattr(self.fixed.get(Smoothness.name), "anchors", None))
@@ -146,28 +137,14 @@ class BlockLabels:
 
 @dataclass(eq=False)
 class Labelled:
-    """Labels of all target rows: with the workers, in sums, and of the pool's rows.
+    """Labels of all target rows: with the workers, in sums, and of the pool's rows."""
 
-    Attributes
-    ----------
-    blocks : list of Delayed
-        Those of each block.
-    counts, sums : ndarray
-        Rows of each class, and sums of their features.
-    n_changed : int
-        How many differ from the labels made before.
-    codes : ndarray or None
-        Those of the pool, where they are needed.
-    before : Labelled or None
-        The labels made before.
-    """
-
-    blocks: list[Delayed]
-    counts: NDArray[np.float64]
-    sums: Matrix
-    n_changed: int
-    codes: Any = None
-    before: Labelled | None = None
+    blocks: list[Delayed]  # the BlockLabels of each
+    counts: NDArray[np.float64]  # of rows of each class
+    sums: Matrix  # of their features
+    n_changed: int  # labels that differ from those before
+    codes: Any = None  # of the pool's rows, where they are needed
+    before: Labelled | None = None  # the labels made before
 
     @classmethod
     def by(
@@ -241,27 +218,10 @@ def _costs(F: Scores, v: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class FeatureBlocks:
-    """The features of all rows.
+    """Features of all rows, through landmarks at the given positions in the pool.
 
-    Parameters
-    ----------
-    rows : HeldRows
-        The rows.
-    transform : callable
-        From rows to the input of the kernel.
-    kernel : KernelFunction
-        The kernel.
-    landmarks : ndarray of int
-        Positions of the landmarks in the pool.
-    held_bytes : int
-        Of features that are kept; those of other blocks are computed each time.
-
-    Attributes
-    ----------
-    nystrom : Nystrom
-        The map from transformed rows to features, as the workers have it; `map` is its task.
-    stored : list of Delayed
-        The :class:`StoredBlock` of each block.
+    `transform` maps rows to the input of the kernel. Features of up to `held_bytes` are kept, those
+    of other blocks are computed each time.
     """
 
     def __init__(
@@ -273,10 +233,10 @@ class FeatureBlocks:
         landmarks: NDArray[np.intp],
         held_bytes: int = 0,
     ) -> None:
-        self.rows, workers = rows, rows.workers
+        self.rows, self.kernel, workers = rows, kernel, rows.workers
         self.transform, self.classes = delayed(transform), delayed(rows.pool.classes)
         nystrom = _nystrom(rows.pool_there, self.transform, kernel, landmarks)
-        (self.map,) = workers.persist([nystrom])
+        (self.map,) = workers.persist([nystrom])  # from transformed rows to features
         self.nystrom: Nystrom = workers.compute(self.map)
         held = _held(rows.pool.survey.blocks, held_bytes, self.nystrom).tolist()
         pairs = zip(rows.blocks, held, strict=True)
@@ -323,7 +283,7 @@ def _held(blocks: tuple[tuple[int, int], ...], room: int, nystrom: Nystrom) -> N
 
 @dataclass(frozen=True)
 class StoredBlock:
-    """What a worker keeps of a block: transformed rows, classes, and features if there is room.
+    """Transformed rows of a block, their classes, and features if the worker has room.
 
     The map to features is as large as many rows, and no part of it; `whitening` names the one that
     the features were made by.
@@ -333,11 +293,6 @@ class StoredBlock:
     y: NDArray[np.intp]
     Phi: NDArray[Any] | None = None
     whitening: bytes = b""
-
-    @property
-    def source(self) -> slice:
-        """Where the source rows are."""
-        return slice(0, len(self.y))
 
     @property
     def target(self) -> slice:
@@ -392,7 +347,7 @@ def _totals(
 
 @delayed
 def _source_moments(block: StoredBlock, nystrom: Nystrom, n_classes: int) -> list[Moments]:
-    return moments_of_groups(block.table(nystrom), block.y, n_classes, block.source)
+    return moments_of_groups(block.table(nystrom), block.y, n_classes, slice(0, len(block.y)))
 
 
 @delayed
@@ -410,7 +365,7 @@ def _weighted_gram(
     """Return products of the source's features, weighted by class."""
     parts = (
         Phi.T @ (class_weights[block.y[rows]][:, None] * Phi.astype(np.float64))
-        for rows, Phi in block.table(nystrom).blocks(block.source)
+        for rows, Phi in block.table(nystrom).blocks(slice(0, len(block.y)))
     )
     return reduce(add, parts, np.zeros((nystrom.rank, nystrom.rank)))
 
@@ -427,12 +382,11 @@ def _label(
     block: StoredBlock, nystrom: Nystrom, w: Matrix, offsets: NDArray[np.float64] | None
 ) -> BlockLabels:
     """Label target rows by the highest score of F + offsets, F = Phi w."""
-    highest = partial(_highest, offsets=offsets)
+
+    def highest(F: Matrix) -> NDArray[np.intp]:
+        return np.argmax(F if offsets is None else F + offsets, axis=1)
+
     return BlockLabels.of(*block.table(nystrom).labelled(w, highest, block.target))
-
-
-def _highest(F: Matrix, offsets: NDArray[np.float64] | None) -> NDArray[np.intp]:
-    return np.argmax(F if offsets is None else F + offsets, axis=1)
 
 
 @delayed

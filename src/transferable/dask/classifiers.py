@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from transferable import classifiers as local
 from transferable.classifiers._risk import RiskClassifier
 from transferable.dask._adapter import DaskAdapter, refuse_sizes
+from transferable.dask._rows import HeldRows
 from transferable.dask._solver import BlockSolver, FeatureBlocks
-from transferable.dask._survey import HeldRows
 from transferable.engines.risk.graphs import with_graph
 from transferable.engines.shares import wanted_shares
 from transferable.events import stage
@@ -36,10 +36,21 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
     n_landmarks : int or "auto", default="auto"
         Rows that all others are compared with; "auto" takes 1,000.
     max_memory : int, str or None, default=None
-        What the workers may keep of the rows' features together, in bytes or as "2GB"; None is
-        40 % of their memory. The rest is made again in each round.
+        Bytes of the rows' features that the workers may keep together, or a text such as "2GB";
+        None is 40 % of their memory. The rest is computed again in each round.
     device : {"cpu"}, default="cpu"
         Workers compute with numpy.
+
+    Attributes
+    ----------
+    transduction_ : dask array or dask series
+        The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
+    client_ : distributed.Client or None
+        The client that is used now. All others are as in memory.
+
+    See Also
+    --------
+    transferable.{name} : The estimator for tables in memory.
     """
 
     _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
@@ -67,7 +78,7 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
             rows,
             transform=seen.features.transform,
             kernel=seen.kernel,
-            landmarks=self._draw(seen.Z, pool)[1],
+            landmarks=pool.draw(seen.Z, self.n_landmarks, self.random_state)[1],
             held_bytes=room - n_rows * seen.Z.shape[1] * pool.X.itemsize,
         )
         table = FeatureTable(seen.table, features.nystrom, CPU)
@@ -76,11 +87,11 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
         if term is not None:
             graph = with_graph(term, "anchors", self.n_anchors, n_rows, by_landmarks=True)
             objective = objective.replacing(graph)
-        solver = BlockSolver(objective, seen, table, features)
+        solver = BlockSolver(objective, seen, table, blocks=features)
         self._keep(self._rounds(solver, shares), shares)
 
     def _first_labels(self, solver: Any) -> Any:
-        """As in memory; without a target, whatever holds no labels for the workers' blocks."""
+        """Return labels as in memory; without a target, empty ones of the workers' blocks."""
         if solver.domains.n_target == 0:
             return solver.source_only_labels()
         return super()._first_labels(solver)
@@ -101,7 +112,7 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
         return self._lazily(X, "predict", None, self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> Any:
-        """Probabilities of the classes, lazily where rows are a Dask collection.
+        """Return class probabilities, lazily where rows are a Dask collection.
 
         Parameters
         ----------
@@ -116,7 +127,7 @@ class DaskRiskClassifier(DaskAdapter, RiskClassifier):
         return self._lazily(X, "predict_proba", self.classes_.tolist(), np.float64)
 
     def decision_function(self, X: Any) -> Any:
-        """Scores of rows, lazily where they are a Dask collection.
+        """Score rows, lazily where they are a Dask collection.
 
         Parameters
         ----------
@@ -145,17 +156,6 @@ class TFDFV(DaskRiskClassifier, local.TFDFV, of=local.TFDFV):
 
     Kernel least squares that aligns domains, as :class:`transferable.TFDFV` describes it.
 
-    Attributes
-    ----------
-    transduction_ : dask array or dask series
-        The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
-    client_ : distributed.Client or None
-        The client that is used now. All others are as in memory.
-
-    See Also
-    --------
-    transferable.TFDFV : The same in memory.
-
     Examples
     --------
     >>> import dask.array as da
@@ -173,17 +173,6 @@ class TFDF(DaskRiskClassifier, local.TFDF, of=local.TFDF):
     """TFDF over Dask arrays and dataframes, by landmarks.
 
     :class:`TFDFV`, then the same objective with class confusion.
-
-    Attributes
-    ----------
-    transduction_ : dask array or dask series
-        The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
-    client_ : distributed.Client or None
-        The client that is used now. All others are as in memory.
-
-    See Also
-    --------
-    transferable.TFDF : The same in memory.
 
     Examples
     --------
@@ -203,17 +192,6 @@ class MEDA(DaskRiskClassifier, local.MEDA, of=local.MEDA):
 
     Alignment of means on geodesic flow features, as :class:`transferable.MEDA` describes it.
 
-    Attributes
-    ----------
-    transduction_ : dask array or dask series
-        The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
-    client_ : distributed.Client or None
-        The client that is used now. All others are as in memory.
-
-    See Also
-    --------
-    transferable.MEDA : The same in memory.
-
     Examples
     --------
     >>> import dask.array as da
@@ -231,17 +209,6 @@ class ARTL(DaskRiskClassifier, local.ARTL, of=local.ARTL):
     """ARTL over Dask arrays and dataframes, by landmarks.
 
     Alignment of means of unit rows, as :class:`transferable.ARTL` describes it.
-
-    Attributes
-    ----------
-    transduction_ : dask array or dask series
-        The labels of the rows that were fitted, of the target's after ``adapt``, when computed.
-    client_ : distributed.Client or None
-        The client that is used now. All others are as in memory.
-
-    See Also
-    --------
-    transferable.ARTL : The same in memory.
 
     Examples
     --------

@@ -16,16 +16,14 @@ from sklearn.utils.validation import check_is_fitted
 from transferable import transformers as local
 from transferable.base import DomainTransformer
 from transferable.dask._adapter import DaskAdapter, refuse_sizes
-from transferable.dask._reading import Block
+from transferable.dask._rows import Block, CountedGroups, HeldRows, each_added
 from transferable.dask._solver import BlockLabels, FeatureBlocks, Labelled
-from transferable.dask._survey import CountedGroups, HeldRows, each_added
 from transferable.domains import Domains
 from transferable.engines.spectral.features import Features, RowMap, farthest, spectrum
 from transferable.engines.spectral.spread import Extent, Spread
 from transferable.events import rounds
 from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.moments import Moments, row_blocks
-from transferable.linalg.nystrom import Nystrom
 from transferable.linalg.rows import unit_rows
 from transferable.terms.base import LowRank, Matrix
 from transferable.transformers._pseudo_labels import labeller
@@ -37,12 +35,22 @@ __all__ = ["CORAL", "JDA", "TCA", "PerDomainScaler"]
 
 
 class DaskTransformer(DaskAdapter, DomainTransformer):
-    """Mixin of the transformers."""
+    """Mixin of the transformers.
+
+    Attributes
+    ----------
+    client_ : distributed.Client or None
+        The client that is used now. All others are as in memory.
+
+    See Also
+    --------
+    transferable.transformers.{name} : The estimator for tables in memory.
+    """
 
     def fit_transform(
         self, X: Any, y: Any = None, sample_domain: Any = None, sample_weight: Any = None
     ) -> Any:
-        """Not over Dask: fit, then transform the rows of each domain.
+        """Raise TypeError: fit, then transform the rows of each domain.
 
         Parameters
         ----------
@@ -81,7 +89,7 @@ class DaskTransformer(DaskAdapter, DomainTransformer):
 
 
 def _about_means(task: Any, rows: HeldRows) -> list[tuple[Any, Any]]:
-    """Return means of each domain, and what a task sums over its rows and these.
+    """Return means of source and target, and sums of a task over rows and these.
 
     Without a target, the source takes its place.
     """
@@ -101,15 +109,6 @@ class PerDomainScaler(DaskTransformer, local.PerDomainScaler, of=local.PerDomain
     """Standardisation of each domain of Dask collections by itself.
 
     Two readings of the rows: one for the means, one for the deviations from them.
-
-    Attributes
-    ----------
-    client_ : distributed.Client or None
-        The client that is used now. All others are as in memory.
-
-    See Also
-    --------
-    transferable.transformers.PerDomainScaler : The same in memory.
 
     Examples
     --------
@@ -133,15 +132,6 @@ class CORAL(DaskTransformer, local.CORAL, of=local.CORAL):
     """Correlation alignment of Dask collections.
 
     Two readings of the rows: one for the means, one for covariances about them.
-
-    Attributes
-    ----------
-    client_ : distributed.Client or None
-        The client that is used now. All others are as in memory.
-
-    See Also
-    --------
-    transferable.transformers.CORAL : The same in memory.
 
     Examples
     --------
@@ -180,23 +170,16 @@ class DaskSpectralTransformer(DaskTransformer, SpectralTransformer):
         spread, pool = _spread_of(rows), rows.pool
         self._refuse_equal_rows(spread, sum(pool.sizes), pool.X.shape[1])
         self.n_landmarks_: int | None = None
-        moments, row_map, nystrom = list(pool.moments), RowMap(), None
+        landmarks = None
         if self.kernel is not None and self.kernel != "linear":
             gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
             kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
-            self.n_landmarks_, drawn = self._draw(pool.X, pool)
-            features = FeatureBlocks(rows, transform=np.asarray, kernel=kernel, landmarks=drawn)
-            sums, _ = features.sum_up()
-            moments, nystrom = [sums.source, sums.target], features.nystrom
-            row_map = RowMap(kernel, nystrom.landmarks)
-        power = self._power or (1 if self.kernel is None else 2)
-        found = BlockFeatures(rows, moments=moments, power=power, row_map=row_map, nystrom=nystrom)
+            self.n_landmarks_, drawn = pool.draw(pool.X, self.n_landmarks, self.random_state)
+            landmarks = FeatureBlocks(rows, transform=np.asarray, kernel=kernel, landmarks=drawn)
+        found = BlockFeatures(rows, 1 if self.kernel is None else 2, landmarks)
         values, W = self._learn(pool, found)
-        if self._local.takes.several_sources:
-            self.source_weights_ = pool.weights_of_sources
-        if self._local.takes.sample_weight:
-            W = W * found.signs(W)
-        self._take(found, values, W)
+        self.source_weights_ = pool.weights_of_sources
+        self._take(found, values, W * found.signs(W))
 
     def _refuse_parameters(self) -> None:
         if self.kernel is not None and self.kernel != "linear":
@@ -207,15 +190,6 @@ class TCA(DaskSpectralTransformer, local.TCA, of=local.TCA):
     """Transfer component analysis of Dask collections.
 
     Linear maps come from products of the features, kernels are seen through landmarks.
-
-    Attributes
-    ----------
-    client_ : distributed.Client or None
-        The client that is used now. All others are as in memory.
-
-    See Also
-    --------
-    transferable.transformers.TCA : The same in memory.
 
     Examples
     --------
@@ -235,15 +209,6 @@ class JDA(DaskSpectralTransformer, local.JDA, of=local.JDA):
 
     Target rows are labelled by the nearest of the first 20,000 source rows, as in memory, or by a
     classifier that is fitted to these.
-
-    Attributes
-    ----------
-    client_ : distributed.Client or None
-        The client that is used now. All others are as in memory.
-
-    See Also
-    --------
-    transferable.transformers.JDA : The same in memory.
 
     Examples
     --------
@@ -282,36 +247,19 @@ class JDA(DaskSpectralTransformer, local.JDA, of=local.JDA):
 
 
 class BlockFeatures(Features):
-    """Features of which moments are known, and sums by class come from the workers.
+    """Features of which moments are known, and sums by class come from the workers."""
 
-    Parameters
-    ----------
-    rows : HeldRows
-        The rows.
-    moments : list of Moments
-        Of the rows, or of their Nystrom features, in source and target.
-    power : int
-        Of the singular values.
-    row_map : RowMap
-        From rows to what maps have coefficients of.
-    nystrom : Nystrom or None
-        The landmarks' features, if rows are seen through landmarks.
-    """
-
-    def __init__(
-        self,
-        rows: HeldRows,
-        *,
-        moments: list[Moments],
-        power: int,
-        row_map: RowMap,
-        nystrom: Nystrom | None,
-    ) -> None:
+    def __init__(self, rows: HeldRows, power: int, landmarks: FeatureBlocks | None) -> None:
+        """`power` is that of the singular values; `landmarks` give rows other features."""
         self._rows = rows
+        moments, row_map, nystrom, whitening = list(rows.pool.moments), RowMap(), None, None
+        if landmarks is not None:
+            sums, nystrom = landmarks.sum_up()[0], landmarks.nystrom
+            moments, whitening = [sums.source, sums.target], nystrom.whitening
+            row_map = RowMap(landmarks.kernel, nystrom.landmarks)
         # Sizes of a table whose rows nobody holds together.
         n, rank = sum(int(m.count) for m in moments), len(moments[0].total)
         table: Any = SimpleNamespace(n=n, rank=rank, nystrom=nystrom)
-        whitening = None if nystrom is None else nystrom.whitening
         found = spectrum(table, moments, power, whitening)
         super().__init__(table, domains=rows.pool, row_map=row_map, **found)
         self._last: Labelled | None = None

@@ -1,41 +1,265 @@
-"""Workers that run the tasks, a survey of all rows, and the pool that choices are made from.
+"""Rows in blocks that workers read and hold: reading, survey, and the pool for choices.
 
-The pool is the first rows of each domain in the library's canonical order, which depends on their
+An error about a block names its partition and, where it is known, the file it was read from. The
+pool is the first rows of each domain in the library's canonical order, which depends on their
 content alone: it is the same whatever holds the rows, in whatever partitions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cached_property, partial, reduce
+from itertools import repeat
 from operator import add
 from typing import Any
 
 import dask
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
+import pandas as pd
 import psutil
 from dask.delayed import Delayed, delayed
 from distributed import KilledWorker, default_client
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
-from transferable.dask._reading import Block
-from transferable.domains import Domains, Groups, in_unit, row_hash
+from transferable.domains import (
+    Domains,
+    Groups,
+    in_unit,
+    labelled_rows,
+    marked_ids,
+    row_hash,
+    row_keys,
+)
 from transferable.limits import LIMITS
 from transferable.linalg.moments import Moments, row_blocks
+from transferable.linalg.nystrom import draw_landmarks
 
 _FAN_IN = 4
 _ASKED = 8  # blocks from which the size of all is estimated
 _PLACE = np.dtype([("place", np.float64), ("hash", np.uint64)])  # in the canonical order
 
 
+@dataclass(frozen=True)
+class Schema:
+    """Number of columns, their names in a frame, and dtype that every block must have.
+
+    `label` is the column of the labels, if they are in one.
+    """
+
+    n_features: int
+    names: tuple[str, ...] | None
+    dtype: str
+    label: str | None
+
+
+@dataclass(frozen=True)
+class Block:
+    """Rows of one partition, those of the source first, with the labels of these.
+
+    `marks` are the ids of the domains, where rows were marked with any.
+    """
+
+    X: NDArray[Any]
+    labels: NDArray[Any]
+    marks: frozenset[float] = frozenset()
+
+    @property
+    def sides(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The source rows and the target rows."""
+        return self.X[: len(self.labels)], self.X[len(self.labels) :]
+
+    @cached_property
+    def places(self) -> list[NDArray[np.float64]]:
+        """Places in the canonical order of source and target rows, kept with the block."""
+        return [row_keys(X)[0] for X in self.sides]
+
+    def __sizeof__(self) -> int:
+        return int(self.X.nbytes + self.labels.nbytes)
+
+
+def domains_apart(Xs: Any, ys: Any, Xt: Any) -> tuple[list[Delayed], Schema]:
+    """Return blocks of the source, then of the target; `ys` may name a column of `Xs`."""
+    label = _label_column(Xs, ys, "Xs")
+    schema, other = schema_of(Xs, "Xs", label), schema_of(Xt, "Xt", label)
+    if schema != other:
+        raise ValueError(f"Xt has {_described(other)}, but Xs has {_described(schema)}.")
+    labels = repeat(label) if label is not None else _column(ys, Xs, "ys", "Xs")
+    source = _blocks(Xs, "Xs", labels, repeat(1), schema)
+    return source + _blocks(Xt, "Xt", repeat(None), repeat(-1), schema), schema
+
+
+def stacked_domains(X: Any, y: Any, sample_domain: Any = None) -> tuple[list[Delayed], Schema]:
+    """Return blocks of stacked rows; without marks, rows without a label are the target."""
+    label = _label_column(X, y, "X")
+    schema = schema_of(X, "X", label)
+    labels = repeat(label) if label is not None else _column(y, X, "y", "X")
+    marks = _column(sample_domain, X, "sample_domain", "X")
+    return _blocks(X, "X", labels, marks, schema), schema
+
+
+def _label_column(X: Any, y: Any, name: str) -> str | None:
+    """Return the column of the labels, if `y` names one."""
+    if not isinstance(y, str):
+        return None
+    if not isinstance(X, dd.DataFrame) or y not in X.columns:
+        raise ValueError(f"{name} has no column {y!r} to take the labels from.")
+    return y
+
+
+def schema_of(X: Any, name: str, label: str | None = None) -> Schema:
+    """Return what the collection claims of all of its blocks, before any is read."""
+    if isinstance(X, dd.DataFrame):
+        dtypes = X.dtypes.drop([label], errors="ignore")
+        _refuse_text(dtypes, name)
+        return Schema(len(dtypes), tuple(dtypes.index), _precision(*dtypes), label)
+    if isinstance(X, da.Array) and X.ndim == 2 and X.dtype.kind in "fiub":
+        return Schema(X.shape[1], None, _precision(X.dtype), label)
+    what = f"shape {X.shape} and dtype {X.dtype}" if isinstance(X, da.Array) else type(X).__name__
+    raise TypeError(
+        f"{name} must be a Dask dataframe, or a Dask array of numbers in rows and columns; got "
+        f"{what}. The classes of transferable itself take tables in memory."
+    )
+
+
+def _described(schema: Schema) -> str:
+    columns = f"{schema.n_features} features in {schema.dtype}"
+    return columns if schema.names is None else f"{columns} named {', '.join(schema.names)}"
+
+
+def _precision(*dtypes: Any) -> str:
+    return "float32" if all(dtype == np.float32 for dtype in dtypes) else "float64"
+
+
+def _refuse_text(dtypes: pd.Series, where: str) -> None:
+    for name, dtype in dtypes.items():
+        if not pd.api.types.is_numeric_dtype(dtype):
+            raise TypeError(
+                f"{where} has the column {name!r} of dtype {dtype}, which is not a number; encode "
+                "it, or leave it out."
+            )
+
+
+def _blocks(
+    X: Any, name: str, labels: Iterable[Any], domains: Iterable[Any], schema: Schema
+) -> list[Delayed]:
+    """Return a task for each partition, which reads it."""
+    framed = isinstance(X, dd.DataFrame)
+    tables = X.to_delayed() if framed else X.rechunk({1: -1}).to_delayed().ravel().tolist()
+    places = [f"partition {i} of {name}" for i in range(len(tables))]
+    for i, file in (_files(X) if framed else {}).items():
+        places[i] += f" ({file})"
+    parts = zip(tables, labels, domains, places, strict=False)
+    return [_read(*part, schema) for part in parts]
+
+
+def _files(X: Any) -> dict[int, str]:
+    """Return the file of each partition, where the frame was read from Parquet."""
+    for node in X.expr.walk():
+        pieces = getattr(node, "_plan", {}).get("parts", []) if hasattr(node, "_plan") else []
+        if len(pieces) == X.npartitions:
+            return {
+                i: str(piece["piece"][0])
+                for i, piece in enumerate(pieces)
+                if isinstance(piece, dict) and "piece" in piece
+            }
+    return {}
+
+
+def _column(values: Any, X: Any, name: str, of: str) -> Iterable[Any]:
+    """Return the partitions of labels or marks, one for each of the rows', or None for each."""
+    framed = isinstance(X, dd.DataFrame)
+    if values is None:
+        return repeat(None)
+    if isinstance(values, dd.Series):
+        tasks = values.to_delayed()
+    elif isinstance(values, da.Array) and values.ndim == 1:
+        if not framed and values.shape[0] == X.shape[0]:  # NaN, not known, equals none
+            values = values.rechunk((X.chunks[0],))
+        tasks = values.to_delayed().ravel().tolist()
+    else:
+        raise TypeError(
+            f"{name} must be a Dask series or a Dask array of one dimension, got "
+            f"{type(values).__name__}."
+        )
+    expected = X.npartitions if framed else X.numblocks[0]
+    if len(tasks) != expected:
+        raise ValueError(
+            f"{name} has {len(tasks)} partitions, but {of} has {expected}; give both the same."
+        )
+    return tasks
+
+
+@delayed
+def _read(table: Any, labels: Any, domain: Any, where: str, schema: Schema) -> Block:
+    """Return one block, checked."""
+    if isinstance(labels, str):
+        labels = table[labels] if labels in table else _refuse(where, f"no column {labels!r}")
+    X = _numbers(table, where, schema)
+    marks: frozenset[float] = frozenset()
+    if isinstance(domain, int):
+        source = np.full(len(X), domain > 0)
+    elif domain is None:
+        labels = np.asarray(labels)
+        source = labelled_rows(labels)
+        if labels.dtype.kind in "iu":
+            source &= labels != -1
+    else:
+        ids = marked_ids(np.asarray(domain), len(X))
+        source, marks = ids > 0, frozenset(np.unique(ids).tolist())
+    if source.all() or not source.any():
+        rows = np.ascontiguousarray(X)  # those of a frame lie column by column
+    else:
+        rows = np.concatenate([X[source], X[~source]])
+    if not source.any():
+        labels = np.empty(0, dtype=np.float64 if labels is None else np.asarray(labels).dtype)
+        return Block(rows, labels, marks)
+    labels = np.zeros(len(X), dtype=np.intp) if labels is None else np.asarray(labels)
+    if labels.shape != (len(X),):
+        _refuse(where, f"{len(X)} rows, but labels of shape {labels.shape}")
+    labels = labels[source]
+    missing = int((~labelled_rows(labels)).sum())
+    if missing:
+        _refuse(where, f"{missing} source rows without a label")
+    return Block(rows, labels, marks)
+
+
+def _numbers(table: Any, where: str, schema: Schema) -> NDArray[Any]:
+    """Return the rows of a block, in the columns and the dtype of the schema."""
+    if isinstance(table, pd.DataFrame):
+        names = [name for name in table.columns if name != schema.label]
+        if sorted(names) != sorted(schema.names or ()):
+            wanted = ", ".join(schema.names or ())
+            _refuse(where, f"the columns {', '.join(names)} in place of {wanted}")
+        table = table[list(schema.names or ())]
+        _refuse_text(table.dtypes, where)
+        found = _precision(*table.dtypes)
+    else:
+        found = _precision(table.dtype)
+        if table.shape[1] != schema.n_features:
+            _refuse(where, f"{table.shape[1]} features in place of {schema.n_features}")
+    if found != schema.dtype and len(table):
+        _refuse(where, f"rows in {found} in place of {schema.dtype}")
+    X = np.asarray(table, dtype=schema.dtype)
+    wrong = np.flatnonzero(~np.isfinite(X).all(axis=0))
+    if len(wrong):
+        column = int(wrong[0]) if schema.names is None else repr(schema.names[wrong[0]])
+        rows = int((~np.isfinite(X[:, wrong[0]])).sum())
+        _refuse(where, f"{rows} rows with NaN or infinity in column {column}; fill or drop them")
+    return X
+
+
+def _refuse(where: str, what: str) -> Any:
+    raise ValueError(f"{where} has {what}.")
+
+
 class Workers:
     """Runs tasks, all of them pure functions of their input: what is lost is computed again.
 
-    Parameters
-    ----------
-    client : distributed.Client or None
-        Whose workers; None takes the current client, or threads of this process without one.
+    A client of None is the current one, or threads of this process without one.
     """
 
     def __init__(self, client: Any = None) -> None:
@@ -114,31 +338,15 @@ def _first(places: NDArray[Any], count: int, *ties: NDArray[Any]) -> NDArray[np.
 
 @dataclass(frozen=True)
 class Survey:
-    """Moments of both domains, labels of the source, unit, and the first rows.
+    """Statistics of all rows, which :meth:`joined` adds up over blocks."""
 
-    Attributes
-    ----------
-    moments : list of Moments
-        Of the source and of the target.
-    labels, counts : ndarray
-        The source's labels and how many rows have each.
-    exponent : int
-        Of two, in which rows are too large or too small to compute with; 0 for ordinary rows.
-    first : list of ndarray
-        The first places of each domain, sorted.
-    marks : frozenset of float
-        The ids that rows were marked with, positive for sources; none if there were no marks.
-    blocks : tuple of pairs of int
-        Rows of source and target in each block, in their order.
-    """
-
-    moments: list[Moments]
-    labels: NDArray[Any]
-    counts: NDArray[np.intp]
-    exponent: int
-    first: list[NDArray[Any]]
-    marks: frozenset[float]
-    blocks: tuple[tuple[int, int], ...]
+    moments: list[Moments]  # of the source and of the target
+    labels: NDArray[Any]  # of the source, each once
+    counts: NDArray[np.intp]  # of source rows with each label
+    exponent: int  # of two, in which rows are too large or too small; 0 for ordinary rows
+    first: list[NDArray[Any]]  # the first places of each domain, sorted
+    marks: frozenset[float]  # ids that rows were marked with, positive for sources
+    blocks: tuple[tuple[int, int], ...]  # rows of source and target in each
 
     @classmethod
     def of(cls, block: Block, most: int) -> Survey:
@@ -164,13 +372,12 @@ class Survey:
         """Survey the rows of both."""
         stacked, sizes = _each_stacked((self.labels, self.counts), (other.labels, other.counts))
         labels, groups = np.unique(stacked, return_inverse=True)
-        first = _each_stacked(self.first, other.first)
         return Survey(
             moments=each_added(self.moments, other.moments),
             labels=labels,
             counts=np.bincount(groups, sizes, len(labels)).astype(np.intp),
             exponent=max(self.exponent, other.exponent, key=abs),
-            first=[side[_first(side, most)] for side in first],
+            first=[side[_first(side, most)] for side in _each_stacked(self.first, other.first)],
             marks=self.marks | other.marks,
             blocks=self.blocks + other.blocks,
         )
@@ -237,6 +444,13 @@ class Pool(Domains):
     def moments(self) -> tuple[Moments, ...]:
         """Moments of all rows of source and target."""
         return tuple(self.survey.moments)
+
+    def draw(self, Z: Any, n_landmarks: Any, random_state: Any) -> tuple[int, NDArray[np.intp]]:
+        """Return the number of landmarks wanted, and their positions among the pool's rows `Z`."""
+        wanted = LIMITS.landmarks if n_landmarks == "auto" else int(n_landmarks or 0)
+        count = min(wanted, sum(self.sizes))
+        rng = check_random_state(random_state)
+        return count, draw_landmarks(Z, self.n_source, count, rng)
 
     def groups(self, target: Any) -> CountedGroups:
         """Return the pool's rows by domain and class, with the counts of all rows.

@@ -24,17 +24,17 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
+from transferable._paper.benchmarks import BENCHMARKS
 
 from cases import GROUPS
 from shift import synthetic_shift
 from transferable import TFDFV
 from transferable.datasets import fetch_mnist_usps, fetch_tables, load_printed_to_handwritten
-from transferable.datasets._registry import TABLES
-from transferable.engines.risk import rows
-from transferable.experiments.benchmarks import BENCHMARKS
+from transferable.datasets._files import TABLES
+from transferable.kernel import choose
 from transferable.linalg import anchors
-from transferable.terms.smoothness import Smoothness
-from transferable.workspace import sharing
+from transferable.linalg.search import spherical_means
+from transferable.model_selection.scorers import Store
 
 Record = dict[str, Any]
 Loader = Callable[[str], Bunch]
@@ -87,13 +87,13 @@ def settings(group: str) -> Iterator[tuple[str, Record, str]]:
     for weight in ("auto", 1.0):
         yield f"neighbors, weight {weight}", {"manifold": weight, "graph": "neighbors"}, ""
         for s, share in product((3, 5), shares):
-            chosen = {"manifold": weight, "graph": "anchors", "ties": s, "share": share}
+            chosen = {"manifold": weight, "ties": s, "share": share}
             for kind in KINDS if weight == "auto" else ("k-means",):
                 yield f"{kind}, 1/{share}, s {s}, weight {weight}", chosen, kind
     if group != "full":
         yield "exact: neighbors", {"n_landmarks": None, "graph": "neighbors"}, ""
         for s, share in product((3, 5), (10, 5)):
-            chosen = {"n_landmarks": None, "graph": "anchors", "ties": s, "share": share}
+            chosen = {"n_landmarks": None, "ties": s, "share": share}
             yield f"exact: k-means, 1/{share}, s {s}", chosen, "k-means"
 
 
@@ -110,9 +110,9 @@ def _gaussian(cosines: Any) -> Any:
 
 # Where anchors are placed, and how rows are tied to them.
 KINDS: dict[str, tuple[Any, Any]] = {
-    "k-means": (anchors.spherical_means, anchors._weights),
+    "k-means": (spherical_means, anchors._weights),
     "drawn": (_as_drawn, anchors._weights),
-    "gaussian": (anchors.spherical_means, _gaussian),
+    "gaussian": (spherical_means, _gaussian),
 }
 
 
@@ -125,25 +125,29 @@ def measure(job: tuple[str, str, int, str]) -> list[Record]:
     for kind, how in KINDS.items():
         if kind == "gaussian" and device != "cpu":
             continue
-        rows.spherical_means, anchors._weights = how
-        with sharing(labels_only=True), warnings.catch_warnings():
+        choose.spherical_means, anchors._weights = how
+        stores = defaultdict(lambda: Store(labels_only=True))  # by ties, which no key names
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for setting, given, of_kind in settings(group):
                 if (of_kind or "k-means") == kind:
                     model = {"device": device, "random_state": draw} | given
-                    records.append({"setting": setting} | _fitted(task, group, model))
+                    store = stores[given.get("ties")]
+                    records.append({"setting": setting} | _fitted(task, group, model, store))
     where = {"group": group, "task": name, "draw": draw}
     return [where | record for record in records]
 
 
-def _fitted(task: Bunch, group: str, parameters: Record) -> Record:
+def _fitted(task: Bunch, group: str, parameters: Record, store: Store) -> Record:
     n = len(task.Xs) + len(task.Xt)
     parameters = {"n_landmarks": 1000 if group == "full" else min(500, n // 2)} | parameters
     if share := parameters.pop("share", None):
-        parameters["n_anchors"] = max(n // share, 2)
-    Smoothness.n_ties = parameters.pop("ties", Smoothness.n_ties)
+        parameters["graph"] = max(n // share, 2)
+    choose.N_TIES = parameters.pop("ties", choose.N_TIES)
+    model = TFDFV(**parameters)
+    model._store = store
     try:
-        model = TFDFV(**parameters).adapt(task.Xs, task.ys, task.Xt)
+        model.adapt(task.Xs, task.ys, task.Xt)
     except ValueError as error:
         return {"refused": str(error)}
     accuracy = 100 * float(np.mean(model.transduction_[len(task.Xs) :] == task.yt))

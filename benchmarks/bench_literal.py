@@ -19,12 +19,12 @@ from time import process_time
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 from literal import Literal, Settings
-from transferable import TFDF, TFDFV
+from transferable import TFDF
+from transferable.classifiers.published import PublishedTFDF, PublishedTFDFV
 from transferable.datasets import DataFileError, fetch_coil20
 
 # The paper's for COIL; it gives no xi and no GFK dimension. A fixed mu: the paper's rule for it
@@ -48,15 +48,14 @@ def task() -> tuple[Bunch, str]:
         return Bunch(Xs=Xs, ys=y, Xt=Xt + 0.1, yt=y), "synthetic, of COIL's shape (no data folder)"
 
 
-def library(data: Bunch, settings: Settings, *, confusion: bool) -> TFDFV:
+def library(data: Bunch, settings: Settings, *, confusion: bool) -> TFDF:
     """The library's estimator with these settings, fitted."""
     parameters = asdict(settings)
     del parameters["start"], parameters["self_loops"]
     if not confusion:
         for name in ("confusion", "confusion_form", "confusion_iter", "learning_rate", "solver"):
             del parameters[name]
-    parameters |= {"estimator": KNeighborsClassifier(1), "class_shares": "source"}
-    estimator = (TFDF if confusion else TFDFV)(**parameters)
+    estimator = (PublishedTFDF if confusion else PublishedTFDFV)(**parameters)
     return estimator.adapt(data.Xs, data.ys, data.Xt)
 
 
@@ -70,7 +69,7 @@ def timed(function: Callable[[], object], repeats: int = 1) -> tuple[float, obje
     return min(seconds), result
 
 
-def agreement(model: TFDFV, reference: Literal, data: Bunch) -> dict[str, float]:
+def agreement(model: TFDF, reference: Literal, data: Bunch) -> dict[str, float]:
     """Share of equal labels, and the largest difference of scores relative to the largest score."""
     F, expected = model.decision_function(np.vstack([data.Xs, data.Xt])), reference.scores()
     return {

@@ -14,10 +14,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
+from transferable._paper.benchmarks import BENCHMARKS
 
 from transferable.datasets import fetch_tables, load_printed_to_handwritten
-from transferable.datasets._registry import TABLES
-from transferable.experiments.benchmarks import BENCHMARKS
+from transferable.datasets._files import TABLES
 
 __all__ = ["GROUPS", "SHIFTS", "Case", "Shift", "cases", "development_cases", "table_cases"]
 

@@ -115,7 +115,7 @@ def over_dask(n: int, method: str, settings: Record) -> Record:
     from distributed import Client, LocalCluster
 
     from transferable import dask as kinds
-    from transferable.dask._workers import Workers
+    from transferable.dask._rows import Workers
 
     received: list[int] = []
     compute = Workers.compute

@@ -27,8 +27,8 @@ from torch.nn import functional
 
 import deep_jobs
 from transferable import deep
-from transferable.deep.coral import covariance_distance
 from transferable.deep.networks import lenet
+from transferable.deep.penalties import covariance_distance
 
 
 def main() -> None:

@@ -16,13 +16,12 @@ import numpy as np
 import torch
 from sklearn.preprocessing import StandardScaler
 from torch import nn
+from transferable._paper.benchmarks import BENCHMARKS, FRAMINGS, in_frame, read_digits
 
 from transferable import deep
+from transferable._paper import settings
 from transferable.classifiers import TFDFV
 from transferable.deep.networks import Network
-from transferable.experiments import settings
-from transferable.experiments.benchmarks import BENCHMARKS
-from transferable.experiments.full_digits import FRAMINGS, in_frame, read_digits
 from transferable.metrics import neighbor_consistency
 from transferable.model_selection import LabelFreeSearch
 
@@ -51,7 +50,6 @@ CLOSED_FORM: dict[str, Any] = {
     "n_landmarks": 2000,
     "balance": 0.9,
     "class_shares": "source",
-    "record_history": False,
 }
 GRID = [
     {"information": information, "temperature": temperature}

@@ -31,8 +31,8 @@ from threadpoolctl import threadpool_limits
 from cases import GROUPS, Case
 from transferable import TFDFV, AutoAdapter
 from transferable.model_selection import SCORERS, LabelFreeSearch
-from transferable.model_selection._trials import DEFAULT_GRID
-from transferable.model_selection.ranking import BESIDE_ANCHOR, RECOMMENDED
+from transferable.model_selection.scorers import BESIDE_ANCHOR, RECOMMENDED
+from transferable.model_selection.search import DEFAULT_GRID
 
 ROOT = Path(__file__).parents[1]
 GRIDS = {

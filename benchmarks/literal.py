@@ -18,7 +18,6 @@ from time import process_time
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
-from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 Matrix = NDArray[np.float64]
@@ -44,7 +43,7 @@ class Settings:
     max_iter: int = 10  # T of Algorithm 1
     confusion_iter: int = 100  # T of Algorithm 2
     learning_rate: float = 0.0005  # alpha
-    solver: str = "adam"  # of Algorithm 2; also "closed_form" and "lbfgs"
+    solver: str = "adam"  # of Algorithm 2; also "closed_form"
     start: str = "neighbor"  # first pseudo-labels: 1-NN, or "source": the fit to the source alone
     self_loops: bool = False  # in the graph, as MEDA's and ARTL's code has them
 
@@ -180,7 +179,7 @@ def covariance_part(
 
 def adaptive_balance(Z: Matrix, labels: Codes, n_source: int, n_classes: int, rule: str) -> float:
     """The balance mu of Eq. 24 ("printed") or of MEDA ("adaptive"), by the library's A-distance."""
-    from transferable.metrics.a_distance import distance_of_halves
+    from transferable.kernel.choose import distance_of_halves
 
     [(s, t)], classes = group_masks(labels, n_source, n_classes)
     d_M = distance_of_halves(Z[s], Z[t])
@@ -317,17 +316,6 @@ class Literal:
         beta = np.linalg.solve(left, self.A @ self.Y + w * G @ D)
         return (self.beta + beta) / 2 if self.settings.confusion_form == "printed" else beta
 
-    def _descend(self, V: Matrix) -> Matrix:
-        """20 iterations of L-BFGS on the objective."""
-
-        def function(x: Matrix) -> tuple[float, Matrix]:
-            beta = x.reshape(self.beta.shape)
-            return self.objective(beta, V), self.gradient(beta, V, factor=4.0).ravel()
-
-        start = self.beta.ravel()
-        result = minimize(function, start, jac=True, method="L-BFGS-B", options={"maxiter": 20})
-        return result.x.reshape(self.beta.shape)
-
     def _iterate(self, step: Step, *, with_confusion: bool) -> None:
         """V for the current pseudo-labels, new coefficients, new pseudo-labels."""
         start = process_time()
@@ -350,7 +338,7 @@ class Literal:
 
     def tfdf(self) -> Literal:
         """Algorithm 2, or the same loop with another solver, from where Algorithm 1 ended."""
-        steps = {"adam": self._adam(), "closed_form": self._separate, "lbfgs": self._descend}
+        steps = {"adam": self._adam(), "closed_form": self._separate}
         for _ in range(self.settings.confusion_iter):
             self._iterate(steps[self.settings.solver], with_confusion=True)
         return self

@@ -34,11 +34,11 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
+from transferable._paper.benchmarks import BENCHMARKS
 
 from transferable import TFDF, TFDFV, all_estimators
 from transferable.classifiers import AdaptedClassifier
 from transferable.diagnostics import source_only_methods
-from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.metrics import neighbor_consistency
 from transferable.model_selection import LabelFreeSearch
 

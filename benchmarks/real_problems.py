@@ -31,18 +31,18 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
+from transferable._paper.benchmarks import BENCHMARKS
 
 from cases import GROUPS, Case
 from transferable import MEDA, TFDF, TFDFV
 from transferable.classifiers import AdaptedClassifier
-from transferable.experiments.benchmarks import BENCHMARKS
 from transferable.transformers import JDA
 
 ROOT = Path(__file__).parents[1]
 METHODS = {
-    "TFDF": lambda: TFDF(record_history=False),
-    "TFDF-V": lambda: TFDFV(record_history=False),
-    "MEDA": lambda: MEDA(record_history=False),
+    "TFDF": TFDF,
+    "TFDF-V": TFDFV,
+    "MEDA": MEDA,
     "JDA": lambda: AdaptedClassifier(JDA(normalize=True)),
 }
 LABELLED_METHODS = ("TFDF", "TFDF-V", "MEDA")

@@ -35,10 +35,10 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
+from transferable._paper.records import code_version
 
 import transferable
 from cases import GROUPS, SHIFTS, Case, cases, table_cases
-from transferable.experiments._version import code_version
 
 ROOT = Path(__file__).parents[1]
 SOURCE, AUTO, KNOWN = (

@@ -21,10 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from transferable.linalg import clustered_search, neighbors
-from transferable.linalg.arrays import Arrays
-from transferable.linalg.blocked_search import exact_search
-from transferable.linalg.rows import unit_rows
+from transferable.linalg import search
+from transferable.linalg.arrays import Arrays, unit_rows
+from transferable.linalg.search import exact_search
 
 _STAGES = {
     "_centers": "k-means",
@@ -71,20 +70,19 @@ class Clock:
 
 def measure(X: Any, k: int, clock: Clock) -> dict[str, Any]:
     """The graph and its normalised adjacency, once, with the time of each stage."""
-    plain = {name: getattr(clustered_search, name) for name in _STAGES}
+    plain = {name: getattr(search, name) for name in _STAGES}
     for name, stage in _STAGES.items():
-        setattr(clustered_search, name, clock.timed(stage, plain[name]))
+        setattr(search, name, clock.timed(stage, plain[name]))
     try:
         began, cpu = clock.now(), process_time()
-        graph = clock.timed("graph", neighbors.neighbor_graph)(X, k)
-        clock.timed("normalised", neighbors.normalised_adjacency)(graph.weights)
+        graph = clock.timed("graph", search.neighbor_graph)(X, k)
+        clock.timed("normalised", search.normalised_adjacency)(graph.weights)
         total, cpu = clock.now() - began, process_time() - cpu
     finally:
         for name, function in plain.items():
-            setattr(clustered_search, name, function)
+            setattr(search, name, function)
     seconds = {stage: round(value, 3) for stage, value in clock.seconds.items()}
     return {
-        "method": graph.method,
         "recall": round(graph.recall, 4),
         "seconds": {"total": round(total, 3), "processor": round(cpu, 3)} | seconds,
     }

@@ -23,13 +23,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import rankdata, spearmanr
+from transferable._paper.benchmarks import BENCHMARKS
 
 from transferable import TFDF, TFDFV
-from transferable._store import LineStore, parse_line
-from transferable.experiments.benchmarks import BENCHMARKS
+from transferable._files import LineStore, parse_line
 from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
-from transferable.model_selection._trials import DEFAULT_GRID
-from transferable.model_selection.ranking import RECOMMENDED
+from transferable.model_selection.scorers import RECOMMENDED
+from transferable.model_selection.search import DEFAULT_GRID
 
 DATASETS = ("surf", "coil", "digits", "efficientnet")
 HELD_OUT = ("importance_weighted", "dev")  # one more fit for each setting: not on digits
@@ -68,7 +68,7 @@ def measure(dataset: str, source: str, target: str) -> dict:
     ).adapt(task.Xs, task.ys, task.Xt)
     results = search.cv_results_
     nothing = TFDFV(alignment=0.0, manifold=0.0, variance=0.0)
-    model = TFDF(record_history=False).adapt(task.Xs, task.ys, task.Xt)
+    model = TFDF().adapt(task.Xs, task.ys, task.Xt)
     return {
         "dataset": dataset,
         "task": f"{source}->{target}",

@@ -22,13 +22,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from transferable._paper.records import code_version
 
 from cases import Case, table_cases
 from safety import LINEAR, ROOT, collect, number, row, select
 from safety import measure as measure_in_python
 from transferable.datasets import get_data_home
-from transferable.datasets._registry import TABLES
-from transferable.experiments._version import code_version
+from transferable.datasets._files import TABLES
 
 COMMAND = "transferable adapt"
 METHODS = {LINEAR: "logistic regression", f"{COMMAND} --method tfdf": "", COMMAND: ""}

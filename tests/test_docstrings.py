@@ -6,7 +6,7 @@ import re
 import pytest
 
 from transferable import all_estimators
-from transferable._docstrings import complete_parameters
+from transferable.base import complete_attributes, complete_parameters
 
 
 class Base:
@@ -82,6 +82,45 @@ def test_a_complete_docstring_is_left_alone():
     before = Base.__doc__
     complete_parameters(Base)
     assert Base.__doc__ is before
+
+
+def test_fitted_attributes_of_bases_are_added_where_a_class_describes_none():
+    class Fitted(Base):
+        """Fitted.
+
+        Attributes
+        ----------
+        takes : bool
+            Not fitted.
+        found_ : int
+            What it found.
+        """
+
+    class Method(Fitted):
+        """A method.
+
+        Notes
+        -----
+        None.
+        """
+
+    class Own(Fitted):
+        """A method.
+
+        Attributes
+        ----------
+        other_ : int
+            Its own.
+        """
+
+    for cls in (Method, Own):
+        complete_parameters(cls)
+        complete_attributes(cls)
+    assert inspect.getdoc(Method).endswith(
+        "Attributes\n----------\nfound_ : int\n    What it found.\n\nNotes\n-----\nNone."
+    )
+    assert "takes" not in inspect.getdoc(Method)
+    assert "found_" not in inspect.getdoc(Own)
 
 
 def deep_estimators():

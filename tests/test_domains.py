@@ -1,7 +1,5 @@
 """One validated problem: which rows are the target, their canonical order, what is refused."""
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transferable.domains import Domains, Groups, marked_source, source_mask
+from transferable.domains import Domains, marked_source, source_mask
 
 X6 = np.arange(12.0).reshape(6, 2)
 
@@ -170,12 +168,24 @@ def test_order_is_as_good_as_random():
         assert abs(np.corrcoef(column[1:], column[:-1])[0, 1]) < 0.1
 
 
-def test_the_first_members_of_a_class_are_the_first_of_all():
-    codes = np.random.default_rng(0).integers(3, size=400)
-    codes[:200] = 0  # the others are rare, or absent at first
-    groups = Groups(codes, 250, 4)
-    for code, most in itertools.product(range(4), (1, 7, 1000)):
-        whole = groups.members(code)
-        np.testing.assert_array_equal(np.concatenate(whole), np.flatnonzero(codes == code))
-        for some, every in zip(groups.members(code, most), whole, strict=True):
-            np.testing.assert_array_equal(some, every[:most])
+def test_groups_are_places_among_the_counts():
+    """By source and class, those of the target last; rows count by their weights."""
+    rng = np.random.default_rng(0)
+    y, target, ids = rng.integers(3, size=40), rng.integers(2, size=30), rng.integers(1, 3, size=40)
+    weights = rng.uniform(0.5, 2.0, 70)
+    domains = Domains(
+        np.zeros((70, 1)),
+        y,
+        np.arange(3),
+        np.arange(70),
+        ids=np.r_[ids, -np.ones(30)],
+        weights=weights,
+    )
+    counts, groups = domains.counts(target), domains.groups(target)
+    assert counts.shape == (3, 3)
+    np.testing.assert_allclose(np.bincount(groups, weights, 9), counts.ravel())
+    assert counts[1, 2] == pytest.approx(weights[:40][(ids == 2) & (y == 2)].sum())
+    assert counts[2, 2] == 0
+    whole = domains.counts(None)
+    np.testing.assert_allclose(whole[2], [weights[40:].sum(), 0, 0])
+    np.testing.assert_allclose(np.bincount(domains.groups(None), weights, 9), whole.ravel())

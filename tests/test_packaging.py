@@ -1,10 +1,11 @@
-"""The wheel, installed where nothing else is."""
+"""The wheel, installed where nothing else is, and the sdist."""
 
 import json
 import os
 import re
 import subprocess
 import sys
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def run(*command, cwd):
+def run(*command, cwd, code=0):
     """Run a command as somebody would who has never seen the checkout."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(
@@ -22,8 +23,8 @@ def run(*command, cwd):
     )
     if done.returncode and "connection broken" in done.stderr:
         pytest.skip("needs a package index: pip could not connect to one")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert done.returncode == code, done.stdout + done.stderr
+    return done.stderr if code else done.stdout
 
 
 def test_wheel_runs_the_demo_in_an_empty_environment(tmp_path):
@@ -53,3 +54,16 @@ def test_wheel_runs_the_demo_in_an_empty_environment(tmp_path):
     assert shown.keys() == accuracy.keys()
     for method, percent in shown.items():
         assert abs(float(percent) - 100 * accuracy[method]) < 0.5, method
+
+    # The paper's tables come with the sdist alone.
+    message = run(scripts / "transferable", "reproduce", cwd=ROOT, code=2)
+    assert message.count("\n") == 1
+    assert "not part of the installed package" in message
+    run(*pip, "--python", scripts / "python", "install", "hatchling", cwd=tmp_path)
+    build = (scripts / "python", "-m", "hatchling", "build", "--target", "sdist")
+    run(*build, "--directory", tmp_path, cwd=ROOT)
+    (sdist,) = tmp_path.glob("transferable-*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        carried = {name.partition("/")[2] for name in archive.getnames()}
+    assert {f"paper/{path.name}" for path in (ROOT / "paper").glob("*.*")} <= carried
+    assert not any("__pycache__" in name for name in carried)

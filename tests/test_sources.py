@@ -1,16 +1,23 @@
 """Several sources: ids are kept, every source is aligned, what cannot refuses."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
+import literal
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV, all_estimators
 from transferable.classifiers import AdaptedClassifier
-from transferable.domains import Domains, Groups
-from transferable.terms.means import MeanDiscrepancy
+from transferable.classifiers.published import PrintedMeans
+from transferable.domains import Domains
+from transferable.events import Iterate, listen
+from transferable.kernel import rounds
+from transferable.kernel.objective import Means, mean_differences
 from transferable.transformers import BDA, CORAL, GFK, JDA, TCA, PerDomainScaler
+from transferable.transformers._features import by_row
 
 P = small_problem(seed=3, n_source=60, n_target=40)
 IDS = np.r_[np.repeat([1, 2, 5], 20), np.full(40, -1)]
@@ -182,11 +189,82 @@ def test_means_are_compared_pair_by_pair():
     domains = Domains.from_stacked(X, np.r_[P.ys, np.full(40, -1)], IDS)
     target = P.yt[domains.order[60:] - 60]
     weights = np.array([0.5, 1.0, 2.0])
-    groups = domains.with_source_weights(weights).groups(target)
-    term = MeanDiscrepancy(groups, weight=1.0, balance=0.3, normalised=False)
-    expected = 0.0
-    for pair, weight in zip(domains.pairs(), weights, strict=True):
-        own = Groups(np.r_[pair.y, target], len(pair.y), 3)
-        alone = MeanDiscrepancy(own, weight=1.0, balance=0.3, normalised=False)
-        expected += weight * alone.value(np.asarray(pair.X))
-    assert term.value(np.asarray(domains.X)) == pytest.approx(expected)
+    B = mean_differences(domains.counts(target), np.ones(3), weights)
+    E = by_row(B.reshape(len(B), -1), domains, target)
+    found = (E.T @ domains.X).reshape(3, 4, -1)
+    for k, (pair, weight) in enumerate(zip(domains.pairs(), weights, strict=True)):
+        B = mean_differences(pair.counts(target), np.ones(3), np.ones(1))
+        alone = by_row(B[:, 0], pair, target)
+        np.testing.assert_allclose(found[k], np.sqrt(weight) * alone.T @ pair.X, atol=1e-12)
+
+
+def test_the_alignment_of_a_kernel_classifier_is_that_of_all_pairs():
+    """Columns of each source, weighted, and their sum over its norm."""
+    domains = replace(
+        Domains.from_stacked(X, np.r_[P.ys, np.full(40, -1)], IDS),
+        source_weights=np.array([0.5, 1.0, 2.0]),
+    )
+    target = P.yt[domains.order[60:] - 60]
+    B = PrintedMeans(1.0).by_group(domains, domains.counts(target), np.ones(3), 0.3)
+    E = B[np.r_[3 * domains.sources + domains.y, 9 + target]]
+    M = 0.0
+    for k, weight in enumerate(domains.source_weights):
+        own = np.r_[domains.sources == k, np.ones(40, dtype=bool)]
+        codes = domains.with_target(target)[own]
+        one = np.zeros((100, 100))
+        one[np.ix_(own, own)] = literal.mean_part(codes, int(own.sum()) - 40, 3, 0.3, "printed")
+        M = M + weight * one
+    np.testing.assert_allclose(E @ E.T, M, atol=1e-12)
+    normalised = Means(1.0).by_group(domains, domains.counts(target), np.ones(3), 0.3)
+    E = normalised[np.r_[3 * domains.sources + domains.y, 9 + target]]
+    assert np.linalg.norm(E @ E.T) == pytest.approx(1.0)
+
+
+@pytest.fixture(scope="module")
+def shifted():
+    """Two sources of which the second has other class shares; the target has others still.
+
+    Its rows are noisier, so that the view without alignment is not all that is trusted.
+    """
+    rng = np.random.default_rng(2)
+    centres = 2.5 * rng.normal(size=(3, 6))
+
+    def rows(shares, n, shift, noise):
+        y = np.repeat(np.arange(3), np.round(n * np.array(shares)).astype(int))
+        return centres[y] + noise * rng.normal(size=(len(y), 6)) + shift, y
+
+    first = rows((0.5, 0.25, 0.25), 120, 0.0, 1.0)
+    second = rows((0.2, 0.2, 0.6), 120, 0.2, 1.0)
+    return first, second, rows((0.7, 0.3, 0.0), 150, 0.4, 2.0)
+
+
+@pytest.mark.parametrize("shares", ["auto", "estimated", "source"])
+@pytest.mark.parametrize("n_landmarks", [None, 60])
+def test_sources_may_swap_their_ids(shifted, shares, n_landmarks):
+    """What is assumed of the target's classes is by its own labels, not by those of a source."""
+    first, second, (Xt, yt) = shifted
+    model = TFDF(class_shares=shares, n_landmarks=n_landmarks, n_neighbors=3)
+    one, other = (
+        clone(model).adapt([a[0], b[0]], [a[1], b[1]], Xt)
+        for a, b in ((first, second), (second, first))
+    )
+    np.testing.assert_allclose(other.class_shares_, one.class_shares_, atol=1e-9)
+    np.testing.assert_allclose(other.decision_function(Xt), one.decision_function(Xt), atol=1e-8)
+    np.testing.assert_array_equal(other.predict(Xt), one.predict(Xt))
+    np.testing.assert_allclose(other.source_weights_, one.source_weights_[::-1])
+    if shares != "source":
+        found, true = one.class_shares_, np.bincount(yt, minlength=3) / len(yt)
+        prior = np.bincount(np.r_[first[1], second[1]]) / 240
+        assert np.abs(found - true).sum() < np.abs(prior - true).sum() / 2
+
+
+def test_the_shift_is_estimated_with_the_targets_labels(shifted, monkeypatch):
+    """The aligned shares that the estimate is given are those of the target's pseudo-labels."""
+    first, second, (Xt, _) = shifted
+    given, estimate = [], rounds.estimate_shift
+    monkeypatch.setattr(rounds, "estimate_shift", lambda *a: given.append(a[2]) or estimate(*a))
+    heard = []
+    with listen(heard.append):
+        TFDFV(n_neighbors=3, max_iter=1).adapt([first[0], second[0]], [first[1], second[1]], Xt)
+    codes = next(event for event in heard if isinstance(event, Iterate)).codes[240:]
+    np.testing.assert_allclose(given, [np.bincount(codes, minlength=3) / len(codes)])

@@ -5,11 +5,10 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
-from transferable import threads
-from transferable.domains import Domains, content_order, in_unit, row_keys
+from transferable.domains import Domains, content_order, in_unit, row_keys, stack_domains
 from transferable.limits import LIMITS
-from transferable.linalg.rows import unit_rows
-from transferable.threads import in_threads, stacked_rows, taken_rows, thread_blocks
+from transferable.linalg import arrays
+from transferable.linalg.arrays import in_threads, taken_rows, thread_blocks, unit_rows
 
 X = np.random.default_rng(0).normal(size=(900, 7))
 
@@ -17,7 +16,7 @@ X = np.random.default_rng(0).normal(size=(900, 7))
 @pytest.fixture
 def many_blocks(monkeypatch):
     monkeypatch.setattr(LIMITS, "threaded_values", 0)
-    monkeypatch.setattr(threads, "_VALUES", 700)
+    monkeypatch.setattr(arrays, "_VALUES", 700)
 
 
 @pytest.fixture(params=[1, 2])
@@ -46,13 +45,10 @@ def test_results_come_in_the_order_of_the_parts():
 
 
 @pytest.mark.usefixtures("many_blocks", "_threads")
-def test_rows_are_stacked_taken_and_brought_to_unit_length_alike():
+def test_rows_are_taken_and_brought_to_unit_length_alike():
     order = np.random.default_rng(1).permutation(900)
     np.testing.assert_array_equal(taken_rows(X, order), X[order])
     np.testing.assert_array_equal(taken_rows(X[:, ::2], order[:5]), X[order[:5], ::2])
-    np.testing.assert_array_equal(stacked_rows(X[:300], X[300:]), X)
-    mixed = stacked_rows(X[:300].astype(np.float32), np.arange(14).reshape(2, 7))
-    assert mixed.dtype == np.float64
     assert (
         in_unit(X * 2.0**100)[1] == in_unit(X[np.abs(X).max(axis=1).argmax()][None] * 2.0**100)[1]
     )
@@ -63,11 +59,22 @@ def test_rows_are_stacked_taken_and_brought_to_unit_length_alike():
     np.testing.assert_allclose(unit_rows(sp.csr_array(X)).toarray(), unit[:-1])
 
 
+def test_tables_are_stacked_in_the_larger_precision():
+    stacked, y, marks = stack_domains(X[:300], np.arange(300) % 2, X[300:])
+    np.testing.assert_array_equal(stacked, X)
+    np.testing.assert_array_equal(marks, np.repeat([1, -1], [300, 600]))
+    np.testing.assert_array_equal(y[:300], np.arange(300) % 2)
+    integers = np.arange(14).reshape(2, 7)
+    mixed = stack_domains(X[:300].astype(np.float32), np.arange(300) % 2, integers)[0]
+    assert mixed.dtype == np.float64
+    np.testing.assert_array_equal(mixed[300:], integers)
+
+
 @pytest.mark.usefixtures("_threads")
 def test_places_and_hashes_do_not_depend_on_blocks(monkeypatch):
     place, hashes = row_keys(X)
     monkeypatch.setattr(LIMITS, "threaded_values", 0)
-    monkeypatch.setattr(threads, "_VALUES", 30)
+    monkeypatch.setattr(arrays, "_VALUES", 30)
     np.testing.assert_array_equal(row_keys(X)[0], place)
     np.testing.assert_array_equal(row_keys(X)[1], hashes)
 

@@ -7,7 +7,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 from abilities import ABILITIES
-from transferable._discovery import FAMILIES, all_estimators
+from transferable import FAMILIES, all_estimators
 
 COLUMNS = ("method", "what it is", "gives", *ABILITIES)
 

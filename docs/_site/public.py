@@ -4,7 +4,6 @@ import pkgutil
 from importlib import import_module
 
 import transferable
-import transferable.terms
 
 # What people use comes first and in the order in which they meet it; the rest is for extending.
 USED = (
@@ -25,8 +24,7 @@ def _modules(package):
 
 def public_modules():
     """Names of the modules whose `__all__` is documented: those used, then those extended."""
-    inner = [*_modules(transferable), *_modules(transferable.terms)]
-    listed = [name for name in inner if hasattr(import_module(name), "__all__")]
+    listed = [name for name in _modules(transferable) if hasattr(import_module(name), "__all__")]
     return [*USED, *(name for name in listed if name not in (*USED, COMMANDS))]
 
 

@@ -8,10 +8,9 @@ the rest.
 """
 
 # %%
-# A term declares a weight and what it knows. Bound to rows, it says what its matrix does to a table
-# of scores: here the Laplacian of the links, so that tr(F'SF) is the sum of squared differences.
-from dataclasses import dataclass
-from typing import ClassVar
+# A term has a weight, a name for histories, and a form: what its matrix S does to a table of
+# scores. Here S is the Laplacian of the links, so that tr(F'SF) is the sum of squared differences.
+from dataclasses import replace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,44 +19,34 @@ from scipy.sparse.csgraph import laplacian
 
 from transferable import TFDFV
 from transferable.datasets import load_printed_to_handwritten
-from transferable.engines.risk.objective import Objective
-from transferable.terms.base import FixedForm, FixedTerm
+from transferable.kernel.objective import Term
 
 
-class LinkForm(FixedForm):
-    """The sum of squared differences of scores over links."""
-
-    def __init__(self, matrix, weight):
-        self.matrix, self.weight, self.key = matrix, weight, ("links", matrix.data.tobytes())
-
-    def apply(self, F):
-        """S F."""
-        return self.weight * (self.matrix @ F)
-
-
-@dataclass(frozen=True)
-class Links(FixedTerm):
+class Links(Term):
     """Rows, by their place in the input, that show the same thing."""
 
-    pairs: np.ndarray
-    weight: float = 1.0
-    name: ClassVar[str] = "links"
+    name = "links"
 
-    def bind(self, rows):
-        """The form over rows, which the library keeps in an order of its own."""
-        n_rows = len(rows.domains.order)
-        place = np.argsort(rows.domains.order)
-        first, second = place[self.pairs].T
+    def __init__(self, pairs, domains, weight=1.0):
+        place = np.argsort(domains.order)  # the library keeps rows in an order of its own
+        first, second = place[pairs].T
+        n_rows = len(place)
         graph = csr_array((np.ones(len(first)), (first, second)), shape=(n_rows, n_rows))
-        return LinkForm(csr_array(laplacian(graph + graph.T)), self.weight)
+        self.matrix, self.weight = csr_array(laplacian(graph + graph.T)), weight
+        self.key = "links", pairs.tobytes()
+
+    def form(self, F):
+        """Return S F."""
+        return self.matrix @ F
 
 
 class LinkedTFDFV(TFDFV):
-    """TFDF-V with one entry more."""
+    """TFDF-V with one term more."""
 
-    def _objective(self):
-        start = super()._objective()
-        return Objective(start.ridge, [*start.terms, Links(self.pairs)])
+    def _objective(self, problem):
+        objective = super()._objective(problem)
+        links = Links(self.pairs, problem.domains)
+        return replace(objective, fixed=[*objective.fixed, links])
 
 
 # %%

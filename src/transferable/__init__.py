@@ -1,9 +1,7 @@
 """Unsupervised domain adaptation under the scikit-learn contract: TFDF and its peers."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from transferable._discovery import all_estimators
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from transferable.classifiers import ARTL, MEDA, TFDF, TFDFV, AutoAdapter
@@ -23,11 +21,55 @@ __all__ = [
     "save",
 ]
 
+_KINDS = {"classifier": "transferable.classifiers", "transformer": "transferable.transformers"}
 _HOMES = {"load": "transferable.persistence", "save": "transferable.persistence"}
+
+# How estimators bring the domains together.
+FAMILIES = {
+    "objective": ("TFDF", "TFDFV", "MEDA", "ARTL", "DMM"),
+    "components": ("TCA", "JDA", "BDA", "TJM", "SCA", "JGSA", "McDA", "LPJT", "LDML"),
+    "subspace": ("GFK", "SubspaceAlignment"),
+    "moments": ("CORAL", "PerDomainScaler"),
+    "transport": ("OTMapping", "LinearOTMapping", "JDOTClassifier"),
+    "weighting": ("ImportanceWeighted", "TrAdaBoost"),
+    "pseudo-labels": ("CAPLS", "SPL", "EasyTL", "SelfTraining", "LabelPropagation", "DASVM"),
+    "pool": ("AutoAdapter",),
+    "parts": ("AdaptedClassifier", "LandmarkFeatures"),
+}
+
+
+def all_estimators(
+    type_filter: Literal["classifier", "transformer"] | None = None,
+) -> list[tuple[str, type[Any]]]:
+    """List the library's estimators, as :func:`sklearn.utils.discovery.all_estimators` does.
+
+    Parameters
+    ----------
+    type_filter : {"classifier", "transformer"} or None, default=None
+        Kind of estimators to list; None lists both.
+
+    Returns
+    -------
+    estimators : list of (str, type)
+        Names and classes, sorted by name. Every class can be made without arguments.
+
+    Examples
+    --------
+    >>> from transferable import all_estimators
+    >>> "CAPLS" in dict(all_estimators("classifier"))
+    True
+    """
+    if type_filter is not None and type_filter not in _KINDS:
+        raise ValueError(
+            f"type_filter={type_filter!r} is unknown; choose 'classifier', 'transformer' or None."
+        )
+    homes = [_KINDS[type_filter]] if type_filter else list(_KINDS.values())
+    modules = [import_module(home) for home in homes]
+    return sorted((name, getattr(module, name)) for module in modules for name in module.__all__)
 
 
 def __getattr__(name: str) -> Any:
-    """Load the estimators when first asked for: ``transferable --help`` needs no scikit-learn."""
+    """Load the estimators on first access: ``transferable --help`` needs no scikit-learn."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES.get(name, "transferable.classifiers")), name)

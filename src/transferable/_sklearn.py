@@ -1,4 +1,4 @@
-"""The one place that imports private parts of scikit-learn, and the ranges that parameters share.
+"""Imports of private parts of scikit-learn, and the ranges that parameters share.
 
 Weights are bounded: products of larger ones overflow, and smaller ones are lost beside others.
 """
@@ -6,26 +6,15 @@ Weights are bounded: products of larger ones overflow, and smaller ones are lost
 from collections.abc import Mapping
 from numbers import Integral, Real
 
-from sklearn.utils import _safe_indexing as safe_indexing
+from sklearn.utils import _safe_indexing
+from sklearn.utils._param_validation import HasMethods as HasMethods
+from sklearn.utils._param_validation import Interval as Interval
+from sklearn.utils._param_validation import StrOptions as StrOptions
 from sklearn.utils._param_validation import (
-    HasMethods,
-    Interval,
-    StrOptions,
-    validate_parameter_constraints,
+    validate_parameter_constraints as validate_parameter_constraints,
 )
 
-__all__ = [
-    "CLASS_SHARES",
-    "JOBS",
-    "NUMBER",
-    "POSITIVE",
-    "WEIGHT",
-    "HasMethods",
-    "Interval",
-    "StrOptions",
-    "safe_indexing",
-    "validate_parameter_constraints",
-]
+safe_indexing = _safe_indexing
 
 NUMBER = Interval(Real, -1e30, 1e30, closed="both")
 WEIGHT = Interval(Real, 0, 1e30, closed="both")

@@ -1,10 +1,9 @@
-"""What a fit tells while it runs, for bars, studies of convergence and reports: one channel.
+"""Events of a running fit, for progress bars, convergence studies and reports.
 
-What takes long says what it is with :func:`stage`, and how far it has come by going through
-:func:`rounds`; methods that iterate tell what each iteration came to with :func:`iterate`, in the
-order of their rows, which :func:`restoring` brings into that of the input at every level of
-nesting. What the user should know of the input is told with :func:`note`. Nobody listens as a
-rule, and then it costs nothing.
+A long step reports its name with :func:`stage` and its progress by :func:`rounds`; iterative
+methods report each iteration with :func:`iterate`, in the order of their rows, which
+:func:`restoring` brings into that of the input at every level of nesting. Remarks on the input are
+reported with :func:`note`. Without a listener all this costs nothing.
 """
 
 from __future__ import annotations
@@ -21,38 +20,24 @@ from numpy.typing import NDArray
 
 from transferable.linalg.arrays import to_numpy
 
-__all__ = [
-    "Event",
-    "Iterate",
-    "Listener",
-    "Note",
-    "Progress",
-    "iterate",
-    "listen",
-    "note",
-    "restoring",
-    "rounds",
-    "silence",
-    "stage",
-]
+__all__ = ["Iterate", "Note", "Progress", "iterate", "listen", "note", "rounds", "silence", "stage"]
 
-
-Made = Any | Callable[[], Any]  # a table of numpy or of torch, or what makes it
+Made = Any | Callable[[], Any]  # a table of numpy or of torch, or a function that makes it
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What is going on, and the share of it that is done, None where that is not known."""
+    """Stage of the fit, and the share of it that is done, None where unknown."""
 
     what: str
     share: float | None = None
 
 
 class Iterate:
-    """The class code of every row after an iteration, and its scores or embedding.
+    """Class code of every row after an iteration, and its scores or embedding.
 
-    Both are made when they are first asked for: most listeners want to know the time only, and of
-    a million rows on a GPU the scores alone are 80 MB.
+    Both are made on first access: most listeners need the time only, and of a million rows on a GPU
+    the scores alone are 80 MB.
     """
 
     def __init__(self, codes: Made, table: Made) -> None:
@@ -71,7 +56,7 @@ class Iterate:
 
 @dataclass(frozen=True)
 class Note:
-    """Something worth knowing about the input."""
+    """Remark on the input."""
 
     text: str
 
@@ -79,64 +64,63 @@ class Note:
 Event = Progress | Iterate | Note
 Listener = Callable[[Event], None]
 
-_listeners: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
+LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 
-def stage(what: str) -> None:
-    """Tell whoever listens what begins now, and takes an unknown time."""
-    for listener in _listeners.get():
-        listener(Progress(what))
+def stage(what: str, share: float | None = None) -> None:
+    """Report the stage that begins, and the share of it that is done, if known."""
+    for listener in LISTENERS.get():
+        listener(Progress(what, share))
 
 
 def note(text: str) -> None:
-    """Tell whoever listens something worth knowing about the input."""
-    for listener in _listeners.get():
+    """Report a remark on the input to the listeners."""
+    for listener in LISTENERS.get():
         listener(Note(text))
 
 
 def rounds(most: int, what: str = "Adapting") -> Iterator[int]:
-    """Count at most so many rounds, telling whoever listens how many of them are done."""
+    """Count at most so many rounds, and report how many are done to the listeners."""
     for i in range(most):
-        for listener in _listeners.get():
-            listener(Progress(what, i / most))
+        stage(what, i / most)
         yield i
 
 
 def iterate(codes: Made, table: Made) -> None:
-    """Tell whoever listens the codes of all rows and the table they were read off.
+    """Report the codes of all rows and their table of scores or embedding to the listeners.
 
-    What takes time to make may be given as a function that makes it.
+    Costly values may be given as a function that makes them.
     """
-    for listener in _listeners.get():
+    for listener in LISTENERS.get():
         listener(Iterate(codes, table))
 
 
 @contextmanager
 def _heard_by(listeners: tuple[Listener, ...]) -> Iterator[None]:
-    token = _listeners.set(listeners)
+    token = LISTENERS.set(listeners)
     try:
         yield
     finally:
-        _listeners.reset(token)
+        LISTENERS.reset(token)
 
 
 @contextmanager
 def listen(listener: Listener) -> Iterator[None]:
-    """Within, have the listener told every event, besides those who listen already."""
-    with _heard_by((*_listeners.get(), listener)):
+    """Pass every event within to the listener, besides those already listening."""
+    with _heard_by((*LISTENERS.get(), listener)):
         yield
 
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Within, nobody hears anything: fits that only serve to compare settings."""
+    """Suppress all events within, for fits that only serve to compare settings."""
     with _heard_by(()):
         yield
 
 
 @contextmanager
 def restoring(restore: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[None]:
-    """Within, bring the rows of iterates into the order of the input."""
+    """Restore the order of the input for the rows of iterates within."""
 
     def outward(listener: Listener) -> Listener:
         def tell(event: Event) -> None:
@@ -147,8 +131,8 @@ def restoring(restore: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[None]
 
         return tell
 
-    token = _listeners.set(tuple(map(outward, _listeners.get())))
+    token = LISTENERS.set(tuple(map(outward, LISTENERS.get())))
     try:
         yield
     finally:
-        _listeners.reset(token)
+        LISTENERS.reset(token)

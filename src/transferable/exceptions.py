@@ -1,14 +1,14 @@
-"""Warnings of the library's own, to be told from others and filtered by class."""
+"""Warnings of the library, which can be filtered by class."""
 
 from __future__ import annotations
 
 import warnings
 
-__all__ = ["MarkedLabelsWarning", "NoTargetWarning", "warn_of_marks", "warn_of_no_target"]
+__all__ = ["MarkedLabelsWarning", "NoTargetWarning"]
 
 
 class NoTargetWarning(UserWarning):
-    """No row is a target row, so that there is nothing to adapt to.
+    """Warning that no row is a target row, so that there is nothing to adapt to.
 
     Examples
     --------
@@ -23,7 +23,7 @@ class NoTargetWarning(UserWarning):
 
 
 class MarkedLabelsWarning(UserWarning):
-    """Labels of -1 mark target rows, and what comes next may take -1 for a class.
+    """Warning that labels of -1 mark target rows, which a later step may take for a class.
 
     Examples
     --------
@@ -34,7 +34,7 @@ class MarkedLabelsWarning(UserWarning):
 
 
 def warn_of_no_target(who: str, n_rows: int, instead: str) -> None:
-    """Say that an estimator has so many source rows and no target row, and what it does instead."""
+    """Warn that an estimator has only source rows, and what it does instead."""
     warnings.warn(
         f"None of the {n_rows} rows is a target row: {who} {instead}. Mark target rows by a "
         "negative sample_domain or, in y, by -1, NaN or None; tools of scikit-learn that encode "
@@ -45,7 +45,7 @@ def warn_of_no_target(who: str, n_rows: int, instead: str) -> None:
 
 
 def warn_of_marks(who: str, n_target: int) -> None:
-    """Say that labels that marked target rows for a transformer are not understood by others."""
+    """Warn that labels that marked target rows for a transformer are not understood by others."""
     warnings.warn(
         f"{who} took the {n_target} rows labelled -1 for target rows; if a classifier of "
         "scikit-learn's follows it in a Pipeline, that learns -1 as a class. Put the two into an "

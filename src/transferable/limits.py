@@ -1,8 +1,8 @@
-"""Sizes at which the library changes its ways: blocks, copies, exact searches and solves.
+"""Size thresholds that select an algorithm: blocks, copies, exact searches and solves.
 
-Results do not depend on them beyond rounding, but for the searches that become approximate and the
-landmarks that "auto" takes. They suit ordinary machines; on others, and in tests, which have no
-million rows, the attributes of :data:`LIMITS` may be set.
+Results do not depend on them beyond rounding, except for approximate searches and the landmarks
+that "auto" takes. They suit ordinary machines; on others, and in tests, the attributes of
+:data:`LIMITS` may be set.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ __all__ = ["LIMITS", "Limits"]
 
 @dataclass
 class Limits:
-    """All of them; a size beyond its limit is treated otherwise.
+    """Size thresholds, beyond each of which another algorithm is used.
 
     Attributes
     ----------
@@ -27,34 +27,33 @@ class Limits:
     similarity_values, gpu_similarity_values : int
         Similarities that a search holds at once: 128 MB in float64, 256 MB in float32 on a GPU.
     fewest_queries : int
-        Rows that are searched for at once at least: the product of fewer is slow for what it is.
+        Minimum number of rows in one search: products of fewer rows are inefficient.
     copied_bytes : int
-        A dense table of more is not copied into canonical order but read where it lies.
+        A larger dense table is not copied into canonical order but read in place.
     exact_rows : int
         Rows up to which "auto" solves exactly; that grows with their square at least.
     landmarks : int
         Landmarks that "auto" takes beyond.
     class_bytes : int
-        Products of features that are held by class, so that class shares may change without
+        Products of features that are held by class, so that the class prior may change without
         another pass over the rows.
     pool_rows : int
-        Rows of each domain, the first in canonical order, that choices are made from and first
-        labels come from.
+        First rows of each domain in canonical order, used for automatic choices and first labels.
     unsettled_share : float
         Rounds end where a smaller share of the labels changes: none of up to 10,000.
     exact_pairs : int
         Pairs of rows up to which all are compared (32,768 rows with each other).
     short_rows : int
-        Rows of a table so short that putting rows into clusters costs as much as comparing them.
+        Rows of a table so short that clustering costs as much as comparing all.
     candidates : int
-        Rows that each is compared with, on average, where clusters are searched. Time is linear
-        from there on, and recall is what gives.
+        Average number of candidates for each row where clusters are searched, which makes time
+        linear at the cost of recall.
     labelled_pairs : int
         Pairs up to which labels of nearest rows come from all distances.
     announced_seconds : float
-        A search that will take longer says so.
+        A search that will take longer announces it.
     awaited_seconds : float
-        Whatever takes longer is shown with a bar, where one is drawn at all.
+        Steps that take longer are shown with a progress bar, if one is drawn at all.
     """
 
     block_values: int = 2**23

@@ -1,4 +1,4 @@
-"""A bar for whatever takes long: what is going on, how much is done, time taken and time left."""
+"""Progress bar: the current stage, the share done, time taken and time left."""
 
 from __future__ import annotations
 
@@ -16,18 +16,16 @@ from rich.table import Table
 from transferable.events import Event, Progress, listen
 from transferable.limits import LIMITS
 
-__all__ = ["Bar", "shown"]
-
 _WIDTH = 30
 
 T = TypeVar("T")
 
 
 class Bar:
-    """Drawn on a terminal once people begin to wait, and gone when the work is done.
+    """Bar on a terminal, drawn once a step takes long and removed when it is done.
 
-    Within it, whatever fits tell of its stages and rounds is shown. The time left is a
-    guess: rounds may end early, and steps may differ in length.
+    It shows the stages and rounds of the fits within it. The time left is an estimate: rounds may
+    end early, and steps may differ in length.
     """
 
     def __init__(
@@ -44,7 +42,7 @@ class Bar:
             get_renderable=self.__rich__,
             refresh_per_second=8,
             transient=True,
-            redirect_stdout=False,  # results must not end up among messages
+            redirect_stdout=False,  # results must not mix with messages
             redirect_stderr=False,
         )
         self._timer = Timer(
@@ -75,7 +73,7 @@ class Bar:
             self.tell(event.what, event.share)
 
     def tell(self, what: str, share: float | None) -> None:
-        """Take note of what is going on and of the share of it that is done."""
+        """Record the current stage and the share of it that is done."""
         if self._step is not None:
             before, part = self._step
             what, share = self._title, before + part * (share or 0.0)
@@ -84,26 +82,17 @@ class Bar:
         self._share, self._told = share, monotonic()
 
     def tick(self, share: float, detail: str = "") -> None:
-        """Take note of the share that is done of what the bar was made for."""
+        """Record the share that is done of the bar's own task."""
         self._detail = detail
         self.tell(self._title, share)
 
-    def through(
-        self,
-        steps: Iterable[T],
-        name: Callable[[T], str],
-        length: Callable[[T], float] = lambda _: 1.0,
-    ) -> Iterator[T]:
-        """Go through steps, whose names are shown; `length` tells how they compare in time."""
+    def through(self, steps: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
+        """Iterate over steps, whose names are shown."""
         everything = list(steps)
-        whole = sum(map(length, everything))
-        before = 0.0
-        for step in everything:
-            part = length(step) / whole
-            self._step = (before, part)
+        for i, step in enumerate(everything):
+            self._step = (i / len(everything), 1 / len(everything))
             self.tick(0.0, name(step))
             yield step
-            before += part
         self._step = None
 
     def _start_stage(self, what: str) -> None:
@@ -111,7 +100,7 @@ class Bar:
         self._stage_begun = self._told = monotonic()
 
     def __rich__(self) -> Table:
-        """Draw what is going on, the share of it that is done, and the times, on one line."""
+        """Draw the stage, the share of it that is done, and the times, on one line."""
         now, share = monotonic(), self._share
         what = f"{self._what}: {self._detail}" if self._detail else self._what
         bar = ProgressBar(total=1.0, completed=share or 0.0, width=_WIDTH, pulse=not share)
@@ -132,5 +121,5 @@ def _clock(seconds: float) -> str:
 
 
 def shown(what: str) -> Bar:
-    """A bar on standard error, at once, for whoever asked for one with ``verbose=True``."""
+    """Return a bar on standard error, shown at once, for ``verbose=True``."""
     return Bar(Console(stderr=True), what, drawn=True, patience=0.0)

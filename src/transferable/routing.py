@@ -1,8 +1,8 @@
-"""Marks for whoever takes them: an estimator itself, or the steps of a pipeline that ask for them.
+"""Marks for estimators that take them, or for the steps of a pipeline that request them.
 
-The estimators of the library ask scikit-learn for ``sample_domain`` by default. So a pipeline, a
-search or any other tool that routes metadata passes it on, once routing is switched on, which is
-done here for the length of a call.
+The estimators of the library request ``sample_domain`` from scikit-learn by default. So a pipeline,
+a search or any other metadata router passes it on once routing is enabled, which is done here for
+the length of a call.
 """
 
 from __future__ import annotations
@@ -15,11 +15,9 @@ from sklearn import config_context
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-__all__ = ["call_with_marks", "takes_marks"]
-
 
 def takes_marks(estimator: Any) -> bool:
-    """Whether ``fit`` takes ``sample_domain``, or hands it to a step that asks for it."""
+    """Return whether ``fit`` takes ``sample_domain``, or passes it to a step that requests it."""
     return has_fit_parameter(estimator, "sample_domain") or _routes(estimator)
 
 
@@ -46,6 +44,6 @@ def call_with_marks(
 def _routes(estimator: Any) -> bool:
     try:
         routing = get_routing_for_object(estimator)
-    except NotImplementedError:  # tools of scikit-learn that route nothing say so like this
+    except NotImplementedError:  # scikit-learn's tools without routing raise this
         return False
     return bool(routing.consumes("fit", ["sample_domain"]))

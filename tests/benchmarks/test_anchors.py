@@ -4,9 +4,8 @@ import pytest
 
 import anchors as benchmark
 from problems import small_problem
-from transferable.engines.risk import rows
+from transferable.kernel import choose
 from transferable.linalg import anchors
-from transferable.terms.smoothness import Smoothness
 
 
 @pytest.fixture
@@ -14,9 +13,12 @@ def few_rows(monkeypatch):
     """One small task, and the library as it was once the test is over."""
     problem = small_problem(n_source=60, n_target=50)
     monkeypatch.setitem(benchmark.TASKS, "coil", (("toy",), lambda _: problem))
-    for module, name in ((rows, "spherical_means"), (anchors, "_weights")):
+    for module, name in (
+        (choose, "spherical_means"),
+        (choose, "N_TIES"),
+        (anchors, "_weights"),
+    ):
         monkeypatch.setattr(module, name, getattr(module, name))
-    monkeypatch.setattr(Smoothness, "n_ties", Smoothness.n_ties)
 
 
 @pytest.mark.usefixtures("few_rows")

@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 import transferable
 from problems import small_problem
-from transferable import TFDFV, AutoAdapter
-from transferable.classifiers import _pool
+from transferable import TFDF, TFDFV, AutoAdapter
+from transferable.classifiers import auto_adapter
 from transferable.classifiers._consensus import agreement, consensus_weights
 from transferable.events import listen
 from transferable.tables import TableClassifier
@@ -136,7 +136,7 @@ def test_adaptation_that_the_others_contradict_is_called_harmful(monkeypatch):
     def constant(self, X):
         return np.tile([0.0, 0.1, 1.0], (len(X), 1))
 
-    monkeypatch.setattr(TFDFV, "decision_function", constant)
+    monkeypatch.setattr(TFDF, "decision_function", constant)
     model = adapted(AutoAdapter(effort="fast", caution=0.7))
     assert model.harm_["likely"] is True
     assert model.harm_["rows"] > 10
@@ -180,7 +180,7 @@ def test_candidates_and_what_they_share_stay_within_max_memory():
 
 
 def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):
-    monkeypatch.setattr(_pool.Candidate, "fit", failing("no room"))
+    monkeypatch.setattr(auto_adapter.Candidate, "fit", failing("no room"))
     with pytest.raises(RuntimeError, match=r"logistic regression \(MemoryError: no room\); random"):
         adapted(AutoAdapter(effort="fast"))
 
@@ -192,7 +192,7 @@ def test_a_forest_that_would_take_too_much_has_fewer_trees():
         warnings.simplefilter("ignore")  # of what does not fit
         model = adapted(AutoAdapter(effort="fast", max_memory=30 * per_tree), p)
     forest = model._members[1].model
-    assert forest.n_estimators == 22  # three quarters of 30
+    assert forest.n_estimators == 30
     assert sum(tree.tree_.value.nbytes for tree in forest) < 30 * per_tree
 
 
@@ -207,8 +207,8 @@ def test_a_fit_that_is_being_adapted_stops_between_rounds(monkeypatch):
     domains = small_problem(n_source=60, n_target=48, n_features=5)
     codes = np.r_[domains.ys, np.full(len(domains.yt), -1)]
     with (
-        pytest.raises(_pool.OutOfTime),
-        listen(_pool._stop_after(-np.inf)),
+        pytest.raises(auto_adapter.OutOfTime),
+        listen(auto_adapter._stop_after(-np.inf)),
     ):
         TFDFV().fit(domains.X, codes)
 

@@ -7,8 +7,8 @@ from sklearn.preprocessing import normalize
 
 from problems import small_problem
 from transferable.classifiers import CAPLS, SPL
+from transferable.classifiers.self_training import most_confident
 from transferable.datasets import fetch_office_caltech
-from transferable.engines.confidence import most_confident
 
 PROBLEM = small_problem(n_features=8)
 STACKED = (PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)

@@ -9,8 +9,8 @@ from sklearn.svm import SVC
 from problems import small_problem
 from transferable.classifiers import DMM
 from transferable.datasets import fetch_office_caltech
-from transferable.domains import Domains, Groups
-from transferable.terms.means import MeanDiscrepancy
+from transferable.domains import Domains
+from transferable.transformers._spectral import mean_columns
 
 PROBLEM = small_problem(n_source=60, n_target=45, n_features=8)
 STACKED = (PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
@@ -40,12 +40,10 @@ def test_without_weights_one_round_is_a_machine_on_matched_features(k):
 
 def discrepancy(model, weights):
     """||E_a' Z||^2 between whole domains, in the model's space."""
-    Z = model._space.of_unit_rows(normalize(PROBLEM.X))
-    codes = np.r_[PROBLEM.ys, np.zeros(len(PROBLEM.Xt), dtype=int)]
-    n_source = len(PROBLEM.ys)
-    means = MeanDiscrepancy(Groups(codes, n_source, 3), weight=1, balance=0.0, normalised=True)
-    a = np.r_[weights[:n_source], np.ones(len(PROBLEM.Xt))]
-    return np.sum((means.columns.T @ (a[:, None] * Z)) ** 2)
+    Z = model._mapped(normalize(PROBLEM.X))
+    E = mean_columns(Domains(PROBLEM.X, PROBLEM.ys, np.arange(3), np.arange(len(Z))), None)
+    a = np.r_[weights[: len(PROBLEM.ys)], np.ones(len(PROBLEM.Xt))]
+    return np.sum((E.T @ (a[:, None] * Z)) ** 2)
 
 
 def test_weights_bring_the_domains_closer_within_their_bounds():
@@ -68,7 +66,7 @@ def test_a_large_ridge_makes_weights_equal():
 def test_the_machine_counts_rows_by_their_weight():
     model = DMM(3, weight_ridge=0.0).adapt(*STACKED)
     domains = Domains.from_stacked(PROBLEM.X, np.r_[PROBLEM.ys, np.full(len(PROBLEM.Xt), -1)])
-    Z = model._space.of_unit_rows(normalize(domains.Xs))
+    Z = model._mapped(normalize(domains.Xs))
     weights = model.sample_weight_[domains.order[: domains.n_source]]
     machine = SVC(C=10.0, gamma=1.0).fit(Z, domains.y, weights)
     np.testing.assert_allclose(

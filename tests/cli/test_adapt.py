@@ -10,7 +10,7 @@ import pytest
 
 import transferable
 from transferable.cli._console import Messages
-from transferable.cli._methods import configured, for_rows
+from transferable.cli.methods import configured, for_rows
 from transferable.tables import read_table
 
 GIVEN = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--no-estimate")

@@ -120,7 +120,7 @@ def test_tune_searches_and_says_what_it_chose(folder, invoke):
 
 @pytest.mark.parametrize(("counts", "shift"), [((5, 85, 0), 0.0), ((30, 30, 30), 4.0)])
 def test_diagnose_adapt_and_the_report_speak_with_one_voice(folder, invoke, counts, shift):
-    from transferable.report.answer import _WORDS
+    from transferable.report.sections import VERDICTS
 
     write_domains(counts, shift)
     given = ("source.csv", "target.csv", "--label", "kind", "--id", "who", "--drop", "truth")
@@ -133,7 +133,7 @@ def test_diagnose_adapt_and_the_report_speak_with_one_voice(folder, invoke, coun
     assert diagnosed["kind"] == "alike" or (
         (diagnosed["kind"] == "other things") == bool(told["warning"])
     )
-    assert _WORDS[told["verdict"]][0] in (folder / "r.html").read_text(encoding="utf-8")
+    assert VERDICTS[told["verdict"]][0] in (folder / "r.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("method", ["tfdf", "meda", "jda", "spl"])

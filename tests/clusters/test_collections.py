@@ -63,7 +63,7 @@ def test_every_form_of_input_is_the_same_problem(local):
             da.zeros(150, dtype=int, chunks=40) + da.from_array(np.r_[P.ys, P.ys[:60]], chunks=40),
             da.from_array(marks, chunks=40),
         ),
-        TFDFV(**FEW).fit(everything, "label"),
+        TFDFV(**FEW, graph="auto").fit(everything, "label"),  # anchors here, too
         TFDFV(**FEW).fit(X, da.from_array(np.where(labels < 0, None, labels), chunks=40)),
     ]
     expected = local.decision_function(P.X)
@@ -137,6 +137,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read():
         (TFDFV(n_landmarks=100_000), "n_landmarks=100000"),
         (TFDFV(device="torch"), 'device="torch"'),
         (MEDA(graph="neighbors"), 'graph="neighbors" reaches across partitions'),
+        (MEDA(graph=100_000), "graph=100000"),
         (TFDFV(ridge=-1.0), "ridge"),
         (TCA(kernel="rbf", n_landmarks=None), "n_landmarks=None"),
         (JDA(class_shares="auto"), "class_shares='auto': over Dask"),

@@ -12,8 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from transferable.datasets import (
     DataFileError,
-    _registry,
-    coil20,
+    _files,
     fetch_coil20,
     fetch_mnist_usps,
     fetch_office_caltech,
@@ -30,12 +29,7 @@ def nearest_neighbor(task) -> float:
 
 
 def every_file() -> list:
-    return [
-        *(file for domains in _registry.OFFICE_CALTECH.values() for file in domains.values()),
-        *(file for pair in _registry.MNIST for file in pair),
-        *(file for pair in _registry.TABLES.values() for file in pair),
-        *(_registry.COIL20, _registry.MNIST_USPS, _registry.USPS),
-    ]
+    return list(_files.FILES.values())
 
 
 def test_surf_1nn(data_home):
@@ -175,8 +169,9 @@ def test_fetches_over_http(site, tmp_path, monkeypatch):
     )
     body = (tmp_path / "made.mat").read_bytes()
     sha256 = hashlib.sha256(body).hexdigest()
-    file = dataclasses.replace(_registry.COIL20, sha256=sha256, url=site.serve("/coil", body))
-    monkeypatch.setattr(coil20, "COIL20", file)
+    stored = _files.FILES["coil20/COIL_1.mat"]
+    file = dataclasses.replace(stored, sha256=sha256, url=site.serve("/coil", body))
+    monkeypatch.setitem(_files.FILES, stored.path, file)
     task = fetch_coil20(data_home=tmp_path, preprocess=False).task("COIL2", "COIL1")
     np.testing.assert_array_equal(task.Xs, target.T)
     np.testing.assert_array_equal(task.Xt, source.T)

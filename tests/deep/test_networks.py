@@ -21,7 +21,7 @@ def test_every_network_gives_features_and_scores(name, shape):
     network = build(name, shape, 5)
     x = torch.rand(3, *shape)
     features = network.features(x)
-    assert features.shape == (3, feature_width(network, shape))
+    assert features.shape == (3, feature_width(network.features, shape))
     assert network.head(features).shape == (3, 5)
     assert set(SHAPES) == set(NETWORKS)
 

@@ -5,15 +5,21 @@ import pytest
 import torch
 from scipy.special import log_softmax, softmax
 
-from transferable.deep.cdan import joint_features
-from transferable.deep.cmd import moment_distance
-from transferable.deep.coral import covariance_distance
-from transferable.deep.dan import kernel_distance
-from transferable.deep.dann import domain_loss, reversal, reversal_strength
-from transferable.deep.ddc import mean_distance
-from transferable.deep.jdda import pair_margins
-from transferable.deep.mcc import class_confusion
-from transferable.deep.mcd import discrepancy
+from transferable.deep.adversarial import (
+    discrepancy,
+    domain_loss,
+    joint_features,
+    reversal,
+    reversal_strength,
+)
+from transferable.deep.penalties import (
+    class_confusion,
+    covariance_distance,
+    kernel_distance,
+    mean_distance,
+    moment_distance,
+    pair_margins,
+)
 from transferable.deep.tfdf import information
 
 RNG = np.random.default_rng(0)

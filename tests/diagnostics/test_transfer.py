@@ -6,7 +6,7 @@ import pytest
 from problems import small_problem
 from transferable.datasets import load_printed_to_handwritten
 from transferable.diagnostics import TransferEstimate, diagnose, estimate_transfer
-from transferable.diagnostics.transfer import _MOST_ROWS, _draw
+from transferable.diagnostics.transfer import _MOST_ROWS, draw_rows
 from transferable.model_selection import AccuracyEstimate
 
 
@@ -40,7 +40,7 @@ def test_target_labels_have_no_say():
 def test_of_many_rows_some_of_each_class_are_drawn():
     rng = np.random.default_rng(0)
     labels = np.repeat([0, 1, 2], [5000, 2990, 10])
-    rows = _draw(labels, rng)
+    rows = draw_rows(labels, rng)
     assert len(rows) == _MOST_ROWS
     assert np.bincount(labels[rows]).tolist() == [625, 374, 1]
-    assert _draw(labels[:50], rng).tolist() == list(range(50))
+    assert draw_rows(labels[:50], rng).tolist() == list(range(50))

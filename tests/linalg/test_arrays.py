@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from transferable.linalg import arrays as module
-from transferable.linalg.arrays import CPU, Arrays, inner, to_numpy
-from transferable.linalg.systems import LU, Cholesky, Inverse
+from transferable.linalg.arrays import CPU, Arrays, namespace, to_numpy
+from transferable.linalg.memory import memory_budget
+from transferable.linalg.systems import effective_ridge, inverse, solve_positive
 
 has_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 
@@ -42,15 +43,32 @@ def test_tensors_and_arrays_have_the_same_algebra():
     A, B, R = rng.normal(size=(5, 5)), rng.normal(size=(5, 5)), rng.normal(size=(5, 2))
     place = Arrays("cpu")
     assert Arrays.of(place.table(A)) == place
-    assert inner(place.table(A), place.table(B)) == pytest.approx(np.vdot(A, B))
+    both = place.table(A), place.table(B)
+    assert float(namespace(*both).sum(both[0] * both[1])) == pytest.approx(np.vdot(A, B))
     positive = A @ A.T + np.eye(5)
-    for Factored, matrix in ((LU, A), (Cholesky, positive), (Inverse, positive)):
-        x = Factored(place.table(matrix.copy())).solve(place.table(R))
-        np.testing.assert_allclose(to_numpy(x), np.linalg.solve(matrix, R), atol=1e-10)
+    expected, table = np.linalg.solve(positive, R), place.table
+    for x in (
+        solve_positive(table(positive.copy()), table(R)),
+        inverse(table(positive.copy())) @ table(R),
+    ):
+        assert Arrays.of(x) == place
+        np.testing.assert_allclose(to_numpy(x), expected, atol=1e-10)
+    assert effective_ridge(0.0, table(positive)) == effective_ridge(0.0, positive)
+
+
+@has_torch
+def test_rounding_errors_are_left_out_of_tensors_too():
+    basis = np.linalg.qr(np.random.default_rng(1).normal(size=(5, 5)))[0]
+    A = (basis * np.array([3.0, 1.0, 0.5, 0.2, -1e-12])) @ basis.T
+    A = (A + A.T) / 2
+    R, table = A @ np.ones((5, 1)), Arrays("cpu").table
+    x = to_numpy(solve_positive(table(A.copy()), table(R)))
+    np.testing.assert_allclose(A @ x, R, atol=1e-9)
+    assert np.isfinite(to_numpy(inverse(table(A.copy())))).all()
 
 
 def test_free_memory_is_a_number_of_bytes():
-    assert CPU.free_bytes() > 2**20
+    assert memory_budget(None, CPU) > 2**20
 
 
 def test_importing_the_library_imports_neither_torch_nor_faiss():

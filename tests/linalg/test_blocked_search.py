@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import Arrays, to_numpy
-from transferable.linalg.blocked_search import exact_search, largest
+from transferable.linalg.arrays import Arrays, to_numpy, unit_rows
+from transferable.linalg.search import exact_search, largest
 
 LIBRARIES = [
     pytest.param("cpu", id="numpy"),
@@ -67,3 +67,86 @@ def test_a_long_search_of_sparse_rows_is_announced(monkeypatch):
     monkeypatch.setattr(LIMITS, "announced_seconds", 0.0)
     with pytest.warns(UserWarning, match=r"nearest of 60 rows to each of 60 .* minutes"):
         exact_search(X, X, 2, np.arange(60))
+
+
+def planted_ties(width, dtype, seed=0):
+    """A table with ten equal entries in each row but for rounding, of which some are the largest.
+
+    Also which columns are the three largest: those above the equal ones, then the first of these.
+    """
+    rng = np.random.default_rng(seed)
+    S = rng.uniform(-0.9, 0.3, size=(40, width)).astype(dtype)
+    expected = np.empty((40, 3), dtype=int)
+    for row in range(40):
+        picked = rng.permutation(width)[:12]
+        above, equal = picked[: row % 3], np.sort(picked[2:])
+        S[row, equal] = 0.5 + rng.integers(-3, 4, size=10) * np.finfo(dtype).eps
+        S[row, above] = 0.75
+        expected[row] = np.sort(np.r_[above, equal[: 3 - len(above)]])
+    return S, expected
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("width", [12, 100, 1003])  # compared at once, and by groups
+def test_of_equal_entries_those_of_the_lowest_columns_are_taken(library, dtype, width, monkeypatch):
+    S, expected = planted_ties(width, dtype)
+    table = arrays_of(library).table
+    for held in (2**24, 8 * 7 * width):  # tied rows at once, and seven at a time
+        monkeypatch.setattr(LIMITS, "similarity_values", held)
+        values, columns = map(to_numpy, largest(table(S), 3, 16))
+        np.testing.assert_array_equal(np.sort(columns, axis=1), expected)
+        np.testing.assert_array_equal(np.take_along_axis(S, columns, axis=1), values)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("width", [100, 1003])
+def test_columns_may_have_ids_that_ties_are_broken_by(library, width):
+    S, expected = planted_ties(width, np.float64)
+    ids = np.random.default_rng(1).permutation(width)
+    table = arrays_of(library).table
+    _, columns = largest(table(S[:, ids]), 3, 16, table(ids))
+    np.testing.assert_array_equal(np.sort(ids[to_numpy(columns)], axis=1), expected)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_all_columns_of_a_table_are_not_those_of_the_next(library, monkeypatch):
+    monkeypatch.setattr(LIMITS, "similarity_values", 1)
+    monkeypatch.setattr(LIMITS, "fewest_queries", 2)
+    queries, base = np.random.default_rng(0).normal(size=(2, 5, 4))
+    table = arrays_of(library).table
+    indices, similarities = map(to_numpy, exact_search(table(queries), table(base), 5))
+    np.testing.assert_array_equal(np.sort(indices, axis=1), [range(5)] * 5)
+    found = np.take_along_axis(similarities, np.argsort(indices, axis=1), axis=1)
+    np.testing.assert_allclose(found, queries @ base.T, atol=1e-12)
+
+
+def with_twins(n, dtype, seed):
+    """Unit rows of which each is there about four times, and the five nearest to each.
+
+    Rows are integers at first, so that equal cosines are known without rounding.
+    """
+    rng = np.random.default_rng(seed)
+    distinct = np.unique(rng.integers(0, 4, size=(n // 4, 30)), axis=0)
+    X = distinct[rng.integers(len(distinct), size=n)]
+    squares = np.sum(X**2, axis=1)
+    exact = (X @ X.T) ** 2 / squares  # cos^2 |query|^2: equal fractions are equal numbers
+    np.fill_diagonal(exact, -1.0)
+    nearest = np.argsort(-exact, axis=1, kind="stable")[:, :5]
+    return unit_rows(X.astype(dtype)), np.sort(nearest, axis=1)
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [97, 401])
+def test_twins_anywhere_give_the_same_neighbors_in_blocks_of_any_size(
+    library, dtype, n, monkeypatch
+):
+    monkeypatch.setattr(LIMITS, "fewest_queries", 1)
+    table = arrays_of(library).table
+    for seed in range(3):
+        Z, expected = with_twins(n, dtype, seed)
+        for values in (2**24, 37 * n, 5 * n, 1):
+            monkeypatch.setattr(LIMITS, "similarity_values", values)
+            indices, _ = exact_search(table(Z), table(Z), 5, table(np.arange(n)))
+            np.testing.assert_array_equal(np.sort(to_numpy(indices), axis=1), expected)

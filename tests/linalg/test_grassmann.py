@@ -9,11 +9,11 @@ from sklearn.decomposition import PCA
 
 import literal
 from transferable.linalg.grassmann import (
+    basis_of_moments,
     geodesic_flow_factor,
-    principal_angles,
-    principal_bases,
     principal_basis,
 )
+from transferable.linalg.moments import Moments
 
 
 def orthonormal(seed, d, k):
@@ -67,13 +67,13 @@ def test_flow_is_symmetric_in_the_domains_and_in_the_choice_of_basis():
     np.testing.assert_allclose(there @ there.T, back @ back.T, atol=1e-9)
 
 
-def test_principal_angles_of_known_subspaces():
+def test_flow_of_known_angles():
+    """In the plane of a principal pair at angle t, G has the eigenvalues (1 +- |sin t / t|) / 2."""
     P = orthonormal(8, 10, 3)
     angles = np.array([0.1, 0.5, 1.2])
-    U, V, found = principal_angles(P, tilted(P, angles) @ orthonormal(9, 3, 3))
-    np.testing.assert_allclose(found, angles, atol=1e-9)
-    np.testing.assert_allclose(U.T @ U, np.eye(3), atol=1e-12)
-    np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
+    Q = geodesic_flow_factor(P, tilted(P, angles) @ orthonormal(9, 3, 3))
+    expected = np.r_[1 + np.sin(angles) / angles, 1 - np.sin(angles) / angles] / 2
+    np.testing.assert_allclose(np.linalg.eigvalsh(Q.T @ Q), np.sort(expected), atol=1e-9)
 
 
 @pytest.mark.parametrize(("n", "d"), [(30, 7), (8, 25), (12, 12)])
@@ -107,11 +107,16 @@ def test_basis_stops_at_the_rank(X, rank):
     assert principal_basis(X, 4).shape == (X.shape[1], rank)
 
 
-def test_bases_have_as_many_directions_as_both_tables():
-    rng = np.random.default_rng(0)
-    Xs, Xt = rng.normal(size=(10, 6)), rng.normal(size=(3, 6))
-    Ps, Pt = principal_bases(Xs, Xt, 5)
-    assert Ps.shape == Pt.shape == (6, 2)
+@pytest.mark.parametrize(("n", "d"), [(30, 7), (8, 25)])
+def test_weighted_rows_are_repeated_rows(n, d):
+    rng = np.random.default_rng(n)
+    X, weights = rng.normal(size=(n, d)) + 2.0, rng.integers(1, 4, n)
+    repeated = principal_basis(np.repeat(X, weights, axis=0), 3)
+    for rows in (X, sp.csr_array(X)):
+        P = principal_basis(rows, 3, weights.astype(float))
+        np.testing.assert_allclose(P @ P.T, repeated @ repeated.T, atol=1e-8)
+    P = basis_of_moments(Moments.of(X, weights.astype(float)), 3, n)
+    np.testing.assert_allclose(P @ P.T, repeated @ repeated.T, atol=1e-8)
 
 
 def test_float32_rows_give_a_float64_basis():

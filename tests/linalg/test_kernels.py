@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from transferable.linalg.kernels import KERNELS, kernel_matrix
-from transferable.linalg.rows import dense, unit_rows
+from transferable.linalg.arrays import dense, unit_rows
+from transferable.linalg.kernels import KERNELS, KernelFunction, is_scale_free
 
 PARAMETERS = {"gamma": 0.7, "degree": 2, "coef0": 1.5}
+
+
+def kernel_matrix(X, Y, kernel, **parameters):
+    return KernelFunction(kernel, **parameters)(X, Y)
 
 
 @pytest.fixture
@@ -48,7 +52,46 @@ def test_a_function_that_returns_another_shape_is_refused(tables):
         kernel_matrix(*tables, lambda A, B: A.T @ A, **PARAMETERS)
 
 
+def test_the_polynomial_is_a_cube_by_default(tables):
+    X, Y = tables
+    np.testing.assert_allclose(KernelFunction("poly", 0.7)(X, Y), (0.7 * X @ Y.T + 1.0) ** 3)
+
+
+def test_kernels_are_equal_by_their_parameters():
+    assert KernelFunction("rbf", 0.5) == KernelFunction("rbf", 0.5)
+    assert KernelFunction("rbf", 0.5) != KernelFunction("rbf", 0.6)
+    assert hash(KernelFunction("poly", 1.0)) == hash(KernelFunction("poly", 1.0, 3, 1.0))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "gamma", "free"),
+    [("rbf", 0.5, False), ("rbf", "scale", True), ("linear", 0.5, True), (max, "scale", False)],
+)
+def test_which_kernels_depend_on_the_unit(kernel, gamma, free):
+    assert is_scale_free(kernel, gamma) == free
+
+
+def test_a_buffer_holds_the_matrix(tables):
+    X, Y = tables
+    for kernel in ("rbf", "linear"):
+        buffer = np.empty(100)
+        K = KernelFunction(kernel, 0.7)(X, Y, buffer)
+        assert np.shares_memory(K, buffer)
+        np.testing.assert_allclose(K, KernelFunction(kernel, 0.7)(X, Y))
+
+
 def test_unit_rows_leave_zero_rows_alone():
     X = np.array([[3.0, 4.0], [0.0, 0.0]])
     np.testing.assert_allclose(unit_rows(X), [[0.6, 0.8], [0.0, 0.0]])
     np.testing.assert_allclose(dense(unit_rows(sp.csr_array(X))), [[0.6, 0.8], [0.0, 0.0]])
+
+
+def test_unit_rows_of_a_product(tables):
+    X, factor = tables[0], np.random.default_rng(1).normal(size=(3, 2))
+    expected = unit_rows(X @ factor)
+    np.testing.assert_allclose(unit_rows(X, factor), expected)
+    np.testing.assert_allclose(dense(unit_rows(sp.csr_array(X), factor)), expected)
+    np.testing.assert_array_equal(unit_rows(X, np.zeros((3, 0))), unit_rows(X))
+    single = unit_rows(X.astype(np.float32), factor)
+    assert single.dtype == np.float32
+    np.testing.assert_allclose(single, expected, atol=1e-6)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
 from transferable.limits import LIMITS
-from transferable.linalg.moments import Moments, moments_of_rows, row_blocks
+from transferable.linalg.arrays import row_blocks
+from transferable.linalg.moments import Moments, moments_of_rows
 
 
 def assert_same(one, other, **tolerance):
@@ -73,3 +74,13 @@ def test_moments_of_many_narrow_rows_are_those_of_all_at_once(monkeypatch, n_thr
     expected = Moments.of(rows.astype(np.float64))
     assert_same(found, expected, rtol=1e-12)
     assert_same(moments_of_rows(sp.csr_array(rows)), expected, rtol=1e-12)
+
+
+def test_weighted_rows_are_repeated_rows():
+    rng = np.random.default_rng(3)
+    X, weights = rng.normal(size=(20, 4)), rng.integers(1, 4, 20)
+    expected = Moments.of(np.repeat(X, weights, axis=0))
+    for rows in (X, sp.csr_array(X)):
+        assert_same(Moments.of(rows, weights.astype(float)), expected, atol=1e-12)
+        assert_same(moments_of_rows(rows, weights.astype(float)), expected, atol=1e-12)
+        assert_same(Moments.of(rows, np.ones(20)), Moments.of(X), atol=1e-12)

@@ -7,9 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import literal
+from problems import small_problem
+from transferable import TFDF
 from transferable.limits import LIMITS
-from transferable.linalg.neighbors import (
+from transferable.linalg.arrays import unit_rows
+from transferable.linalg.search import (
     cosine_neighbors,
+    nearest,
     neighbor_graph,
     normalised_adjacency,
 )
@@ -105,13 +109,31 @@ def test_graph_of_a_tensor_is_that_of_the_array(n_neighbors, self_loops):
     np.testing.assert_array_equal(steps, np.diff(W.indptr))
 
 
-def test_graph_says_how_it_was_found(monkeypatch):
+def test_graph_knows_the_recall_of_its_search(monkeypatch):
     X = np.random.default_rng(7).normal(size=(300, 5))
-    exact = neighbor_graph(X, 3)
-    assert (exact.method, exact.recall) == ("exact", 1.0)
+    assert nearest(unit_rows(X), None, 3).method == "exact"
+    assert neighbor_graph(X, 3).recall == 1.0
     monkeypatch.setattr(LIMITS, "exact_pairs", 0)
     monkeypatch.setattr(LIMITS, "short_rows", 0)
+    searched = nearest(unit_rows(X), None, 3)
     found = neighbor_graph(X, 3)
-    assert found.method == "clustered"
+    assert (searched.method, searched.recall) == ("clustered", found.recall)
     assert found.recall > 0.9
     np.testing.assert_allclose(found.weights.toarray(), found.weights.toarray().T)
+
+
+def test_a_fit_with_equal_rows_is_that_of_any_order_and_block(monkeypatch):
+    monkeypatch.setattr(LIMITS, "fewest_queries", 1)
+    rng = np.random.default_rng(8)
+    task = small_problem(n_source=40, n_target=40, n_features=100)
+    source, target = rng.integers(40, size=(2, 150))  # about four of each row
+    X = np.vstack([task.Xs[source], task.Xt[target]])
+    y, marks = np.r_[task.ys[source], np.full(150, -1)], np.repeat([1, -1], 150)
+    fitted = TFDF().fit(X, y, marks)
+    for held in (2**24, 700, 1):
+        monkeypatch.setattr(LIMITS, "similarity_values", held)
+        order = rng.permutation(300)
+        again = TFDF().fit(X[order], y[order], marks[order])
+        np.testing.assert_array_equal(again.transduction_, fitted.transduction_[order])
+        scores, expected = again.decision_function(X), fitted.decision_function(X)
+        np.testing.assert_allclose(scores, expected, atol=1e-9)

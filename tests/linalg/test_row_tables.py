@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from transferable.linalg.moments import moments_of_blocks
-from transferable.linalg.row_tables import RowTable
+from transferable.linalg.moments import RowTable, moments_of_blocks
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 100, None])

@@ -5,8 +5,7 @@ import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import Arrays, to_numpy
-from transferable.linalg.rows import unit_rows
+from transferable.linalg.arrays import Arrays, to_numpy, unit_rows
 from transferable.linalg.search import nearest
 
 LIBRARIES = [
@@ -139,6 +138,15 @@ def test_degenerate_rows_by_clusters(kind, table):
     np.testing.assert_allclose(similarities, np.einsum("id,ijd->ij", X, X[indices]), atol=1e-6)
     if kind in ("equal", "twins"):
         np.testing.assert_allclose(similarities.max(axis=1), 1.0, atol=1e-6)
+
+
+@pytest.mark.usefixtures("by_clusters")
+def test_of_rows_as_near_by_clusters_those_of_the_lowest_indices_are_taken(table):
+    which = np.random.default_rng(0).permutation(1200) % 100  # twelve rows are equal
+    found = nearest(table(classes(100)[which]), None, 5)
+    for row, indices in enumerate(np.sort(to_numpy(found.indices), axis=1)):
+        twins = np.flatnonzero(which == which[row])
+        np.testing.assert_array_equal(indices, twins[twins != row][:5])
 
 
 def test_too_many_neighbors_are_refused():

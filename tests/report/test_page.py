@@ -18,8 +18,7 @@ from report.examples import Page, fixed_trust, report_data
 from transferable import TFDFV
 from transferable.classifiers import AdaptedClassifier
 from transferable.report import describe, render_report, write_report
-from transferable.report.details import fit
-from transferable.report.rows import pictures, uncertain
+from transferable.report.sections import fit, pictures, uncertain
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL
 

@@ -1,8 +1,5 @@
 """Estimators of tables under the contract of all others."""
 
-import warnings
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -23,7 +20,6 @@ N_SOURCE = len(PROBLEM.ys)
 MARKS = np.repeat([1, -1], [N_SOURCE, len(PROBLEM.yt)])
 MARKED = np.r_[PROBLEM.ys, np.full(len(PROBLEM.yt), -1)]
 NAMES = np.array(["ant", "bee", "cat"])
-OLD = Path(__file__).parents[1] / "data" / "tables-format-1.skops"
 
 
 @pytest.mark.filterwarnings("default")
@@ -122,20 +118,3 @@ def test_rows_are_single_precision_only_where_many_and_nothing_is_lost():
     assert TableEncoder(scale="none").adapt(far, None, far).dtype_ == np.float64
     exact = TableEncoder().adapt(many[:3000], None, many[:3000] + 1)
     assert np.abs(exact.transform(many) - encoder.transform(many)).max() < 0.1
-
-
-def test_a_model_saved_before_encoders_were_estimators_still_loads():
-    nan = np.nan
-    rows = pd.DataFrame(
-        {
-            "height": [23.456, 58.216, 23.304, nan, 29.054, 54.464],
-            "width": [12.635, -11.629, 15.179, -4.012, 20.397, -12.925],
-            "colour": ["blue", "red", "blue", "red", "blue", "red"],
-        }
-    )
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of scikit-learn, about its own version
-        model = transferable.load(OLD)
-    assert model.predict(rows).tolist() == ["bad", "good"] * 3
-    assert model.label_ == "label"
-    np.testing.assert_allclose(model.predict_proba(rows)[3, 0], 3.156139340214888e-29, rtol=1e-6)

@@ -170,7 +170,7 @@ def test_memory_is_bounded_by_the_pieces(tmp_path):
 
     code = (
         "import json, sys\n"
-        "from transferable.experiments._memory import peak_memory_mib\n"
+        "from transferable._paper.running import peak_memory_mib\n"
         "from transferable.tables import iter_table\n"
         "rows = sum(len(piece) for piece, _ in iter_table(sys.argv[1]))\n"
         "print(json.dumps([rows, peak_memory_mib()]))"

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
+from transferable._paper.settings import build
+from transferable._paper.tables import published
 
 from transferable.datasets import fetch_coil20, fetch_mnist_usps, fetch_office_caltech
-from transferable.experiments.published import published
-from transferable.experiments.settings import build
 
 # Per task in the order of the loader, C->A C->W C->D A->C A->W A->D W->C W->A W->D D->C D->A D->W:
 # McDA from the results that its authors publish with their code, since the paper's table has other

@@ -7,7 +7,6 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 import transferable.transformers as transformers
 from problems import small_problem
-from transferable.engines.spectral.sizes import SpectralSizes
 from transferable.limits import LIMITS
 from transferable.linalg import memory
 from transferable.transformers import (
@@ -21,6 +20,7 @@ from transferable.transformers import (
     LandmarkFeatures,
     McDA,
 )
+from transferable.transformers._spectral import SpectralSizes
 
 TRANSFORMERS = [getattr(transformers, name)() for name in transformers.__all__]
 WITH_KERNEL = [model(3) for model in (BDA, JDA, JGSA, LPJT, McDA, SCA, TCA, TJM)]

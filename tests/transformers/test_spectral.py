@@ -7,10 +7,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 
-from problems import small_problem
+from problems import random_codes, small_problem
 from transferable.classifiers import AdaptedClassifier
 from transferable.domains import Domains
 from transferable.transformers import BDA, JDA, JGSA, LPJT, SCA, TCA, TJM, McDA
+from transferable.transformers._features import by_row
+from transferable.transformers._spectral import mean_columns, means_by_group
 
 K_COMPONENTS = 3
 
@@ -154,6 +156,53 @@ def test_class_weights_change_nothing_where_classes_are_equally_frequent():
         for flag in (False, True)
     )
     np.testing.assert_allclose(plain.transform(task.X), weighted.transform(task.X), atol=1e-9)
+
+
+def domains_with(codes, n_source, **given):
+    """A problem with these codes of its source, in whose order they are."""
+    rows = np.zeros((len(codes), 1))
+    return Domains(rows, codes[:n_source], np.arange(3), np.arange(len(codes)), **given)
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("balance", [0.0, 0.3, 1.0])
+def test_columns_of_the_means_are_those_of_the_dense_matrix(seed, balance):
+    """Also with a class without target rows, and before there are pseudo-labels."""
+    codes = random_codes(seed, 13, 10, 3)
+    domains = domains_with(codes, 13)
+    E = mean_columns(domains, codes[13:], balance)
+    np.testing.assert_allclose(E @ E.T, mmd_matrix(codes[:13], codes[13:], balance), atol=1e-14)
+    E = mean_columns(domains, None, balance)
+    whole = mmd_matrix(codes[:13], codes[13:], balance=0.0)
+    np.testing.assert_allclose(E @ E.T, whole, atol=1e-14)
+
+
+def test_no_target_leaves_no_means_to_compare():
+    codes = np.arange(12) % 3
+    assert not mean_columns(domains_with(codes, 12), codes[12:]).any()
+
+
+def test_means_of_weighted_rows_are_those_of_repeated_rows():
+    codes = random_codes(0, 13, 10, 3)
+    times, F = np.random.default_rng(1).integers(1, 4, 23), np.random.default_rng(2).normal(size=23)
+    repeated = domains_with(np.repeat(codes, times), times[:13].sum())
+    weighted = domains_with(codes, 13, weights=times.astype(float))
+    expected = mean_columns(repeated, np.repeat(codes[13:], times[13:])).T @ np.repeat(F, times)
+    np.testing.assert_allclose(mean_columns(weighted, codes[13:]).T @ F, expected, atol=1e-12)
+
+
+def test_class_weights_are_the_roots_of_the_shares():
+    codes = random_codes(0, 13, 10, 3)
+    domains, source = domains_with(codes, 13), np.arange(23) < 13
+    B = means_by_group(domains, codes[13:], balance=1.0, class_weighted=True)
+    E = by_row(B, domains, codes[13:])
+    for c in (0, 1):  # the last has no target row
+        s, t = source & (codes == c), ~source & (codes == c)
+        expected = s / np.sqrt(13 * s.sum()) - t / np.sqrt(10 * t.sum())
+        assert E[:, c + 1] @ expected == pytest.approx(
+            np.linalg.norm(E[:, c + 1]) * np.linalg.norm(expected)
+        )
+    assert np.linalg.norm(E @ E.T) == pytest.approx(1.0)
 
 
 def test_tca_reduces_the_measured_discrepancy(task):

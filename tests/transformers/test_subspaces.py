@@ -58,3 +58,9 @@ def test_gfk_takes_sparse_rows(task):
     sparse = GFK(3).adapt(csr_array(task.Xs), task.ys, csr_array(task.Xt))
     Z = sparse.transform(csr_array(task.Xt))
     np.testing.assert_allclose(Z @ Z.T, dense @ dense.T, atol=1e-8)
+
+
+def test_both_bases_have_as_many_directions_as_the_smaller(task):
+    model = SubspaceAlignment().adapt(task.Xs, task.ys, task.Xt[:3])
+    assert model.source_components_.shape == model.target_components_.shape == (2, 9)
+    assert GFK().adapt(task.Xs, task.ys, task.Xt[:3]).factor_.shape == (9, 4)

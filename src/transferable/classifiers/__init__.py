@@ -12,8 +12,7 @@ from transferable.classifiers.jdot import JDOTClassifier
 from transferable.classifiers.meda import MEDA
 from transferable.classifiers.propagation import LabelPropagation
 from transferable.classifiers.self_training import SelfTraining
-from transferable.classifiers.tfdf import TFDF
-from transferable.classifiers.tfdfv import TFDFV
+from transferable.classifiers.tfdf import TFDF, TFDFV
 from transferable.classifiers.tradaboost import TrAdaBoost
 
 __all__ = [

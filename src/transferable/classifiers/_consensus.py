@@ -1,4 +1,4 @@
-"""What a pool of models agrees on, and what may be concluded from it without a label."""
+"""Agreement of a pool of models, and label-free conclusions from it."""
 
 from __future__ import annotations
 
@@ -8,27 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-__all__ = [
-    "MARGIN",
-    "Probabilities",
-    "agreement",
-    "compared",
-    "consensus_weights",
-    "expected_accuracy",
-    "not_compared",
-]
-
 Probabilities = NDArray[np.float64]
 
 _LEAST_AGREEMENT = 0.01
-# Of the logit of accuracy by that of mean confidence, and half of the width of an interval that
-# held nine of ten of the development cases of docs/safety.md.
+# Slope of the logit of accuracy over that of mean confidence, and half the width of an interval
+# that held nine of ten development cases of docs/safety.md.
 _INTERCEPT, _SLOPE = 0.01, 1.25
 MARGIN = 0.21
 
 
 def agreement(one: NDArray[np.intp], other: NDArray[np.intp]) -> float:
-    """Cohen's kappa of two labellings; 1 where both give all rows the same one label."""
+    """Return Cohen's kappa of two labellings; 1 where both give all rows the same one label."""
     classes = np.union1d(one, other)
     by_chance = float(sum(np.mean(one == c) * np.mean(other == c) for c in classes))
     if by_chance >= 1.0:
@@ -39,19 +29,10 @@ def agreement(one: NDArray[np.intp], other: NDArray[np.intp]) -> float:
 def consensus_weights(
     tables: list[Probabilities], prior: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each candidate counts, and how far it agrees with all others together.
+    """Return the candidates' weights, and the agreement of each with all others together.
 
-    Parameters
-    ----------
-    tables : list of ndarrays of shape (n, n_classes)
-        Probabilities of the same rows by each candidate.
-    prior : ndarray of shape (n_candidates,)
-        What each counts before anybody is compared, summing to 1.
-
-    Returns
-    -------
-    weights, agreements : ndarrays of shape (n_candidates,)
-        Weights sum to 1: the prior times the square of the agreement.
+    `tables` are the candidates' probabilities of the same rows, `prior` their prior weights.
+    Weights sum to 1: the prior times the square of the agreement.
     """
     kappas = np.ones(len(tables))
     if len(tables) > 1 and len(tables[0]):
@@ -65,20 +46,20 @@ def consensus_weights(
 
 
 def expected_accuracy(codes: NDArray[np.intp], consensus: Probabilities) -> float:
-    """The accuracy of labels to be expected if confidence means what it meant on other data."""
+    """Return the expected accuracy if confidence relates to it as on other data."""
     share = float(np.mean(consensus[np.arange(len(codes)), codes]))
     return float(expit(_INTERCEPT + _SLOPE * logit(np.clip(share, 1e-6, 1 - 1e-6))))
 
 
 def not_compared(reason: str) -> dict[str, Any]:
-    """What is said of harm where adapted and source-only models cannot be held side by side."""
+    """Return `harm_` where adapted and source-only models cannot be compared."""
     return {"likely": None, "rows": 0, "share": 0.0, "reason": reason}
 
 
 def compared(
     adapted: NDArray[np.intp], alone: NDArray[np.intp], consensus: NDArray[np.intp]
 ) -> dict[str, Any]:
-    """Which of two labellings is nearer to the consensus, and why that is thought."""
+    """Return `harm_`: which of two labellings is nearer to the consensus, and why."""
     differ = adapted != alone
     rows, n = int(differ.sum()), len(differ)
     if rows == 0:
@@ -92,9 +73,5 @@ def compared(
         f"consensus sides with the adapted ones on {with_adapted} and with the others on "
         f"{with_alone}"
     )
-    return {
-        "likely": with_adapted <= with_alone,
-        "rows": rows,
-        "share": rows / n,
-        "reason": reason,
-    }
+    likely = with_adapted <= with_alone
+    return {"likely": likely, "rows": rows, "share": rows / n, "reason": reason}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,10 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods
-from transferable.base import DomainAdapter, DomainClassifier, Takes, WeightedFit
+from transferable.base import DomainAdapter, DomainClassifier, Takes, WeightedFit, estimator
 from transferable.domains import Domains
-from transferable.engines.nearest_row import NearestRow
 from transferable.routing import call_with_marks, takes_marks
-
-__all__ = ["AdaptedClassifier"]
+from transferable.transformers._pseudo_labels import NearestRow
 
 
 def _if_estimator_has(method: Callable[..., Any]) -> Any:
@@ -30,25 +29,26 @@ def _if_estimator_has(method: Callable[..., Any]) -> Any:
     )
 
 
+@estimator
 class AdaptedClassifier(WeightedFit, DomainClassifier):
-    """Train a scikit-learn classifier on source rows that a transformer has adapted.
+    """Scikit-learn classifier trained on source rows that a transformer has adapted.
 
-    The transformer learns a feature space from both domains, the classifier learns there from
-    the labelled source rows. This is how the methods that stop at a feature space (TCA, JDA,
-    CORAL and the others of :mod:`transferable.transformers`) come to labels.
+    The transformer learns a feature space from both domains, and the classifier learns there from
+    the labelled source rows. It completes the methods that stop at a feature space (TCA, JDA, CORAL
+    and the others of :mod:`transferable.transformers`).
 
     Parameters
     ----------
     transformer : transformer or None, default=None
-        One of :mod:`transferable.transformers`, a plain scikit-learn transformer such as PCA,
-        which is fitted on the rows of both domains, or a pipeline of such. It is given the class
-        codes of the source rows and -1 for target rows as its ``y``. None leaves rows as they
-        are, so that the estimator is trained on the source alone, without adaptation.
+        One of :mod:`transferable.transformers`, a plain scikit-learn transformer such as PCA, which
+        is fitted on the rows of both domains, or a pipeline of such. Its ``y`` is the class codes
+        of the source rows and -1 for target rows. None leaves rows unchanged, so that the estimator
+        is trained on the source alone, without adaptation.
     estimator : classifier or None, default=None
-        Trained on the adapted source rows; None means one nearest neighbour, with probabilities
-        that tell how much farther away the other classes are. A classifier whose ``fit`` takes
-        ``sample_domain``, as those of this library do, or a pipeline with one, adapts once more:
-        it gets the adapted target rows as well, with marks.
+        Trained on the adapted source rows; None is one nearest neighbour, with probabilities from
+        the relative distances of the classes. A classifier whose ``fit`` takes ``sample_domain``,
+        as those of this library do, or a pipeline with one, adapts again: it also gets the adapted
+        target rows, with marks.
 
     Attributes
     ----------
@@ -63,12 +63,11 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
 
     Notes
     -----
-    Weights of rows are passed on to the transformer and to the estimator if their ``fit`` takes
-    them. Several sources are taken if the steps of this library that are told of domains take them.
+    Weights of rows are passed to the transformer and to the estimator if their ``fit`` takes them.
+    Several sources are supported if all steps that receive domains support them.
 
-    New rows are taken for target rows. This matters for transformers that map each domain in its
-    own way: ``predict`` of a source row then differs from its entry in ``transduction_``, where
-    it was mapped as a source row.
+    New rows are treated as target rows. For transformers with a map for each domain, ``predict`` of
+    a source row may differ from its entry in ``transduction_``, mapped as a source row.
 
     Examples
     --------
@@ -85,14 +84,13 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
     1.0
     """
 
+    transformer: Any = field(default=None, kw_only=False)
+    estimator: Any = field(default=None, kw_only=False)
+
     _parameter_constraints = {  # noqa: RUF012
         "transformer": [HasMethods(["fit_transform", "transform"]), None],
         "estimator": [HasMethods(["fit", "predict"]), None],
     }
-
-    def __init__(self, transformer: Any = None, estimator: Any = None) -> None:
-        self.transformer = transformer
-        self.estimator = estimator
 
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]
@@ -101,13 +99,13 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
 
     @property
     def takes(self) -> Takes:  # type: ignore[override]
-        """What the steps take: several sources if all of this library's that know domains do."""
+        """Optional inputs of the steps: several sources if all that use domains support them."""
         steps = [s for s in (self.transformer, self.estimator) if isinstance(s, DomainAdapter)]
         several = bool(steps) and all(step.takes.several_sources for step in steps)
         return Takes(several_sources=several, sample_weight=True)
 
     def _first_of(self, *names: str) -> Any:
-        """The first of these attributes that is set; one nearest neighbour if none is."""
+        """Return the first of these attributes that is set; one nearest neighbour if none is."""
         steps = (getattr(self, name, None) for name in names)
         return next((step for step in steps if step is not None), NearestRow())
 
@@ -124,8 +122,8 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
         marks = domains.ids if domains.n_target else None
-        transform, weights = self.transformer_.fit_transform, domains.weights
-        adapted = call_with_marks(transform, domains.X, codes, marks, weights)
+        weights = None if (domains.weights == 1.0).all() else domains.weights
+        adapted = call_with_marks(self.transformer_.fit_transform, domains.X, codes, marks, weights)
         learner = self.estimator_
         if marks is not None and takes_marks(learner):
             call_with_marks(learner.fit, adapted, codes, marks, weights)
@@ -146,7 +144,7 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
 
     @_if_estimator_has
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Probability of each class, if the estimator gives any.
+        """Return the probability of each class, if the estimator gives any.
 
         Parameters
         ----------
@@ -158,12 +156,12 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             One column for each label of `classes_`.
         """
-        adapted = self._adapt_rows(X)
-        return self.estimator_.predict_proba(adapted)
+        rows = self._validate_rows(X)
+        return self.estimator_.predict_proba(self.transformer_.transform(rows))
 
     @_if_estimator_has
     def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Scores of the classes, if the estimator gives any.
+        """Return the scores of the classes, if the estimator gives any.
 
         Parameters
         ----------
@@ -175,9 +173,5 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             As the estimator's own ``decision_function``.
         """
-        adapted = self._adapt_rows(X)
-        return self.estimator_.decision_function(adapted)
-
-    def _adapt_rows(self, X: Any) -> Any:
         rows = self._validate_rows(X)
-        return self.transformer_.transform(rows)
+        return self.estimator_.decision_function(self.transformer_.transform(rows))

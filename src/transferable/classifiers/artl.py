@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Literal
 
 from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 
-from transferable.classifiers._risk import RiskClassifier
-from transferable.domains import Domains
-from transferable.engines.risk.features import ManifoldFeatures
-from transferable.engines.risk.graphs import GraphKind
-from transferable.engines.risk.objective import Objective
-from transferable.engines.risk.rows import NearestSource
-from transferable.engines.risk.solver import Labels, Solver
-from transferable.engines.shares import ClassShares
-from transferable.engines.sources import SourceWeights
+from transferable.base import estimator
+from transferable.classifiers._kernel import KernelClassifier
+from transferable.kernel.choose import Graph, Problem, SourceWeights
+from transferable.kernel.class_shares import ClassShares
+from transferable.kernel.objective import Means, Objective
 from transferable.linalg.kernels import Kernel
-from transferable.terms.means import Means
-from transferable.terms.risk import SourceLoss
-from transferable.terms.smoothness import Smoothness
-
-__all__ = ["ARTL"]
 
 
-class ARTL(RiskClassifier):
+@estimator
+class ARTL(KernelClassifier):
     """ARTL: structural risk, joint alignment of the domains' means, and a neighbourhood graph.
 
     Minimises ``||A(F - Y)||^2 + eta tr(b'Kb) + tr(F'(lambda M + rho L)F)`` over the coefficients b
@@ -44,9 +35,9 @@ class ARTL(RiskClassifier):
     Attributes
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
-        As in :class:`TFDFV`.
+        As in :class:`TFDF`.
     n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_, source_weights_
-        As in :class:`TFDFV`.
+        As in :class:`TFDF`.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -67,67 +58,30 @@ class ARTL(RiskClassifier):
     True
     """
 
+    ridge: float = 0.1
+    alignment: float = 10.0
+    manifold: float = 1.0
+    n_neighbors: int = 8
+    graph: Graph = "auto"
+    kernel: Kernel = "rbf"
+    gamma: float = 0.5
+    max_iter: int = 10
+    estimator: ClassifierMixin | None = None
+    n_landmarks: int | Literal["auto"] | None = "auto"
+    max_memory: int | str | None = None
+    device: str = "cpu"
+    random_state: int | RandomState | None = 0
+    class_shares: ClassShares = "source"
+    source_weights: SourceWeights = "auto"
+    target_labels: Literal["ignore", "use"] = "ignore"
+    verbose: bool = False
+
+    _nearest_start = True
     _published = {"n_neighbors": 10, "graph": "neighbors"}  # noqa: RUF012
 
-    def __init__(
-        self,
-        *,
-        ridge: float = 0.1,
-        alignment: float = 10.0,
-        manifold: float = 1.0,
-        n_neighbors: int = 8,
-        graph: GraphKind = "auto",
-        n_anchors: int | Literal["auto"] = "auto",
-        kernel: Kernel = "rbf",
-        gamma: float = 0.5,
-        degree: int = 3,
-        coef0: float = 1.0,
-        max_iter: int = 10,
-        estimator: ClassifierMixin | None = None,
-        n_landmarks: int | Literal["auto"] | None = "auto",
-        max_memory: int | str | None = None,
-        device: str = "cpu",
-        random_state: int | RandomState | None = 0,
-        class_shares: ClassShares = "source",
-        source_weights: SourceWeights = "auto",
-        target_labels: Literal["ignore", "use"] = "ignore",
-        record_history: bool = True,
-        verbose: bool = False,
-    ) -> None:
-        self.ridge = ridge
-        self.alignment = alignment
-        self.manifold = manifold
-        self.n_neighbors = n_neighbors
-        self.graph = graph
-        self.n_anchors = n_anchors
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.max_iter = max_iter
-        self.estimator = estimator
-        self.n_landmarks = n_landmarks
-        self.max_memory = max_memory
-        self.device = device
-        self.random_state = random_state
-        self.class_shares = class_shares
-        self.source_weights = source_weights
-        self.target_labels = target_labels
-        self.record_history = record_history
-        self.verbose = verbose
-
-    def _objective(self) -> Objective:
+    def _objective(self, problem: Problem) -> Objective:
         return Objective(
-            self.ridge,
-            [
-                SourceLoss(),
-                Means(self.alignment),
-                Smoothness(self.manifold, self.n_neighbors, self_loops=True),
-            ],
+            balance=0.5,
+            fixed=problem.graph(self.n_neighbors, self_loops=True),
+            aligned=[Means(self.alignment)] if self.alignment else [],
         )
-
-    def _map(self, domains: Domains) -> ManifoldFeatures:
-        return ManifoldFeatures(None)
-
-    def _start(self, solver: Solver) -> Labels:
-        return solver.labels_by(partial(NearestSource, arrays=solver.rows.arrays))

@@ -6,7 +6,7 @@ Wang, Bu and Breckon, IJCNN 2019, and the structured prediction of Wang and Brec
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import field
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -15,22 +15,21 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from transferable._sklearn import POSITIVE, Interval
-from transferable.classifiers._scores import ScoreClassifier
+from transferable.base import DomainClassifier, estimator
+from transferable.classifiers.self_training import most_confident
 from transferable.domains import Domains
-from transferable.engines.confidence import most_confident
 from transferable.events import iterate, rounds
+from transferable.linalg.arrays import unit_rows
 from transferable.linalg.eigen import leading_dense, row_basis
 from transferable.linalg.grassmann import principal_basis
-from transferable.linalg.rows import unit_rows
-
-__all__ = ["CAPLS", "SPL"]
 
 _ROUNDING = 1e-12
 _MOST_COMPONENTS = 128  # as published; beyond the rank there is nothing to keep
 _LLOYD_STEPS = 100
 
 
-class CAPLS(ScoreClassifier):
+@estimator
+class CAPLS(DomainClassifier):
     """Confidence-aware pseudo-label selection.
 
     Rows of unit length are projected by P, the leading solutions of the supervised locality
@@ -93,6 +92,11 @@ class CAPLS(ScoreClassifier):
     1.0
     """
 
+    n_components: int | None = field(default=None, kw_only=False)
+    pca_components: int | None = 128
+    ridge: float = 1.0
+    max_iter: int = 10
+
     _structured: ClassVar[bool] = False
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [Interval(Integral, 1, None, closed="left"), None],
@@ -101,39 +105,32 @@ class CAPLS(ScoreClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        pca_components: int | None = 128,
-        ridge: float = 1.0,
-        max_iter: int = 10,
-    ) -> None:
-        self.n_components = n_components
-        self.pca_components = pca_components
-        self.ridge = ridge
-        self.max_iter = max_iter
-
     def _fit_domains(self, domains: Domains) -> None:
-        self._basis = self._choose_basis(unit_rows(domains.X.astype(np.float64)))
+        X = unit_rows(domains.X.astype(np.float64))
+        self._basis = self._choose_basis(X, domains.weights)
         Phi = self._embed(domains.X)
         trusted = np.full(domains.n_target, -1)
         self.n_iter_ = self.max_iter if domains.n_target else 1
         for t in rounds(self.n_iter_):
-            projection = self._project(Phi, domains.with_target(trusted), domains)
-            model = _NearestMean.fit(Phi, projection, domains, structured=self._structured)
-            scores = model.scores(Phi)
+            self._projection = self._project(Phi, domains.with_target(trusted), domains)
+            self._centre = (Phi @ self._projection).mean(axis=0)
+            Z = self._directions(Phi)
+            self._means = [unit_rows(_group_means(Z[domains.source], domains.y, domains.n_classes))]
+            if self._structured and domains.n_target:
+                self._means.append(unit_rows(_k_means(Z[domains.target], self._means[0])))
+            scores = self._log_probabilities(Z)
             iterate(scores.argmax(axis=1), scores)
             trusted = most_confident(scores[domains.target], (t + 1) / self.max_iter)
-        self.n_components_ = projection.shape[1]
+        self.n_components_ = self._projection.shape[1]
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[scores.argmax(axis=1)])
-        self._model = model
 
-    def _choose_basis(self, X: NDArray[np.float64]) -> NDArray[np.float64] | None:
-        """Columns in which rows are written: principal directions, or any basis of their span."""
+    def _choose_basis(
+        self, X: NDArray[np.float64], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64] | None:
+        """Return principal directions, or any basis of the span of the rows; None for neither."""
         if self.pca_components is not None:
-            basis = principal_basis(X, self.pca_components)
+            basis = principal_basis(X, self.pca_components, weights)
         elif X.shape[1] > X.shape[0]:
             # P lies in the span of the rows, and these are shorter in a basis of it.
             basis, _ = row_basis(X)
@@ -150,7 +147,7 @@ class CAPLS(ScoreClassifier):
     def _project(
         self, Phi: NDArray[np.float64], codes: NDArray[np.intp], domains: Domains
     ) -> NDArray[np.float64]:
-        """P for the rows that have a code; -1 marks those that have none."""
+        """Return P for the rows that have a code; -1 marks the others."""
         labelled = Phi[codes >= 0]
         members = np.eye(domains.n_classes)[codes[codes >= 0]]
         sums = members.T @ labelled
@@ -170,8 +167,18 @@ class CAPLS(ScoreClassifier):
             )
         return P if rank else np.zeros((len(Sd), 1))
 
+    def _directions(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return projected rows as directions from the centre; a row at the centre has none."""
+        Z = Phi @ self._projection - self._centre
+        apart = np.linalg.norm(Z, axis=1) > _ROUNDING * np.linalg.norm(self._centre)
+        return unit_rows(Z * apart[:, None])
+
+    def _log_probabilities(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return log-probabilities by the largest over the means of classes and of clusters."""
+        return np.max([log_softmax(-_distances(Z, m), axis=1) for m in self._means], axis=0)
+
     def _scores(self, rows: Any) -> NDArray[np.float64]:
-        return self._model.scores(self._embed(rows))
+        return self._log_probabilities(self._directions(self._embed(rows)))
 
 
 class SPL(CAPLS):
@@ -193,8 +200,6 @@ class SPL(CAPLS):
         authors keep 128 of SURF's features and 512 of deep ones.
     ridge : float, default=1.0
         Regularisation of the projection; 1 as published.
-    max_iter : int, default=10
-        Rounds of pseudo-label selection (T); 10 as published.
 
     Attributes
     ----------
@@ -234,42 +239,6 @@ class SPL(CAPLS):
     _structured = True
 
 
-@dataclass(frozen=True)
-class _NearestMean:
-    """Distances, in the projected space, to the means of classes and perhaps of clusters."""
-
-    projection: NDArray[np.float64]
-    centre: NDArray[np.float64]
-    means: list[NDArray[np.float64]]
-
-    @classmethod
-    def fit(
-        cls,
-        Phi: NDArray[np.float64],
-        projection: NDArray[np.float64],
-        domains: Domains,
-        *,
-        structured: bool,
-    ) -> _NearestMean:
-        centre = (Phi @ projection).mean(axis=0)
-        Z = _directions(Phi @ projection, centre)
-        means = [unit_rows(_group_means(Z[domains.source], domains.y, domains.n_classes))]
-        if structured and domains.n_target:
-            means.append(unit_rows(_k_means(Z[domains.target], means[0])))
-        return cls(projection, centre, means)
-
-    def scores(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Logarithm of the probability of each class, the largest over the kinds of means."""
-        Z = _directions(Phi @ self.projection, self.centre)
-        return np.max([log_softmax(-_distances(Z, m), axis=1) for m in self.means], axis=0)
-
-
-def _directions(Z: NDArray[np.float64], centre: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows seen from the centre, of length one; rows that are there but for rounding have none."""
-    apart = np.linalg.norm(Z - centre, axis=1) > _ROUNDING * np.linalg.norm(centre)
-    return unit_rows((Z - centre) * apart[:, None])
-
-
 def _distances(Z: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
     squared = np.sum(Z**2, axis=1)[:, None] - 2 * Z @ means.T + np.sum(means**2, axis=1)
     return np.sqrt(np.maximum(squared, 0.0))
@@ -283,7 +252,7 @@ def _group_means(
 
 
 def _k_means(Z: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Lloyd's algorithm from the given means; a mean that loses all its rows stays."""
+    """Run Lloyd's algorithm from the given means; a mean that loses all its rows stays."""
     codes = np.full(len(Z), -1)
     for _ in range(_LLOYD_STEPS):
         nearest = _distances(Z, means).argmin(axis=1)

@@ -1,7 +1,8 @@
-"""Domain adaptation support vector machines: target rows come in while source rows go."""
+"""Domain adaptation support vector machines: target rows replace source rows."""
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral
 from typing import Any
 
@@ -10,25 +11,24 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from transferable._sklearn import POSITIVE, Interval, StrOptions
-from transferable.classifiers._scores import ScoreClassifier
+from transferable.base import DomainClassifier, estimator
 from transferable.domains import Domains
 from transferable.events import rounds
-from transferable.linalg.kernels import kernel_matrix
+from transferable.linalg.kernels import KernelFunction
 from transferable.linalg.memory import refuse_if_too_large
-
-__all__ = ["DASVM"]
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-class DASVM(ScoreClassifier):
+@estimator
+class DASVM(DomainClassifier):
     """Domain adaptation SVM: machines, one for each class, that move from source to target.
 
-    They start from the source. In each of T rounds, of the target rows given to each class, one
-    T-th, those nearest to the margin's bound, is taken in with that label, and one T-th of the
-    class's source rows, those farthest from the border, is dropped. Rows that were taken in and
-    are now given to another class are let go. The last machines have seen target rows only.
+    They start from the source. In each of T rounds, of the target rows predicted as each class, one
+    T-th, those nearest to the margin's bound, is added with that label, and one T-th of the class's
+    source rows, those farthest from the border, is dropped. Added rows now predicted as another
+    class are removed. The last machines are trained on target rows only.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class DASVM(ScoreClassifier):
         Rounds (T).
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit may take besides its rows; None is half of the
-        free memory. What does not fit is refused before it is allocated.
+        free memory. A fit that needs more is refused before it allocates.
 
     Attributes
     ----------
@@ -82,6 +82,12 @@ class DASVM(ScoreClassifier):
     1.0
     """
 
+    C: float = field(default=10.0, kw_only=False)
+    kernel: str = "rbf"
+    gamma: float | str = "scale"
+    max_iter: int = 10
+    max_memory: int | str | None = None
+
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "C": [POSITIVE],
         "kernel": [StrOptions({"linear", "rbf"})],
@@ -89,21 +95,6 @@ class DASVM(ScoreClassifier):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
     }
-
-    def __init__(
-        self,
-        C: float = 10.0,
-        *,
-        kernel: str = "rbf",
-        gamma: float | str = "scale",
-        max_iter: int = 10,
-        max_memory: int | str | None = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-        self.max_memory = max_memory
 
     def _fit_domains(self, domains: Domains) -> None:
         n, n_source = len(domains.order), domains.n_source
@@ -124,9 +115,9 @@ class DASVM(ScoreClassifier):
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _exchange(self, scores: Matrix, codes: Codes, domains: Domains, share: float) -> Codes:
-        """Codes of the rows to train on, -1 for the others: more of the target, less of the source.
+        """Return codes of the rows to train on, -1 for others: more target rows, fewer source rows.
 
-        `share` is how much of each class's source rows, as they were, is gone after this round.
+        `share` is the share of each class's original source rows that is gone after this round.
         """
         given = scores.argmax(axis=1)
         source = np.arange(len(codes)) < domains.n_source
@@ -145,7 +136,7 @@ class DASVM(ScoreClassifier):
         return kept
 
     def _train(self, K: Matrix, codes: Codes, weights: Matrix, n_classes: int) -> None:
-        """A machine for each class against the others; of two classes, one tells both."""
+        """Return a machine for each class against the others; one for two classes."""
         rows = np.flatnonzero(codes >= 0)
         inner = K[np.ix_(rows, rows)]
         machines = [1] if n_classes == 2 else range(n_classes)
@@ -159,7 +150,7 @@ class DASVM(ScoreClassifier):
 
     def _kernel(self, rows: Any) -> Matrix:
         X = np.asarray(rows, dtype=np.float64)
-        K = kernel_matrix(X, self._rows, self.kernel, gamma=self._gamma, degree=1, coef0=0.0)
+        K = KernelFunction(self.kernel, self._gamma, 1, 0.0)(X, self._rows)
         return np.asarray(K)
 
     def _scores_of(self, K: Matrix) -> Matrix:
@@ -172,6 +163,6 @@ class DASVM(ScoreClassifier):
 
 
 def _first(among: NDArray[np.bool_], order: Matrix, count: int) -> Codes:
-    """Positions of the `count` of these rows that come first."""
+    """Return the positions of the first `count` of these rows."""
     rows = np.flatnonzero(among)
     return rows[np.argsort(order[rows], kind="stable")[: max(count, 0)]]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,23 +12,21 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
-from transferable.classifiers._scores import ScoreClassifier, class_scores
+from transferable.base import DomainClassifier, class_scores, estimator
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
-from transferable.linalg.eigen import Root, leading_updated, row_basis
-from transferable.linalg.rows import unit_rows
+from transferable.linalg.arrays import unit_rows
+from transferable.linalg.eigen import Matrix, Root, leading_updated, row_basis
 from transferable.linalg.simplex import minimise_on_simplices
-from transferable.terms.base import Matrix
-from transferable.terms.means import MeanDiscrepancy
-
-__all__ = ["DMM"]
+from transferable.transformers._spectral import mean_columns
 
 _STEPS = 10**6  # of the machine's solver, which nothing else ends where C is huge
 _MOST_COMPONENTS = 30
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
-class DMM(ScoreClassifier):
+@estimator
+class DMM(DomainClassifier):
     """Distribution matching machine.
 
     A support vector machine on features and source rows that are chosen together so that the
@@ -48,12 +46,12 @@ class DMM(ScoreClassifier):
         Directions that A keeps. None keeps 30, or as many as there are. More than there are is
         reduced to their number, with a warning.
     map_kernel : {"linear"} or None, default=None
-        What A combines: the features, or with "linear" the rows through their linear kernel, which
+        Input of A: the features, or with "linear" the rows through their linear kernel, which
         favours the strong directions of the data more.
     regularization : float, default=0.1
         Penalty on A.
     balance : float, default=0.5
-        Weight of the classes' means against those of whole domains; 0 needs no pseudo-labels.
+        Weight of the class means against the domain means; 0 needs no pseudo-labels.
     max_weight : float, default=3.0
         Largest weight of a source row; 1 leaves all weights at 1.
     weight_ridge : float, default=0.1
@@ -86,7 +84,7 @@ class DMM(ScoreClassifier):
     names (invariant features, instance weights, a transfer support vector machine, relations
     between the labels of both domains), but not its equations. Classes are compared as in JDA, with
     the machine's own pseudo-labels, and the eigenvectors of step 1 are scaled to unit length.
-    Weights keep each class's total, so that none dies out. They do not look at the loss: if they
+    Weights keep each class's total, so that none dies out. They do not depend on the loss: if they
     did, the machine could shed the rows it finds hard, which cost 2 to 3 points of accuracy on
     Office-Caltech10 SURF. The defaults are those with the best target accuracy among some forty
     settings tried on Office-Caltech10, MNIST-USPS and COIL20, so accuracy on these flatters them.
@@ -109,6 +107,17 @@ class DMM(ScoreClassifier):
     1.0
     """
 
+    n_components: int | None = field(default=None, kw_only=False)
+    map_kernel: str | None = None
+    regularization: float = 0.1
+    balance: float = 0.5
+    max_weight: float = 3.0
+    weight_ridge: float = 0.1
+    C: float = 10.0
+    kernel: str = "rbf"
+    gamma: float = 1.0
+    max_iter: int = 10
+
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [_COUNT, None],
         "map_kernel": [StrOptions({"linear"}), None],
@@ -122,80 +131,49 @@ class DMM(ScoreClassifier):
         "max_iter": [_COUNT],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        map_kernel: str | None = None,
-        regularization: float = 0.1,
-        balance: float = 0.5,
-        max_weight: float = 3.0,
-        weight_ridge: float = 0.1,
-        C: float = 10.0,
-        kernel: str = "rbf",
-        gamma: float = 1.0,
-        max_iter: int = 10,
-    ) -> None:
-        self.n_components = n_components
-        self.map_kernel = map_kernel
-        self.regularization = regularization
-        self.balance = balance
-        self.max_weight = max_weight
-        self.weight_ridge = weight_ridge
-        self.C = C
-        self.kernel = kernel
-        self.gamma = gamma
-        self.max_iter = max_iter
-
     def _fit_domains(self, domains: Domains) -> None:
         X = unit_rows(domains.X.astype(np.float64))
-        centre = X.mean(axis=0)
+        self._centre = X.mean(axis=0)
         basis = self._basis(X)
         weights = np.ones(len(X))
         codes: NDArray[np.intp] | None = None
         for t in rounds(self.max_iter):
-            means = self._discrepancy(domains, codes)
-            A = basis @ self._match_features(X @ basis, weights[:, None] * means.columns)
-            space = _Space(centre, A)
-            Z = space.of_unit_rows(X)
+            E = mean_columns(domains, codes, self.balance)
+            self._map = basis @ self._match_features(X @ basis, weights[:, None] * E)
+            Z = self._mapped(X)
             if domains.n_target:
-                weights = self._match_weights(Z, means, weights, domains)
-            machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
-            machine.fit(Z[domains.source], domains.y, weights[domains.source])
-            predicted = class_scores(machine, Z).argmax(axis=1)
+                weights = self._match_weights(Z, E, weights, domains)
+            self._machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
+            self._machine.fit(Z[domains.source], domains.y, weights[domains.source])
+            predicted = class_scores(self._machine, Z).argmax(axis=1)
             iterate(predicted, Z)
             renewed = predicted[domains.target]
             self.n_iter_ = t + 1
             if codes is not None and np.array_equal(codes, renewed):
                 break
             codes = renewed
-        self.n_components_ = A.shape[1]
-        self._warn_if_reduced()
+        self.n_components_ = self._map.shape[1]
+        if self.n_components is not None and self.n_components_ < self.n_components:
+            warnings.warn(
+                f"n_components={self.n_components} is more than the rows allow; reduced to "
+                f"{self.n_components_}.",
+                UserWarning,
+                stacklevel=3,
+            )
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[predicted])
         weights[domains.target] = 0.0
         self.sample_weight_ = domains.restore(weights)
-        self._space, self._machine = space, machine
 
     def _basis(self, X: Matrix) -> Matrix:
-        """What coefficients of A combine: orthonormal directions, or those times their strength."""
+        """Return the basis of the map: orthonormal directions, or those times their strength."""
         V, s = row_basis(X)
         if not len(s):
             return np.zeros((X.shape[1], 1))
         return V if self.map_kernel is None else V * s
 
-    def _discrepancy(self, domains: Domains, codes: NDArray[np.intp] | None) -> MeanDiscrepancy:
-        """Differences of the means of domains and, once there are pseudo-labels, of classes."""
-        unknown = np.zeros(domains.n_target, dtype=np.intp)
-        return MeanDiscrepancy(
-            domains.groups(unknown if codes is None else codes),
-            weight=1.0,
-            balance=0.0 if codes is None else self.balance,
-            normalised=True,
-        )
-
     def _match_features(self, Phi: Matrix, columns: Matrix) -> Matrix:
-        """Step 1, in coefficients of the basis."""
+        """Run step 1, in coefficients of the basis."""
         centred = Phi - Phi.mean(axis=0)
         wanted = self.n_components or _MOST_COMPONENTS
         _, vectors = leading_updated(
@@ -208,16 +186,14 @@ class DMM(ScoreClassifier):
             return np.zeros((Phi.shape[1], 1))
         return vectors / np.linalg.norm(vectors, axis=0)
 
-    def _match_weights(
-        self, Z: Matrix, means: MeanDiscrepancy, start: Matrix, domains: Domains
-    ) -> Matrix:
-        """Step 2. Each target row is a group of its own, which leaves its weight at 1."""
+    def _match_weights(self, Z: Matrix, E: Matrix, start: Matrix, domains: Domains) -> Matrix:
+        """Run step 2. Each target row is a group of its own, which keeps its weight at 1."""
         n_classes, n_target = domains.n_classes, domains.n_target
         groups = domains.with_target(n_classes + np.arange(n_target))
         # The solver's weights lie between 0 and 1. With the mean of each class given,
         # ||w||^2 differs from ||w - mean||^2 by a constant.
         shares = minimise_on_simplices(
-            lambda w: np.sum(Z * means.apply(w[:, None] * Z), axis=1) + self.weight_ridge * w,
+            lambda w: np.sum(Z * (E @ (E.T @ (w[:, None] * Z))), axis=1) + self.weight_ridge * w,
             start / self.max_weight,
             groups,
             np.bincount(groups) / self.max_weight,
@@ -225,26 +201,9 @@ class DMM(ScoreClassifier):
         # A machine cannot be trained on weights of zero.
         return np.maximum(self.max_weight * shares, 1e-6)
 
-    def _warn_if_reduced(self) -> None:
-        if self.n_components is not None and self.n_components_ < self.n_components:
-            warnings.warn(
-                f"n_components={self.n_components} is more than the rows allow; reduced to "
-                f"{self.n_components_}.",
-                UserWarning,
-                stacklevel=4,
-            )
+    def _mapped(self, X: Matrix) -> Matrix:
+        """Return rows as the machine receives them: centred, mapped, of unit length."""
+        return unit_rows((X - self._centre) @ self._map)
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
-        Z = self._space.of_unit_rows(unit_rows(rows.astype(np.float64)))
-        return class_scores(self._machine, Z)
-
-
-@dataclass(frozen=True)
-class _Space:
-    """Rows as the machine sees them: centred, mapped, of unit length."""
-
-    centre: Matrix
-    A: Matrix
-
-    def of_unit_rows(self, X: Matrix) -> Matrix:
-        return unit_rows((X - self.centre) @ self.A)
+        return class_scores(self._machine, self._mapped(unit_rows(rows.astype(np.float64))))

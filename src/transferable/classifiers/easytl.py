@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment, linprog
 from sklearn.metrics.pairwise import euclidean_distances
 
-from transferable.classifiers._scores import ScoreClassifier
+from transferable.base import DomainClassifier
 from transferable.domains import Domains
-
-__all__ = ["EasyTL"]
 
 Matrix = NDArray[np.float64]
 
 
-class EasyTL(ScoreClassifier):
+class EasyTL(DomainClassifier):
     """Easy transfer learning: the nearest class mean, with no class left without a row.
 
     Memberships M of the target rows x_j in the classes with means h_c solve
@@ -33,8 +31,8 @@ class EasyTL(ScoreClassifier):
     transduction_ : ndarray of shape (n_samples,)
         The predicted label of every fitted row, in input order.
     prices_ : ndarray of shape (n_classes,)
-        What is taken off the distance to each class's mean so that no class is left without a
-        target row: zeros wherever the nearest means leave none.
+        Reductions of the distance to each class's mean that leave no class without a target row:
+        zeros wherever the nearest means leave none.
 
     Notes
     -----
@@ -73,16 +71,14 @@ class EasyTL(ScoreClassifier):
         self.prices_ = np.zeros(domains.n_classes)
         if domains.n_target >= domains.n_classes:
             self.prices_ = _prices(euclidean_distances(domains.Xt, self._means).astype(np.float64))
-        codes = self._predict_codes(domains.X)
-        self.transduction_ = domains.restore(self.classes_[codes])
+        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _scores(self, rows: Any) -> Matrix:
-        distances = euclidean_distances(rows, self._means).astype(np.float64)
-        return self.prices_ - distances
+        return self.prices_ - euclidean_distances(rows, self._means).astype(np.float64)
 
 
 def _prices(distances: Matrix) -> Matrix:
-    """Least prices, to be taken off the distances, for which every class is some row's nearest."""
+    """Return the least prices, off the distances, for which each class is nearest to a row."""
     n_classes = distances.shape[1]
     codes = distances.argmin(axis=1)
     if len(np.unique(codes)) == n_classes:

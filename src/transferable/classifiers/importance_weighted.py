@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import field
 from numbers import Real
 from typing import Any
 
@@ -15,22 +16,21 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods, Interval, StrOptions
-from transferable.classifiers._scores import ScoreClassifier, class_scores
+from transferable.base import DomainClassifier, class_scores, estimator
 from transferable.domains import Domains
 from transferable.ratios import RATIOS, effective_sample_size
-
-__all__ = ["ImportanceWeighted"]
 
 _FEW = 0.05  # share of the source rows below which the effective sample size is warned about
 _LEAST = 1e-6  # weight of a row of a class that the target seems to lack, as a share of the mean
 
 
-class ImportanceWeighted(ScoreClassifier):
-    """Train any scikit-learn classifier on source rows weighted towards the target.
+@estimator
+class ImportanceWeighted(DomainClassifier):
+    """Any scikit-learn classifier, trained on source rows weighted towards the target.
 
     Source rows are weighted by the ratio of the target's density to the source's. Where labels
-    depend on rows alike in both domains and the source covers the target, the weighted loss on the
-    source is that of the target.
+    depend on rows alike in both domains (covariate shift) and the source covers the target, the
+    weighted loss on the source is that of the target.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class ImportanceWeighted(ScoreClassifier):
         Takes ``sample_weight`` in ``fit``; None is a linear SVM.
     ratio : {"kliep", "kmm", "logistic", "nearest", "rulsif", "ulsif"} or callable, \
 default="logistic"
-        How weights are found: a function of :mod:`transferable.ratios`, or your own, which gets
+        Estimator of the weights: a function of :mod:`transferable.ratios`, or a callable that takes
         source and target rows and returns a weight for each source row.
     clip : float or None, default=10.0
         Largest weight, where the mean is 1 before clipping; None clips nothing.
@@ -49,10 +49,9 @@ default="logistic"
         The fitted classifier; its classes are positions in `classes_`.
     sample_weight_ : ndarray of shape (n_samples,)
         Weights of the fitted rows in input order, 1 on average over the source, 0 for the target.
-        Rows of a class that gets no weight at all count a millionth, so that it stays known.
+        Rows of a class without any weight get a millionth, so that it stays known.
     effective_sample_size_ : float
-        Source rows of equal weight that tell as much. A warning says so if they are fewer than one
-        in twenty.
+        Number of equally weighted rows with as much information. Below 5 % of all, a warning.
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_samples,)
@@ -84,23 +83,18 @@ default="logistic"
     1.0
     """
 
+    estimator: ClassifierMixin | None = field(default=None, kw_only=False)
+    ratio: str | Callable[[Any, Any], NDArray[np.floating]] = field(
+        default="logistic", kw_only=False
+    )
+    clip: float | None = 10.0
+
     _published = {"clip": None}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"]), None],
         "ratio": [StrOptions(set(RATIOS)), callable],
         "clip": [Interval(Real, 1, None, closed="left"), None],
     }
-
-    def __init__(
-        self,
-        estimator: ClassifierMixin | None = None,
-        ratio: str | Callable[[Any, Any], NDArray[np.floating]] = "logistic",
-        *,
-        clip: float | None = 10.0,
-    ) -> None:
-        self.estimator = estimator
-        self.ratio = ratio
-        self.clip = clip
 
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]
@@ -132,7 +126,7 @@ default="logistic"
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _weights(self, domains: Domains) -> NDArray[np.float64]:
-        """Clipped ratios, 1 on average."""
+        """Return clipped ratios, 1 on average."""
         if domains.n_target == 0:
             return np.ones(domains.n_source)
         ratio = RATIOS[self.ratio] if isinstance(self.ratio, str) else self.ratio

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral
 from typing import Any
 
@@ -13,22 +14,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from transferable._sklearn import WEIGHT, HasMethods, Interval
-from transferable.classifiers._scores import ScoreClassifier
+from transferable.base import DomainClassifier, estimator
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
 from transferable.linalg.memory import refuse_if_too_large
 from transferable.linalg.transport import exact_coupling, load_pot, mean_scaled_cost
 
-__all__ = ["JDOTClassifier"]
-
 _PAIR_BYTES = 64  # the costs of rows and labels, the plan and what POT works on
 
 
-class JDOTClassifier(ScoreClassifier):
+@estimator
+class JDOTClassifier(DomainClassifier):
     """Joint distribution optimal transport: plan and classifier in turn.
 
-    Rows and labels are carried to target rows and their predictions f(x_j) by the plan G that
-    minimises
+    Rows and labels are carried to target rows and predictions f(x_j) by the plan G that minimises
 
         sum_ij G_ij (distance_weight ||x_i - x_j||^2 / mean + ||y_i - f(x_j)||^2),
 
@@ -45,7 +44,7 @@ class JDOTClassifier(ScoreClassifier):
         Most rounds of planning and fitting; fewer if the labels that arrive stay the same.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit may take besides its rows; None is half of the
-        free memory. What does not fit is refused before it is allocated.
+        free memory. A fit that needs more is refused before it allocates.
 
     Attributes
     ----------
@@ -82,6 +81,11 @@ class JDOTClassifier(ScoreClassifier):
     1.0
     """
 
+    estimator: RegressorMixin | None = field(default=None, kw_only=False)
+    distance_weight: float = 1.0
+    max_iter: int = 10
+    max_memory: int | str | None = None
+
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"]), None],
         "distance_weight": [WEIGHT],
@@ -89,64 +93,37 @@ class JDOTClassifier(ScoreClassifier):
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
     }
 
-    def __init__(
-        self,
-        estimator: RegressorMixin | None = None,
-        *,
-        distance_weight: float = 1.0,
-        max_iter: int = 10,
-        max_memory: int | str | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.distance_weight = distance_weight
-        self.max_iter = max_iter
-        self.max_memory = max_memory
-
     def _fit_domains(self, domains: Domains) -> None:
         X = np.asarray(domains.X, dtype=np.float64)
         Xs, Xt = np.split(X, [domains.n_source])
         Y = domains.one_hot()[: domains.n_source]
         self.classes_ = domains.classes
-        regressor = self._regressor(X)
+        regressor: Any = self.estimator
+        if regressor is None:
+            gamma = 1.0 / (X.shape[1] * (float(X.var()) or 1.0))
+            # Distances of rows far from the origin would lose their digits, and labels depend on
+            # which rows are predicted together.
+            centring = StandardScaler(with_std=False)
+            regressor = make_pipeline(centring, KernelRidge(alpha=0.1, kernel="rbf", gamma=gamma))
         self.estimator_ = clone(regressor).fit(Xs, Y)
         self.n_iter_ = 1
         if domains.n_target:
-            self._alternate(domains, regressor, Xs, Y, Xt)
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(X)])
-
-    def _alternate(
-        self,
-        domains: Domains,
-        regressor: Any,
-        Xs: NDArray[np.float64],
-        Y: NDArray[np.float64],
-        Xt: NDArray[np.float64],
-    ) -> None:
-        needed = _PAIR_BYTES * len(Xs) * len(Xt) + 24 * max(len(Xs), len(Xt)) ** 2
-        refuse_if_too_large(type(self).__name__, needed, len(Xs), len(Xt), self.max_memory)
-        ot = load_pot(type(self).__name__)
-        apart = self.distance_weight * mean_scaled_cost(Xs, Xt)[0]
+            needed = _PAIR_BYTES * len(Xs) * len(Xt) + 24 * max(len(Xs), len(Xt)) ** 2
+            refuse_if_too_large(type(self).__name__, needed, len(Xs), len(Xt), self.max_memory)
+            ot = load_pot(type(self).__name__)
+            apart = self.distance_weight * mean_scaled_cost(Xs, Xt)[0]
         last = np.zeros((len(Xt), Y.shape[1]))
-        self.n_iter_ = 0
-        for _ in rounds(self.max_iter):
+        for t in rounds(self.max_iter if domains.n_target else 0):
             scores = self.estimator_.predict(Xt)
             iterate(domains.with_target(scores.argmax(axis=1)), np.vstack([Y, scores]))
             # ||y - f||^2 without a third axis: y is one-hot.
             loss = np.sum(scores**2, axis=1) + 1.0 - 2.0 * Y @ scores.T
             carried = len(Xt) * exact_coupling(ot, apart + loss).T @ Y
-            self.n_iter_ += 1
+            self.n_iter_ = t + 1
             if np.array_equal(carried, last):
                 break
             self.estimator_, last = clone(regressor).fit(Xt, carried), carried
-
-    def _regressor(self, X: NDArray[np.float64]) -> Any:
-        if self.estimator is not None:
-            return self.estimator
-        variance = float(X.var()) or 1.0
-        ridge = KernelRidge(alpha=0.1, kernel="rbf", gamma=1.0 / (X.shape[1] * variance))
-        # Distances of rows far from the origin would lose their digits, and labels depend on which
-        # rows are predicted together.
-        return make_pipeline(StandardScaler(with_std=False), ridge)
+        self.transduction_ = domains.restore(self.classes_[self._predict_codes(X)])
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         return np.asarray(self.estimator_.predict(np.asarray(rows, dtype=np.float64)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral, Real
 from typing import Literal
 
@@ -10,22 +9,16 @@ from numpy.random import RandomState
 from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval, StrOptions
-from transferable.classifiers._risk import ManifoldClassifier
-from transferable.engines.risk.graphs import GraphKind
-from transferable.engines.risk.objective import Objective
-from transferable.engines.risk.rows import NearestSource
-from transferable.engines.risk.solver import Labels, Solver
-from transferable.engines.shares import ClassShares
-from transferable.engines.sources import SourceWeights
+from transferable.base import estimator
+from transferable.classifiers._kernel import KernelClassifier
+from transferable.kernel.choose import Graph, Problem, SourceWeights
+from transferable.kernel.class_shares import ClassShares
+from transferable.kernel.objective import Means, Objective
 from transferable.linalg.kernels import Kernel
-from transferable.terms.means import Means
-from transferable.terms.risk import SourceLoss
-from transferable.terms.smoothness import Smoothness
-
-__all__ = ["MEDA"]
 
 
-class MEDA(ManifoldClassifier):
+@estimator
+class MEDA(KernelClassifier):
     """MEDA: ARTL on geodesic flow features, with an adaptive balance.
 
     Minimises ``||A(F - Y)||^2 + eta tr(b'Kb) + tr(F'(lambda M + rho L)F)`` over the coefficients b
@@ -38,21 +31,21 @@ class MEDA(ManifoldClassifier):
     manifold : float, default=1
         rho, the weight of the graph Laplacian.
     balance : {"adaptive", "printed"} or float in [0, 1], default="adaptive"
-        mu: 0 aligns the domains as wholes, 1 class by class. Estimated from A-distances on held-out
-        rows; the authors train and score on the same rows.
+        mu: 0 aligns the marginals, 1 class by class. Estimated from A-distances on held-out rows;
+        the authors train and score on the same rows.
     n_neighbors : int, default=8
         Neighbours of each row in the graph. The authors take 10.
     manifold_dim : "auto", int or None, default=20
-        Dimension of the subspaces that the geodesic flow joins; None works on the rows as they are.
+        Dimension of the subspaces that the geodesic flow joins; None uses the rows as they are.
     estimator : classifier, default=None
         Gives the first pseudo-labels, trained on the source's features; None is 1-NN.
 
     Attributes
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
-        As in :class:`TFDFV`.
+        As in :class:`TFDF`.
     n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_, source_weights_
-        As in :class:`TFDFV`.
+        As in :class:`TFDF`.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -73,72 +66,37 @@ class MEDA(ManifoldClassifier):
     True
     """
 
+    ridge: float = 0.1
+    alignment: float = 10.0
+    manifold: float = 1.0
+    balance: Literal["adaptive", "printed"] | float = "adaptive"
+    n_neighbors: int = 8
+    graph: Graph = "auto"
+    manifold_dim: Literal["auto"] | int | None = 20
+    kernel: Kernel = "rbf"
+    gamma: float = 0.5
+    max_iter: int = 10
+    estimator: ClassifierMixin | None = None
+    n_landmarks: int | Literal["auto"] | None = "auto"
+    max_memory: int | str | None = None
+    device: str = "cpu"
+    random_state: int | RandomState | None = 0
+    class_shares: ClassShares = "source"
+    source_weights: SourceWeights = "auto"
+    target_labels: Literal["ignore", "use"] = "ignore"
+    verbose: bool = False
+
+    _nearest_start = True
     _published = {"n_neighbors": 10, "graph": "neighbors"}  # noqa: RUF012
-    _parameter_constraints = ManifoldClassifier._parameter_constraints | {
+    _parameter_constraints = KernelClassifier._parameter_constraints | {
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
         "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
     }
 
-    def __init__(
-        self,
-        *,
-        ridge: float = 0.1,
-        alignment: float = 10.0,
-        manifold: float = 1.0,
-        balance: Literal["adaptive", "printed"] | float = "adaptive",
-        n_neighbors: int = 8,
-        graph: GraphKind = "auto",
-        n_anchors: int | Literal["auto"] = "auto",
-        manifold_dim: Literal["auto"] | int | None = 20,
-        kernel: Kernel = "rbf",
-        gamma: float = 0.5,
-        degree: int = 3,
-        coef0: float = 1.0,
-        max_iter: int = 10,
-        estimator: ClassifierMixin | None = None,
-        n_landmarks: int | Literal["auto"] | None = "auto",
-        max_memory: int | str | None = None,
-        device: str = "cpu",
-        random_state: int | RandomState | None = 0,
-        class_shares: ClassShares = "source",
-        source_weights: SourceWeights = "auto",
-        target_labels: Literal["ignore", "use"] = "ignore",
-        record_history: bool = True,
-        verbose: bool = False,
-    ) -> None:
-        self.ridge = ridge
-        self.alignment = alignment
-        self.manifold = manifold
-        self.balance = balance
-        self.n_neighbors = n_neighbors
-        self.graph = graph
-        self.n_anchors = n_anchors
-        self.manifold_dim = manifold_dim
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.max_iter = max_iter
-        self.estimator = estimator
-        self.n_landmarks = n_landmarks
-        self.max_memory = max_memory
-        self.device = device
-        self.random_state = random_state
-        self.class_shares = class_shares
-        self.source_weights = source_weights
-        self.target_labels = target_labels
-        self.record_history = record_history
-        self.verbose = verbose
-
-    def _objective(self) -> Objective:
+    def _objective(self, problem: Problem) -> Objective:
+        balance = self.balance if self.alignment else 0.5  # nothing to balance
         return Objective(
-            self.ridge,
-            [
-                SourceLoss(),
-                Means(self.alignment, self.balance),
-                Smoothness(self.manifold, self.n_neighbors, self_loops=True),
-            ],
+            balance=self._balance(problem) if isinstance(balance, str) else balance,
+            fixed=problem.graph(self.n_neighbors, self_loops=True),
+            aligned=[Means(self.alignment)] if self.alignment else [],
         )
-
-    def _start(self, solver: Solver) -> Labels:
-        return solver.labels_by(partial(NearestSource, arrays=solver.rows.arrays))

@@ -1,7 +1,8 @@
-"""Labels that spread over the graph of nearest rows, from the source into the target."""
+"""Label propagation over the graph of nearest rows, from the source into the target."""
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any
 
@@ -11,28 +12,26 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import cg
 
 from transferable._sklearn import Interval
-from transferable.classifiers._scores import ScoreClassifier
+from transferable.base import DomainClassifier, estimator
 from transferable.domains import Domains
-from transferable.linalg.neighbors import cosine_neighbors, normalised_adjacency
-from transferable.linalg.rows import unit_rows
-from transferable.linalg.search import nearest
-
-__all__ = ["LabelPropagation"]
+from transferable.linalg.arrays import unit_rows
+from transferable.linalg.search import cosine_neighbors, nearest, normalised_adjacency
 
 _TOLERANCE = 1e-8
 
 
-class LabelPropagation(ScoreClassifier):
+@estimator
+class LabelPropagation(DomainClassifier):
     """Label propagation over the cosine nearest-neighbour graph of both domains.
 
     With S the normalised graph and Y the source's labels,
 
         F = (I - spread S)^-1 Y,
 
-    where labels come to rest if every row takes the share `spread` of its neighbours' scores and
-    keeps its own label for the rest. The columns of F are scaled so that each class has as much of
-    the target as of the source [2]_. A row, fitted or new, is labelled by the mean of F over the
-    fitted rows nearest to it, weighted by their cosine [3]_.
+    the fixed point if every row takes the share `spread` of its neighbours' scores and keeps its
+    own label for the rest. The columns of F are scaled so that the target has the class prior of
+    the source [2]_. A row, fitted or new, is labelled by the mean of F over its nearest fitted
+    rows, weighted by their cosine [3]_.
 
     Parameters
     ----------
@@ -81,15 +80,14 @@ class LabelPropagation(ScoreClassifier):
     1.0
     """
 
+    n_neighbors: int = field(default=5, kw_only=False)
+    spread: float = 0.9
+
     _accept_sparse = True
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_neighbors": [Interval(Integral, 1, None, closed="left")],
         "spread": [Interval(Real, 0, 1, closed="left")],
     }
-
-    def __init__(self, n_neighbors: int = 5, *, spread: float = 0.9) -> None:
-        self.n_neighbors = n_neighbors
-        self.spread = spread
 
     def _fit_domains(self, domains: Domains) -> None:
         self._rows = unit_rows(domains.X[:])
@@ -119,6 +117,6 @@ class LabelPropagation(ScoreClassifier):
 
 
 def _shares(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows that sum to 1, but for those of zeros."""
+    """Return rows scaled to sum to 1, except those of zeros."""
     totals = scores.sum(axis=1, keepdims=True)
     return scores / np.where(totals > 0, totals, 1.0)

@@ -1,7 +1,8 @@
-"""Self-training: a classifier that takes its surest guesses for labels, class by class."""
+"""Self-training: a classifier trained on its most confident pseudo-labels, class by class."""
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any
 
@@ -12,20 +13,18 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from transferable._sklearn import HasMethods, Interval
-from transferable.classifiers._scores import ScoreClassifier, class_scores
+from transferable.base import DomainClassifier, class_scores, estimator
 from transferable.domains import Domains
-from transferable.engines.confidence import most_confident
 from transferable.events import iterate, rounds
 
-__all__ = ["SelfTraining"]
 
-
-class SelfTraining(ScoreClassifier):
+@estimator
+class SelfTraining(DomainClassifier):
     """Self-training with class-balanced confidence, for any scikit-learn classifier.
 
-    The classifier is trained on the source and labels the target. In round t of T the share
-    ``t / T * trusted`` of each predicted class, its surest rows, is trained on beside the source.
-    Taking the same share of every class keeps the easy ones from crowding out the others.
+    The classifier is trained on the source and labels the target. In round t of T it is trained on
+    the source and on the share ``t / T * trusted`` of each predicted class, its most confident
+    rows. Equal shares keep the easy classes from crowding out the others.
 
     Parameters
     ----------
@@ -50,10 +49,10 @@ class SelfTraining(ScoreClassifier):
     Notes
     -----
     :class:`sklearn.semi_supervised.SelfTrainingClassifier` takes rows above one threshold, or the
-    surest of all classes together, and never takes a guess back; with domains apart it often
-    takes one class only. Here every round starts from the source again. The idea is Yarowsky's
-    [1]_; the balance over classes and the growing share are those of class-balanced self-training
-    [2]_, which trains networks, with one share for all T rounds.
+    most confident of all classes together, and never revises a pseudo-label; with domains apart it
+    often takes one class only. Here every round starts from the source again. The idea is
+    Yarowsky's [1]_; the balance over classes and the growing share are those of class-balanced
+    self-training [2]_, which trains networks, with one share for all T rounds.
 
     References
     ----------
@@ -75,22 +74,15 @@ class SelfTraining(ScoreClassifier):
     1.0
     """
 
+    estimator: ClassifierMixin | None = field(default=None, kw_only=False)
+    trusted: float = 1.0
+    max_iter: int = 10
+
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"]), None],
         "trusted": [Interval(Real, 0, 1, closed="right")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        estimator: ClassifierMixin | None = None,
-        *,
-        trusted: float = 1.0,
-        max_iter: int = 10,
-    ) -> None:
-        self.estimator = estimator
-        self.trusted = trusted
-        self.max_iter = max_iter
 
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]
@@ -113,3 +105,24 @@ class SelfTraining(ScoreClassifier):
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         return class_scores(self.estimator_, rows)
+
+
+def most_confident(scores: NDArray[np.float64], share: float) -> NDArray[np.intp]:
+    """Return codes of the most confident rows, this share of each predicted class; -1 for others.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, n_classes)
+        A row's class is the one of its highest score, and that score is its confidence.
+    share : float
+        Between 0 and 1; a class keeps the largest whole number of rows that is not above it.
+    """
+    codes = scores.argmax(axis=1)
+    trusted = np.full(len(codes), -1)
+    for code in np.unique(codes):
+        rows = np.flatnonzero(codes == code)
+        order = np.argsort(-scores[rows, code], kind="stable")
+        # 0.3 * 10 is just below 3: rounding must not lose a row.
+        chosen = rows[order[: int(share * len(rows) + 1e-9)]]
+        trusted[chosen] = code
+    return trusted

@@ -1,7 +1,8 @@
-"""TrAdaBoost: boosting that loses interest in source rows it cannot fit (Dai et al., 2007)."""
+"""TrAdaBoost: boosting that reduces the weight of source rows it cannot fit (Dai et al., 2007)."""
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral, Real
 from typing import Any
 
@@ -14,26 +15,25 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods, Interval
-from transferable.classifiers._scores import ScoreClassifier, class_scores
+from transferable.base import DomainClassifier, class_scores, estimator
+from transferable.classifiers.self_training import most_confident
 from transferable.domains import Domains
-from transferable.engines.confidence import most_confident
 from transferable.events import rounds
-
-__all__ = ["TrAdaBoost"]
 
 _SPECK = 2.0**-300  # liblinear never ends if the squares of all values are too small to be numbers
 _LEAST_ERROR = 1e-10
 
 
-class TrAdaBoost(ScoreClassifier):
+@estimator
+class TrAdaBoost(DomainClassifier):
     """Transfer boosting, with pseudo-labels in place of labelled target rows.
 
-    A labeler trained on the source guesses the target's labels, and the guesses it is surest of
-    stand for the few labelled target rows of the published method [1]_. Every round then trains
-    the estimator on these and on the source, with row weights. Rows it gets wrong are treated in
-    opposite ways: a target row gains weight, as in AdaBoost, and a source row loses some, since it
-    seems to follow another distribution. With e the weighted error on the target in round t of N,
-    and n source rows,
+    A labeler trained on the source predicts the target's labels, and its most confident
+    pseudo-labels replace the few labelled target rows of the published method [1]_. Every round
+    then trains the estimator on these and on the source, with row weights. Misclassified rows are
+    treated in opposite ways: a target row gains weight, as in AdaBoost, and a source row loses
+    some, since it seems to follow another distribution. With e the weighted error on the target in
+    round t of N, and n source rows,
 
         beta_t = e / ((1 - e) (C - 1)),       a wrong target row's weight is divided by beta_t,
         beta = 1 / (1 + sqrt(2 ln(n) / N)),   a wrong source row's weight is multiplied by beta,
@@ -43,13 +43,13 @@ class TrAdaBoost(ScoreClassifier):
     Parameters
     ----------
     estimator : classifier or None, default=None
-        Trained in every round; its ``fit`` must take ``sample_weight``. None means a linear support
+        Trained in every round; its ``fit`` must take ``sample_weight``. None is a linear support
         vector machine, as in the paper.
     labeler : classifier or None, default=None
-        Trained on the source alone to guess the target's labels; it must have
-        ``decision_function`` or ``predict_proba``. None means a copy of `estimator`.
+        Trained on the source alone to pseudo-label the target; it must have ``decision_function``
+        or ``predict_proba``. None is a copy of `estimator`.
     trusted : float, default=0.5
-        Share of the target rows of each guessed class, the surest ones, whose guess is used.
+        Share of the target rows of each predicted class, the most confident, that is used.
     n_estimators : int, default=50
         Rounds (N); the paper uses 100. Boosting ends sooner if a learner makes no error on the
         trusted rows or is no better than chance.
@@ -69,12 +69,12 @@ class TrAdaBoost(ScoreClassifier):
 
     Notes
     -----
-    The published method is given labelled target rows; the contract of this library has none. With
-    guesses in their place the method can only be as good as the labeler on the rows it is surest
-    of. Guesses for all rows (``trusted=1``) would be learnt by heart and gain nothing; one half
-    was the best of three shares by target accuracy on six tasks of Office-Caltech10 SURF.
-    The published method is for two classes. The factor C - 1, of the multi-class AdaBoost (SAMME
-    [2]_), is 1 there, and the vote is then the published one.
+    The published method is given labelled target rows. With pseudo-labels in their place the method
+    can only be as good as the labeler on its most confident rows. Pseudo-labels of all rows
+    (``trusted=1``) would be memorised and gain nothing; one half was the best of three shares by
+    target accuracy on six tasks of Office-Caltech10 SURF. The published method is for two classes.
+    The factor C - 1, of the multi-class AdaBoost (SAMME [2]_), is 1 there, and the vote is then the
+    published one.
 
     References
     ----------
@@ -95,25 +95,17 @@ class TrAdaBoost(ScoreClassifier):
     1.0
     """
 
+    estimator: ClassifierMixin | None = field(default=None, kw_only=False)
+    labeler: ClassifierMixin | None = None
+    trusted: float = 0.5
+    n_estimators: int = 50
+
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"]), None],
         "labeler": [HasMethods(["fit", "predict"]), None],
         "trusted": [Interval(Real, 0, 1, closed="right")],
         "n_estimators": [Interval(Integral, 1, None, closed="left")],
     }
-
-    def __init__(
-        self,
-        estimator: ClassifierMixin | None = None,
-        *,
-        labeler: ClassifierMixin | None = None,
-        trusted: float = 0.5,
-        n_estimators: int = 50,
-    ) -> None:
-        self.estimator = estimator
-        self.labeler = labeler
-        self.trusted = trusted
-        self.n_estimators = n_estimators
 
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]
@@ -131,10 +123,12 @@ class TrAdaBoost(ScoreClassifier):
                 "choose another estimator."
             )
         self.classes_ = domains.classes
-        if domains.n_target:
-            codes = domains.with_target(self._trusted_codes(learner, domains))
-        else:
-            codes = domains.y
+        codes = domains.y
+        if domains.n_target:  # pseudo-labels of the most confident rows, else -1
+            labeler = clone(learner if self.labeler is None else self.labeler)
+            labeler.fit(_without_specks(domains.Xs), domains.y)
+            sure = most_confident(class_scores(labeler, domains.Xt), self.trusted)
+            codes = domains.with_target(sure)
         labelled = codes >= 0
         weights = np.zeros(len(codes))
         weights[labelled] = self._boost(
@@ -143,16 +137,10 @@ class TrAdaBoost(ScoreClassifier):
         self.sample_weight_ = domains.restore(weights)
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
-    def _trusted_codes(self, learner: Any, domains: Domains) -> NDArray[np.intp]:
-        """Pseudo-labels of the target rows that the labeler is surest of, -1 for the others."""
-        labeler = clone(learner if self.labeler is None else self.labeler)
-        labeler.fit(_without_specks(domains.Xs), domains.y)
-        return most_confident(class_scores(labeler, domains.Xt), self.trusted)
-
     def _boost(
         self, learner: Any, X: Any, codes: NDArray[np.intp], n_source: int
     ) -> NDArray[np.float64]:
-        """The published algorithm for rows that all have a code, source first; final weights."""
+        """Run the published algorithm on rows with codes, source first; return final weights."""
         n_classes = len(self.classes_)
         shrink = 1.0 / (1.0 + np.sqrt(2.0 * np.log(n_source) / self.n_estimators))
         weights = np.full(len(codes), 1.0 / len(codes))
@@ -193,7 +181,7 @@ class TrAdaBoost(ScoreClassifier):
 
 
 def _without_specks(X: Any) -> Any:
-    """Rows in which values that are nothing beside ordinary ones are 0."""
+    """Return rows with values negligible beside ordinary ones set to 0."""
     if not sp.issparse(X):
         return np.where(np.abs(X) < _SPECK, 0.0, X)
     X = X.copy()

@@ -1,18 +1,16 @@
-"""The command line: one module for each command, put together here.
+"""Command line: one module for each command, assembled here.
 
-Commands import what they compute with only when they run, so that ``--help`` answers at once.
+Commands import their dependencies only when they run, so that ``--help`` answers at once.
 """
 
-from functools import partial
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from transferable import __version__
-from transferable.cli import adapt, compare, demo, diagnose, inspect, methods, predict, reproduce
+from transferable.cli import adapt, compare, demo, diagnose, methods, predict, reproduce
 from transferable.cli._console import heed_signals
-from transferable.cli._options import epilog
 
 __all__ = ["app", "main"]
 
@@ -26,7 +24,7 @@ app = typer.Typer(
 
 
 class _Command(TyperCommand):
-    """A command whose --help is shown as the flag that it is."""
+    """Command whose --help is shown as a flag."""
 
     def get_help_option(self, ctx: Any) -> Any:
         option = super().get_help_option(ctx)
@@ -35,27 +33,29 @@ class _Command(TyperCommand):
         return option
 
 
-_command = partial(app.command, cls=_Command)
+def _add(name: str, run: Any, *examples: str) -> None:
+    """Add a command, with examples and references below its help."""
+    shown = "\n\n".join(f"`{example}`" for example in examples)
+    more = "docs/command-line.md in the repository, or its page in the documentation"
+    epilog = f"**Examples**\n\n{shown}\n\nMore: {more}." if examples else None
+    app.command(name, cls=_Command, epilog=epilog)(run)
+
+
 _PAIR = "source.csv target.csv --label kind"
-_command(
+_add(
     "adapt",
-    epilog=epilog(
-        f"transferable adapt {_PAIR} --id who --out predictions.csv --report report.html",
-        f"transferable adapt {_PAIR} --tune --model model.skops --out predictions.parquet",
-        "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
-    ),
-)(adapt.run)
-_command(
-    "predict", epilog=epilog("transferable predict model.skops new.csv --out predictions.csv")
-)(predict.run)
-_command("inspect", epilog=epilog("transferable inspect model.skops"))(inspect.run)
-_command("diagnose", epilog=epilog(f"transferable diagnose {_PAIR}"))(diagnose.run)
-_command("compare", epilog=epilog(f"transferable compare {_PAIR} --methods tfdf,coral,jda"))(
-    compare.run
+    adapt.run,
+    f"transferable adapt {_PAIR} --id who --out predictions.csv --report report.html",
+    f"transferable adapt {_PAIR} --tune --model model.skops --out predictions.parquet",
+    "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
 )
-_command("methods", epilog=epilog("transferable methods", "transferable methods tfdf"))(methods.run)
-_command("demo", epilog=epilog("transferable demo", "transferable demo --export digits"))(demo.run)
-_command("reproduce")(reproduce.run)
+_add("predict", predict.run, "transferable predict model.skops new.csv --out predictions.csv")
+_add("inspect", predict.inspect, "transferable inspect model.skops")
+_add("diagnose", diagnose.run, f"transferable diagnose {_PAIR}")
+_add("compare", compare.run, f"transferable compare {_PAIR} --methods tfdf,coral,jda")
+_add("methods", methods.run, "transferable methods", "transferable methods tfdf")
+_add("demo", demo.run, "transferable demo", "transferable demo --export digits")
+_add("reproduce", reproduce.run)
 
 
 def _print_version(wanted: bool) -> None:

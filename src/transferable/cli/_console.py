@@ -1,34 +1,75 @@
-"""Where commands write: results to standard output, messages and progress to standard error."""
+"""Output of commands: results to standard output or to files, messages to standard error."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from threading import Timer
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
 
 if TYPE_CHECKING:
-    from transferable.progress import Bar
+    import pandas as pd
+    from numpy.typing import NDArray
 
-__all__ = ["BAD_INPUT", "FAILURE", "INTERRUPTED", "Messages", "heed_signals", "reporting", "stdout"]
+    from transferable.diagnostics import TransferEstimate
+    from transferable.progress import Bar
+    from transferable.tables import TableClassifier
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
+_COLUMNS = ("prediction", "confidence", "runner_up", "source_only")
+_BLOCK = 4096  # rows that are predicted at once
+_FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one
+
 
 def stdout() -> Console:
-    """Return a console for results, on whatever standard output is now."""
+    """Return a console for results, on the current standard output."""
     return Console(highlight=False)
 
 
+def _stderr() -> Console:
+    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_lines(*lines: str) -> None:
+    """Print lines on standard output as they are."""
+    for line in lines:
+        stdout().print(line, markup=False, soft_wrap=True)
+
+
+def print_table(
+    names: Sequence[str],
+    numbers: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    bold: Container[int] = (),
+    unwrapped: Container[str] = (),
+) -> None:
+    """Print a table with columns of text, then columns of numbers; some rows in bold."""
+    from rich.table import Table
+
+    table = Table(show_header=bool(names))
+    for heading in names:
+        table.add_column(heading, no_wrap=heading in unwrapped)
+    for heading in numbers:
+        table.add_column(heading, justify="right")
+    for i, row in enumerate(rows):
+        table.add_row(*row, style="bold" if i in bold else None)
+    stdout().print(table, markup=False)
+
+
 class Messages:
-    """Notes, which are remembered, and progress; both on standard error, unless told to be quiet.
+    """Notes, which are kept, and progress; both on standard error, unless quiet.
 
     Progress is drawn on terminals only.
     """
@@ -36,22 +77,22 @@ class Messages:
     def __init__(self, *, quiet: bool = False) -> None:
         self.notes: list[str] = []
         self._quiet = quiet
-        self._console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+        self._console = _stderr()
 
     def note(self, text: str, kind: str = "Note") -> None:
-        """Tell something worth knowing, once."""
+        """Print a note, once."""
         if text not in self.notes:
             self.notes.append(text)
             self.say(f"{kind}: {text}")
 
     def say(self, text: str) -> None:
-        """Tell something in passing."""
+        """Print a passing remark."""
         if not self._quiet:
             self._console.print(text)
 
     @contextmanager
     def hearing(self) -> Iterator[None]:
-        """Within, tell what fits note and warn of as soon as they do, not when they are done."""
+        """Print notes and warnings of fits within as soon as they come."""
         from transferable.events import Event, Note, listen
 
         def hear(event: Event) -> None:
@@ -68,7 +109,7 @@ class Messages:
             yield
 
     def bar(self, what: str, *, hidden: bool = False) -> Bar:
-        """Return a bar that shows what takes its time; hidden where it would be in the way."""
+        """Return a progress bar; hidden where it would be in the way."""
         from transferable.progress import Bar
 
         drawn = self._console.is_terminal and not self._quiet and not hidden
@@ -79,10 +120,10 @@ _interruptions: list[int] = []
 
 
 def heed_signals() -> None:
-    """Let what is being written be cleared away when the process is told to end.
+    """Clean up files being written when the process is terminated.
 
-    Readers of files written in C may take an interruption for a failed read, so it is noted too.
-    Where Python cannot raise it, as while an object is let go of, the signal is sent again.
+    Readers of files written in C may take an interruption for a failed read, so it is recorded too.
+    Where Python cannot raise it, as during finalisation, the signal is sent again.
     """
 
     def interrupt(*_: Any) -> None:
@@ -110,30 +151,195 @@ def reporting(
 ) -> Iterator[None]:
     """Turn errors into one line on standard error and an exit code.
 
-    Input that cannot be used (ValueError) ends with 2, an interruption with 130 and
-    whatever else goes wrong on the way with 1.
+    Invalid input (ValueError) ends with 2, an interruption with 130 and any other error with 1.
     """
-    error_console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
     try:
         yield
-    except KeyboardInterrupt:
-        error_console.print(interrupted)
-        raise typer.Exit(INTERRUPTED) from None
-    except ValueError as error:
-        if _interruptions:
-            error_console.print(interrupted)
-            raise typer.Exit(INTERRUPTED) from None
-        error_console.print(f"Error: {_in_one_line(error)}")
-        raise typer.Exit(BAD_INPUT) from None
-    except BrokenPipeError:  # whoever read standard output has seen enough
+    except BrokenPipeError:  # the reader of standard output has closed it
         raise
-    except MemoryError as error:
-        error_console.print(f"Error: not enough memory. {_in_one_line(error)}")
-        raise typer.Exit(FAILURE) from None
-    except OSError as error:
-        error_console.print(f"Error: {_in_one_line(error)}")
-        raise typer.Exit(FAILURE) from None
+    except (KeyboardInterrupt, ValueError, MemoryError, OSError) as error:
+        bad = isinstance(error, ValueError)
+        if isinstance(error, KeyboardInterrupt) or (bad and _interruptions):
+            text, code = interrupted, INTERRUPTED
+        else:
+            lead = "not enough memory. " if isinstance(error, MemoryError) else ""
+            text = f"Error: {lead}{' '.join(str(error).split())}"
+            code = BAD_INPUT if bad else FAILURE
+        _stderr().print(text)
+        raise typer.Exit(code) from None
 
 
-def _in_one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
+    """Return the accuracy in words."""
+    return (
+        f"Accuracy on the {evaluation['rows']:,} {rows} with a value in "
+        f"{evaluation['column']!r}: {evaluation['accuracy']:.1%} (used for this evaluation only)"
+    )
+
+
+def estimates_of(found: TransferEstimate) -> dict[str, dict[str, float]]:
+    """Return both estimated accuracies with their ranges, for JSON."""
+    return {
+        name: {"accuracy": one.accuracy, "low": one.low, "high": one.high}
+        for name, one in (("adapted", found.adapted), ("source_only", found.source_only))
+    }
+
+
+def check_output(path: Path | None) -> Path | None:
+    """Refuse an unusable path for predictions, before anything is computed."""
+    if path in (None, Path("-")):
+        return None
+    if not path.name.lower().endswith(_FORMATS):
+        raise typer.BadParameter(
+            f"{path.name!r} must end in one of {', '.join(_FORMATS)}, or be - for standard output."
+        )
+    return check_folder(path)
+
+
+def check_folder(path: Path | None) -> Path | None:
+    """Refuse a path that no file can be written to."""
+    if path is None:
+        return None
+    folder = path.resolve().parent
+    if not folder.is_dir():
+        raise typer.BadParameter(f"the folder {path.parent} does not exist; make it first.")
+    if path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder; name a file.")
+    if not os.access(folder, os.W_OK):
+        raise typer.BadParameter(f"the folder {path.parent} is read-only.")
+    return path
+
+
+def check_distinct(given: Iterable[Path], written: Iterable[Path | None]) -> None:
+    """Refuse to overwrite an input, or to write two results into one file."""
+    taken = {path.resolve() for path in given}
+    for path in written:
+        if path is not None:
+            if path.resolve() in taken:
+                raise ValueError(f"{path} would be overwritten; name another file.")
+            taken.add(path.resolve())
+
+
+def predicted(
+    model: TableClassifier, table: pd.DataFrame, ids: Sequence[str], *, every_class: bool = False
+) -> pd.DataFrame:
+    """Return lines of predictions for the rows of a table."""
+    import numpy as np
+
+    X = model.encoder_.transform(table)
+    blocks = [X[start : start + _BLOCK] for start in range(0, len(X), _BLOCK)]
+    probabilities = np.concatenate([model.estimator_.predict_proba(block) for block in blocks])
+    labels = np.concatenate([model.estimator_.predict(block) for block in blocks])
+    return lines_of(table, ids, labels, probabilities, model.classes_, every_class)
+
+
+def lines_of(
+    table: pd.DataFrame,
+    ids: Sequence[str],
+    labels: NDArray[Any],
+    probabilities: NDArray[Any],
+    classes: NDArray[Any],
+    every_class: bool,
+) -> pd.DataFrame:
+    """Return id columns, prediction, confidence and runner-up of the rows of a table."""
+    import numpy as np
+    import pandas as pd
+
+    from transferable.tables import TableError
+    from transferable.tables._errors import require_columns, who
+
+    each = [f"probability_{name}" for name in classes.tolist()] if every_class else []
+    require_columns(list(table.columns), ids, who(table, "the table"))
+    for name in ids:
+        if name in (*_COLUMNS, *each):
+            raise TableError(
+                f"id column {name!r} has a name the predictions need; rename it in "
+                f"{who(table, 'the table')}."
+            )
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    best, second = np.take_along_axis(probabilities, order, axis=1).T
+    other = np.where(classes[order[:, 0]] == labels, order[:, 1], order[:, 0])
+    return (
+        table[list(ids)]
+        .reset_index(drop=True)
+        .assign(
+            prediction=labels,
+            confidence=best.round(6).astype(float),
+            runner_up=pd.Series(classes[other]).astype(object).where(second > 0, ""),
+            **dict(zip(each, probabilities.round(6).astype(float).T, strict=False)),
+        )
+    )
+
+
+@contextmanager
+def writing(
+    path: Path | None, *, escape_formulas: bool = False
+) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Yield a function that appends lines to a file, all or nothing, or to standard output."""
+    from transferable._files import replacing
+
+    if path is None:
+        yield _text_writer(sys.stdout, ",", escape_formulas)
+        return
+    name = path.name.lower()
+    separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
+    if name.endswith(".parquet"):
+        with _parquet_writer(path) as write:
+            yield write
+    elif name.endswith(".gz"):
+        with replacing(path, "wb") as raw, gzip.open(raw, "wt", encoding="utf-8") as stream:
+            yield _text_writer(stream, separator, escape_formulas)
+    else:
+        with replacing(path) as stream:
+            yield _text_writer(stream, separator, escape_formulas)
+
+
+def _text_writer(stream: IO[str], separator: str, escape: bool) -> Callable[[pd.DataFrame], None]:
+    """Return a function that writes lines as text below one heading."""
+    heading = True
+
+    def inert(value: Any) -> Any:
+        formula = isinstance(value, str) and value.startswith(_FORMULA)
+        return f"'{value}" if formula else value
+
+    def write(lines: pd.DataFrame) -> None:
+        nonlocal heading
+        if escape:
+            lines = lines.map(inert).rename(columns=inert)
+        lines.to_csv(stream, index=False, header=heading, sep=separator, lineterminator="\n")
+        heading = False
+
+    return write
+
+
+@contextmanager
+def _parquet_writer(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
+    """Yield a function that writes lines as a row group."""
+    from importlib.util import find_spec
+
+    from transferable._files import replacing
+
+    if find_spec("pyarrow") is None:
+        raise ValueError(f"{path} needs pyarrow to be written: pip install 'transferable[tables]'.")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    writer: Any = None
+
+    def write(lines: pd.DataFrame) -> None:
+        nonlocal writer
+        texts = lines.select_dtypes(exclude="number").columns
+        plain = lines.assign(**{name: lines[name].astype(object) for name in texts})
+        kinds = {
+            name: pa.string() if name in texts else pa.from_numpy_dtype(plain[name].dtype)
+            for name in plain.columns
+        }
+        table = pa.Table.from_pandas(plain, schema=pa.schema(kinds), preserve_index=False)
+        if writer is None:
+            writer = pq.ParquetWriter(stream, table.schema)
+        writer.write_table(table)
+
+    with replacing(path, "wb") as stream:
+        yield write
+        if writer is not None:
+            writer.close()

@@ -1,46 +1,25 @@
-"""Options that commands have in common."""
+"""Options that commands share, and the tables, columns and labels that they name."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-__all__ = [
-    "Decimal",
-    "Device",
-    "Drop",
-    "Encoding",
-    "EscapeFormulas",
-    "Features",
-    "Ids",
-    "Json",
-    "Label",
-    "Landmarks",
-    "Method",
-    "Missing",
-    "Quiet",
-    "Scale",
-    "Seed",
-    "Separator",
-    "Sheet",
-    "Source",
-    "Target",
-    "TargetLabel",
-    "complete_methods",
-    "dialect_of",
-    "epilog",
-    "flag",
-    "one_of",
-]
+from transferable.cli._console import Messages
 
-_DOCUMENTATION = "docs/command-line.md in the repository, or its page in the documentation"
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from transferable.tables import TableEncoder
+    from transferable.tables._errors import Problems
 
 
 def one_of(*choices: str) -> dict[str, Any]:
-    """What an option needs that takes one of a few words: a check and completion."""
+    """Return the check and the completion of an option with a fixed set of values."""
 
     def check(value: str | None) -> str | None:
         if value is not None and value not in choices:
@@ -51,30 +30,13 @@ def one_of(*choices: str) -> dict[str, Any]:
 
 
 def flag(*names: str, help: str) -> Any:
-    """An option that is there or not, shown without a value in the help."""
+    """Return a flag, shown without a value in the help."""
     return typer.Option(*names, help=help, metavar="")
 
 
-def epilog(*examples: str) -> str:
-    """What stands below the help of a command: examples, and where to read on."""
-    shown = "\n\n".join(f"`{example}`" for example in examples)
-    return f"**Examples**\n\n{shown}\n\nMore: {_DOCUMENTATION}."
-
-
-def dialect_of(
-    sep: str | None, decimal: str, encoding: str, missing: list[str] | None, sheet: str | None
-) -> Any:
-    """How the files are written, from the options that say so."""
-    from transferable.tables.reading import Dialect
-
-    words = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
-    found = None if sep is None else words.get(sep.lower(), sep)
-    return Dialect(found, decimal, encoding, None if missing is None else tuple(missing), sheet)
-
-
 def complete_methods(incomplete: str) -> list[str]:
-    """Names of methods that begin so; after a comma, the next one of a list."""
-    from transferable.cli._methods import all_methods
+    """Return names of methods with this prefix; after a comma, the next one of a list."""
+    from transferable.cli.methods import all_methods
 
     before, comma, last = incomplete.rpartition(",")
     names = (name.lower() for name in all_methods())
@@ -109,7 +71,7 @@ def _check_landmarks(value: str | None) -> str | None:
 
 
 _SEVERAL = "; several with commas or by repeating the option."
-_SCALES = ("auto", "per-domain", "joint", "none", "unit")
+SCALES = ("auto", "per-domain", "joint", "none", "unit")
 
 Source = Annotated[
     Path,
@@ -146,7 +108,7 @@ Scale = Annotated[
         metavar="NAME",
         help="Scaling of numeric columns: auto, per-domain, joint, none or unit; auto is none "
         "where all seem to be of one unit, as pixels are, and per-domain elsewhere.",
-        **one_of(*_SCALES),
+        **one_of(*SCALES),
     ),
 ]
 Method = Annotated[
@@ -218,3 +180,219 @@ EscapeFormulas = Annotated[
     ),
 ]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="No notes, no progress.")]
+
+
+class Roles(NamedTuple):
+    """Columns by role, as given by the options."""
+
+    label: str
+    target_label: str | None
+    ids: Sequence[str] | None
+    drop: Sequence[str] | None
+    features: Sequence[str] | None
+
+
+class Inputs(NamedTuple):
+    """Both tables, and the columns of each role."""
+
+    source: pd.DataFrame
+    target: pd.DataFrame
+    label: str
+    ids: list[str]
+    drop: list[str]
+    features: list[str] | None
+    true: pd.Series | None
+    parts: list[pd.DataFrame]  # the table of each source
+    uses_labels: bool  # whether the fit uses known target labels
+
+    def encoder(self, scale: str) -> TableEncoder:
+        """Return the encoder of these columns, unfitted."""
+        from transferable.tables import TableEncoder
+
+        aside = [*self.drop, self.label]
+        return TableEncoder(scale=scale, ids=self.ids, drop=aside, features=self.features)  # type: ignore[arg-type]
+
+    def rows(self, encoder: TableEncoder) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the rows of both domains as a fitted encoder gives them."""
+        import numpy as np
+
+        sizes = [len(part) for part in self.parts]
+        sources = np.repeat(np.arange(1, len(sizes) + 1), sizes)
+        return encoder.transform(self.source, sources), encoder.transform(self.target)
+
+    def rows_of_source_alone(self, encoder: TableEncoder) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the rows of both domains, encoded without the target."""
+        alone = encoder.of_source_alone(self.source)
+        return alone.transform(self.source), alone.transform(self.target)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Labels of the source."""
+        import numpy as np
+
+        from transferable.tables.classifier import checked_labels
+
+        return np.asarray(checked_labels(self.source[self.label], self.label))
+
+    def true_labels(self, messages: Messages) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the target's true labels, and which rows have one."""
+        classes = self.source[self.label].astype(str).unique().tolist()
+        return true_labels(self.true, classes, messages)
+
+    def evaluate(self, predicted: NDArray[Any], messages: Messages) -> dict[str, Any] | None:
+        """Score predicted target labels, if true ones are known and were not used by the fit."""
+        if self.true is None or self.uses_labels:
+            return None
+        true, known = self.true_labels(messages)
+        right = predicted[known].astype(str) == true[known]
+        return evaluation(str(self.true.name), len(right), int(right.sum()))
+
+
+def evaluation(column: str, rows: int, right: int) -> dict[str, Any]:
+    """Return the accuracy on the rows that have a true label, and the column of these."""
+    return {"column": column, "rows": rows, "accuracy": right / rows}
+
+
+def dialect_of(
+    sep: str | None, decimal: str, encoding: str, missing: list[str] | None, sheet: str | None
+) -> Any:
+    """Return the format of the files, from the options."""
+    from transferable.tables.reading import Dialect
+
+    words = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
+    found = None if sep is None else words.get(sep.lower(), sep)
+    return Dialect(found, decimal, encoding, None if missing is None else tuple(missing), sheet)
+
+
+def possible_names(*given: Sequence[str] | None) -> list[str]:
+    """Return all possible names of columns in the options, before the columns are known."""
+    texts = [text for some in given for text in some or ()]
+    return list(dict.fromkeys([*texts, *(p.strip() for text in texts for p in text.split(","))]))
+
+
+def named_columns(given: Sequence[str] | None, columns: Sequence[str]) -> list[str]:
+    """Return names from options that may be repeated and may hold several between commas.
+
+    A text that is itself the name of a column is that column.
+    """
+    names = []
+    for text in given or ():
+        whole = text in columns
+        names += [text] if whole else [part.strip() for part in text.split(",") if part.strip()]
+    return names
+
+
+def read_inputs(
+    files: Sequence[Path],
+    roles: Roles,
+    dialect: Any,
+    messages: Messages,
+    *,
+    uses_labels: bool = False,
+) -> Inputs:
+    """Read all files, the target last, and check columns; report all errors together."""
+    from transferable.tables import read_table
+    from transferable.tables._errors import Problems
+    from transferable.tables.columns import joined
+
+    if list(files).count(Path("-")) > 1:
+        raise ValueError("only one of SOURCE and TARGET can be standard input; name a file.")
+    label, truth = roles.label, roles.target_label
+    written = [label, *possible_names(roles.ids), *([truth] if truth else [])]
+    problems = Problems()
+    tables = []
+    for path in files:
+        with problems.catching(), messages.bar(f"Reading {path.name}") as bar:
+            tables.append(read_table(path, as_written=written, dialect=dialect, progress=bar.tick))
+    problems.tell()
+    *sources, target = tables
+    source = sources[0]
+    if len(sources) > 1:
+        source, _, notes = joined(sources)
+        for text in notes:
+            messages.note(text)
+    columns = [*source.columns, *target.columns]
+    true = target[truth] if truth in target.columns else None
+    found = Inputs(
+        source,
+        target.drop(columns=label) if true is not None and truth == label else target,
+        label,
+        named_columns(roles.ids, columns),
+        [*named_columns(roles.drop, columns), *([truth] if truth not in (None, label) else [])],
+        named_columns(roles.features, columns) or None,
+        true,
+        sources,
+        uses_labels,
+    )
+    _check(found, truth, problems)
+    if files[-1].resolve() in [file.resolve() for file in files[:-1]]:
+        messages.note("target and source are the same file; there is nothing to adapt to.")
+    return found
+
+
+def _check(found: Inputs, truth: str | None, problems: Problems) -> None:
+    """Refuse missing columns or columns with two roles, with any other errors."""
+    from transferable.tables._errors import require_columns, who
+    from transferable.tables.classifier import check_parts, checked_labels
+
+    source, label = found.source, found.label
+    with problems.catching():
+        check_parts(label, ids=found.ids, drop=found.drop, features=found.features or ())
+    with problems.catching():
+        require_columns(list(source.columns), [label], who(source, "the source"))
+        checked_labels(source[label], label, who(source, "the source"))
+    for names in (
+        [name for name in found.ids if name != label],
+        [truth] if truth and found.true is None else [],
+    ):
+        with problems.catching():
+            require_columns(list(found.target.columns), names, who(found.target, "the target"))
+    if problems:  # report any other errors of these files as well
+        with problems.catching():
+            aside = [label, *found.ids] if label in source.columns else found.ids
+            present = [c for c in aside if c in {*source.columns, *found.target.columns}]
+            encoder = found.encoder("none").set_params(drop=[*found.drop, *present], ids=())
+            encoder.adapt(source, None, found.target)
+    problems.tell()
+
+
+def true_labels(
+    column: pd.Series, classes: Sequence[str], messages: Messages
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return true labels as the source writes them, and which rows have one; note the others."""
+    from transferable.tables import TableError
+    from transferable.tables._errors import listed
+
+    known = column.notna().to_numpy()
+    if not known.any():
+        raise TableError(f"column {column.name!r} holds no true label to evaluate with.")
+    values = column.astype(object).map(str)
+    unknown = sorted(set(values[known]) - set(classes))
+    alike = _same_number(unknown, classes)
+    lacking = [text for text in unknown if text not in alike]
+    if alike:
+        pairs = ", ".join(f"{one!r} is taken for {other!r}" for one, other in alike.items())
+        messages.note(f"true labels in {column.name!r} are compared as numbers: {pairs}.")
+    if lacking:
+        rows = int(values[known].isin(lacking).sum())
+        messages.note(
+            f"{rows} target rows have a label in {column.name!r} that no source row has "
+            f"({listed(lacking)}); whatever is predicted for them counts as wrong."
+        )
+    return values.replace(alike).to_numpy(dtype=str), known
+
+
+def _same_number(texts: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
+    """Return texts that are the number of exactly one class, written in another way."""
+
+    def number(text: str) -> float | None:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+
+    numbers = [number(name) for name in classes]
+    if None in numbers:
+        return {}
+    values = {text: number(text) for text in texts}
+    return {t: classes[numbers.index(v)] for t, v in values.items() if numbers.count(v) == 1}

@@ -1,49 +1,44 @@
-"""``transferable adapt``: labels for one file with what another teaches."""
+"""``transferable adapt``: labels for one file from another, labelled one."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from glob import escape, glob
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from transferable.cli._console import Messages, reporting, stdout
-from transferable.cli._inputs import Roles, read_inputs
-from transferable.cli._options import (
-    Decimal,
-    Device,
-    Drop,
-    Encoding,
-    EscapeFormulas,
-    Features,
-    Ids,
-    Json,
-    Label,
-    Landmarks,
-    Method,
-    Missing,
-    Quiet,
-    Scale,
-    Seed,
-    Separator,
-    Sheet,
-    Source,
-    TargetLabel,
-    dialect_of,
-    flag,
+from transferable.cli import _console as console
+from transferable.cli import _options as opt
+from transferable.cli._console import Messages, print_lines
+from transferable.cli.methods import (
+    configured,
+    fitted_method,
+    for_rows,
+    parameters_of,
+    tuned,
+    use_labels,
 )
-from transferable.cli._predictions import check_distinct, check_folder, check_output, writing
 
 if TYPE_CHECKING:
-    from transferable.cli._adaptation import Adaptation
+    import pandas as pd
+
     from transferable.diagnostics import Trust
+    from transferable.tables import TableClassifier
+
+_CHANGES_SHOWN = 3
 
 
 def run(
     context: typer.Context,
-    source: Source,
+    source: opt.Source,
     target: Annotated[
         list[Path],
         typer.Argument(
@@ -52,11 +47,13 @@ def run(
             "files the last is the target, and those before it are further sources.",
         ),
     ],
-    label: Label,
-    method: Method = None,
+    label: opt.Label,
+    method: opt.Method = None,
     tune: Annotated[
         bool,
-        flag("--tune", help="Search the method's settings by scores that need no target label."),
+        opt.flag(
+            "--tune", help="Search the method's settings by scores that need no target label."
+        ),
     ] = False,
     out: Annotated[
         Path | None,
@@ -67,40 +64,44 @@ def run(
         ),
     ] = None,
     probabilities: Annotated[
-        bool, flag("--probabilities", help="Write the probability of every class as well.")
+        bool, opt.flag("--probabilities", help="Write the probability of every class as well.")
     ] = False,
     model: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File for the model, which 'predict' uses.", callback=check_folder
+            metavar="FILE",
+            help="File for the model, which 'predict' uses.",
+            callback=console.check_folder,
         ),
     ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", help="File for a report, one page of HTML.", callback=check_folder
+            metavar="FILE",
+            help="File for a report, one page of HTML.",
+            callback=console.check_folder,
         ),
     ] = None,
     no_estimate: Annotated[
         bool,
-        flag(
+        opt.flag(
             "--no-estimate",
             help="Do not estimate the accuracy, which takes a few fits of up to 1,000 rows, nor "
             "compare with a model of the source alone.",
         ),
     ] = False,
-    target_label: TargetLabel = None,
+    target_label: opt.TargetLabel = None,
     use_target_labels: Annotated[
         bool,
-        flag(
+        opt.flag(
             "--use-target-labels",
             help="Learn from the values of --target-label, which may be there for some rows only.",
         ),
     ] = False,
-    ids: Ids = None,
-    drop: Drop = None,
-    features: Features = None,
-    scale: Scale = "auto",
+    ids: opt.Ids = None,
+    drop: opt.Drop = None,
+    features: opt.Features = None,
+    scale: opt.Scale = "auto",
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,16 +110,16 @@ def run(
             help="Parameter of the method, such as alignment=10; may be repeated.",
         ),
     ] = None,
-    n_landmarks: Landmarks = None,
-    device: Device = None,
-    sep: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    missing: Missing = None,
-    sheet: Sheet = None,
-    seed: Seed = 0,
-    as_json: Json = False,
-    escape_formulas: EscapeFormulas = False,
+    n_landmarks: opt.Landmarks = None,
+    device: opt.Device = None,
+    sep: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    missing: opt.Missing = None,
+    sheet: opt.Sheet = None,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    escape_formulas: opt.EscapeFormulas = False,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -133,7 +134,7 @@ def run(
             min=1, metavar="N", help="The same on so many processes that are started for it."
         ),
     ] = None,
-    quiet: Quiet = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Label the rows of TARGET with what the labelled rows of SOURCE, or of several, teach.
 
@@ -145,22 +146,27 @@ def run(
     """
     messages = Messages(quiet=quiet)
     files = (source, *target)
-    roles = Roles(label, target_label, ids, drop, features)
+    roles = opt.Roles(label, target_label, ids, drop, features)
     if scheduler is not None or workers is not None:
-        with reporting():
+        with console.reporting():
             # Older versions of typer keep paths as text in the context's parameters.
-            given = {**context.params, "out": out, "model": model}
-            _adapt_on_cluster(given, roles, messages)
+            _adapt_on_cluster({**context.params, "out": out, "model": model}, roles, messages)
         return
-    out = _checked(out)
-    with reporting():
-        from transferable.cli._adaptation import adapt
-        from transferable.cli._methods import configured, for_rows, tuned, use_labels
+    try:
+        out = console.check_output(out)
+    except typer.BadParameter as error:
+        error.param_hint = "'--out'"
+        raise
+    with console.reporting():
+        from transferable import save
         from transferable.tables import TableClassifier
 
+        several = len(files) > 2
         written = {"predictions": out, "model": model, "report": report}
-        _check_files(files, written)
-        if method is None and (len(files) > 2 or use_target_labels):
+        console.check_distinct(files, written.values())
+        if report is not None and several:
+            raise ValueError("--report shows one source and one target; leave it out.")
+        if method is None and (several or use_target_labels):
             messages.note("the method is TFDF, which takes several sources and target labels.")
         estimator = configured(
             method,
@@ -168,16 +174,16 @@ def run(
             seed=seed,
             n_landmarks=n_landmarks,
             device=device,
-            one_model=tune or use_target_labels or len(files) > 2,
+            one_model=tune or use_target_labels or several,
         )
         if use_target_labels:
             use_labels(estimator, target_label, tune=tune)
         search = tuned(estimator, seed=seed) if tune else None
-        dialect = dialect_of(sep, decimal, encoding, missing, sheet)
-        inputs = read_inputs(files, roles, dialect, messages, uses_labels=use_target_labels)
-        estimator = for_rows(
-            estimator, inputs.n_rows, settings or (), messages, named=method is not None
-        )
+        dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
+        inputs = opt.read_inputs(files, roles, dialect, messages, uses_labels=use_target_labels)
+        n_rows = len(inputs.source) + len(inputs.target)
+        named = method is not None
+        estimator = for_rows(estimator, n_rows, settings or (), messages, named=named)
         unfitted = TableClassifier(
             search or estimator,
             scale=scale,  # type: ignore[arg-type]
@@ -185,25 +191,245 @@ def run(
             drop=inputs.drop,
             features=inputs.features,
         )
-        estimates = not no_estimate
-        result = adapt(
-            unfitted, inputs, messages, seed=seed, estimates=estimates, every_class=probabilities
-        )
+        result = _adapt(unfitted, inputs, messages, None if no_estimate else seed, probabilities)
         if out is not None or not as_json:
-            with writing(out, escape_formulas=escape_formulas) as writer:
-                writer.write(result.lines)
-        _keep(result, written, files, seed, messages, as_json=as_json)
+            with console.writing(out, escape_formulas=escape_formulas) as write:
+                write(result.lines)
+        if model is not None:
+            save(result.model, model)
+        if report is not None:
+            _report(result, report, files, seed, messages)
+        if as_json:
+            record = _record(result, written, seed, messages.notes)
+            text = json.dumps(record, default=lambda v: v.item() if hasattr(v, "item") else str(v))
+            typer.echo(text)
+        else:
+            _print(result, written, messages)
 
 
-def _checked(out: Path | None) -> Path | None:
-    try:
-        return check_output(out)
-    except typer.BadParameter as error:
-        error.param_hint = "'--out'"
-        raise
+class _Adaptation(NamedTuple):
+    """A fitted model with its predictions for the target."""
+
+    model: TableClassifier
+    inputs: opt.Inputs
+    lines: pd.DataFrame
+    evaluation: dict[str, Any] | None
+    trust: Trust | None
+    seconds: float
+
+    def counts(self) -> dict[str, tuple[int, int]]:
+        """Return the rows of each class in the source and as predicted in the target."""
+        source = self.inputs.source[self.inputs.label].astype(str)
+        ours, theirs = source.value_counts(), self.lines["prediction"].astype(str).value_counts()
+        return {
+            name: (int(ours.get(name, 0)), int(theirs.get(name, 0)))
+            for name in map(str, self.model.classes_.tolist())
+        }
 
 
-# Options of fits in memory that fits on a cluster do not know, by their parameters.
+def _adapt(
+    model: TableClassifier,
+    inputs: opt.Inputs,
+    messages: Messages,
+    seed: int | None,
+    every_class: bool,
+) -> _Adaptation:
+    """Fit a model, label the target's rows and, with a seed, estimate the accuracy."""
+    from transferable.events import stage
+
+    start = perf_counter()
+    several = len(inputs.parts) > 1
+    with messages.hearing(), messages.bar("Adapting"):
+        known = None
+        if inputs.uses_labels:
+            known, given = inputs.true_labels(messages)
+            known = known.astype(object)
+            known[~given] = None
+        source: Any = inputs.parts if several else inputs.source
+        model.adapt(source, inputs.label, inputs.target, known)
+        stage("Labelling the target")
+        lines = console.predicted(model, inputs.target, inputs.ids, every_class=every_class)
+    seconds = perf_counter() - start
+    if several:
+        messages.note(_on_sources(model, inputs.parts))
+    search: Any = model.estimator_
+    if hasattr(search, "best_params_"):
+        chosen = ", ".join(f"{name}={value}" for name, value in search.best_params_.items())
+        messages.note(f"of {len(search.cv_results_['params'])} settings, --tune chose {chosen}.")
+    trust = None if seed is None else _trust(model, inputs, seed, messages)
+    if trust is not None:
+        lines = lines.assign(source_only=trust.source_only)
+    evaluation = inputs.evaluate(lines["prediction"].to_numpy(), messages)
+    return _Adaptation(model, inputs, lines, evaluation, trust, seconds)
+
+
+def _on_sources(model: TableClassifier, parts: list[pd.DataFrame]) -> str:
+    """Return the sources with their weights, where the method weighs them."""
+    from transferable.tables._errors import who
+
+    fitted = getattr(model.estimator_, "transformer_", model.estimator_)
+    weights = getattr(fitted, "source_weights_", None)
+    texts = [f"{who(part, f'source {k}')} ({len(part):,} rows)" for k, part in enumerate(parts, 1)]
+    if weights is not None:
+        texts = [f"{text} counts {weight:.2f}" for text, weight in zip(texts, weights, strict=True)]
+    return f"{len(parts)} sources: {', '.join(texts)}."
+
+
+def _trust(
+    model: TableClassifier, inputs: opt.Inputs, seed: int, messages: Messages
+) -> Trust | None:
+    """Estimate the reliability of the labels; return None, with a note, for too few rows."""
+    import warnings
+
+    import numpy as np
+
+    from transferable.diagnostics import assess_trust
+
+    fitted = getattr(model.estimator_, "best_estimator_", model.estimator_)
+    plain = inputs.rows_of_source_alone(model.encoder_)
+    with messages.bar("Estimating the accuracy"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of fits on parts of the rows
+        try:
+            Xs, Xt = inputs.rows(model.encoder_)
+            return assess_trust(fitted, Xs, inputs.labels, Xt, plain=plain, random_state=seed)
+        except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
+            messages.note(f"the accuracy cannot be estimated without labels here: {error}")
+            return None
+
+
+def _report(
+    result: _Adaptation, path: Path, files: Sequence[Path], seed: int, messages: Messages
+) -> None:
+    """Write the report of an adaptation of one file to another as a page."""
+    from transferable.report import Facts, write_report
+
+    true = None
+    if result.evaluation is not None:
+        true, known = result.inputs.true_labels(messages)
+        if not known.all():
+            messages.note(
+                "the report has no confusion matrix: some true target labels are missing."
+            )
+            true = None
+    names = ["standard input" if str(file) == "-" else file.name for file in files]
+    command = shlex.join(["transferable", *sys.argv[1:]])
+    with messages.bar("Writing the report") as bar:
+        write_report(
+            path,
+            result.model,
+            result.inputs.source,
+            result.inputs.label,
+            result.inputs.target,
+            yt=true,
+            trust=result.trust or False,
+            facts=Facts(names[0], names[-1], command, seed, messages.notes, result.seconds),
+            track=lambda sections: bar.through(sections, name=lambda write: write.__name__),
+        )
+
+
+def _print(result: _Adaptation, files: dict[str, Path | None], messages: Messages) -> None:
+    """Print a summary on standard output, or on standard error if predictions go to the former."""
+    inputs, trust = result.inputs, result.trust
+    summary = (
+        f"{type(fitted_method(result.model)).__name__} learnt from {len(inputs.source):,} source "
+        f"and {len(inputs.target):,} target rows, "
+        f"{len(result.model.encoder_.get_feature_names_out())} features, in {result.seconds:.1f} s"
+    )
+    lines = _verdicts(result)
+    lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
+    if files["predictions"] is None:
+        for line in (summary, *lines):
+            messages.say(line)
+        return
+    confidence = result.lines["confidence"].groupby(result.lines["prediction"].astype(str)).mean()
+    numbers = ["source rows", "target rows, predicted", "mean confidence"]
+    rows = [
+        [name, f"{ours:,}", f"{theirs:,}", f"{confidence[name]:.1%}" if theirs else "-"]
+        for name, (ours, theirs) in result.counts().items()
+    ]
+    if trust is not None:
+        numbers.append("by the source alone")
+        alone = result.lines["source_only"].astype(str).value_counts()
+        rows = [[*row, f"{int(alone.get(row[0], 0)):,}"] for row in rows]
+    print_lines(summary)
+    console.print_table(["class"], numbers, rows)
+    print_lines(*lines)
+
+
+def _verdicts(result: _Adaptation) -> list[str]:
+    """Return lines on the accuracy, and on the evaluation or its absence."""
+    lines, inputs, found, trust = [], result.inputs, result.evaluation, result.trust
+    if trust is not None:
+        pairs = [f"{c.rows:,} from {c.source_only} to {c.adapted}" for c in trust.changes]
+        shown, rest = ", ".join(pairs[:_CHANGES_SHOWN]), len(pairs) - _CHANGES_SHOWN
+        more = f" and {rest} other kinds" if rest > 0 else ""
+        lines += [
+            f"Against a model of the source alone, {trust.changed:,} of {len(trust.labels):,} rows "
+            f"({trust.changed / len(trust.labels):.0%}) changed their label"
+            + (f": {shown}{more}" if pairs else ""),
+            f"Estimated without labels, {trust.estimate.adapted} of the labels are right; of the "
+            f"source-only model's, {trust.estimate.source_only}",
+        ]
+        lines += [f"Warning: {trust.warning}"] if trust.warning else []
+    if inputs.uses_labels and inputs.true is not None:
+        lines.append(
+            f"The {int(inputs.true.notna().sum()):,} values in {inputs.true.name!r} were learnt "
+            "from; the accuracy elsewhere is unknown."
+        )
+    elif found is None:
+        lines.append("The target's true labels were not given; its accuracy is unknown.")
+    else:
+        lines.append(console.accuracy_line(found, "target rows"))
+    return lines
+
+
+def _record(
+    result: _Adaptation, files: dict[str, Path | None], seed: int, notes: list[str]
+) -> dict[str, Any]:
+    """Return the record for JSON, with the predictions unless they are in a file."""
+    from transferable.persistence import versions
+
+    method, trust = fitted_method(result.model), result.trust
+    record = {
+        "method": type(method).__name__,
+        "parameters": parameters_of(method),
+        "scale": result.model.encoder_.scale_,
+        "seed": seed,
+        "n_source": len(result.inputs.source),
+        "n_target": len(result.inputs.target),
+        "features": result.model.encoder_.get_feature_names_out().tolist(),
+        "classes": {
+            name: {"source": ours, "predicted": theirs}
+            for name, (ours, theirs) in result.counts().items()
+        },
+        "mean_confidence": float(result.lines["confidence"].mean()),
+        "evaluation": result.evaluation,
+        "trust": trust
+        and {
+            "verdict": trust.verdict,
+            "warning": trust.warning,
+            "estimated_accuracy": console.estimates_of(trust.estimate),
+            "changed": trust.changed,
+            "changes": [change._asdict() for change in trust.changes],
+            "estimated_class_shares": {str(name): share for name, share in trust.shares.items()},
+        },
+        "seconds": round(result.seconds, 3),
+        "notes": notes,
+        "files": {kind: path and str(path) for kind, path in files.items()},
+        "versions": versions(),
+    }
+    if files["predictions"] is None:
+        record["predictions"] = result.lines.to_dict("records")
+    return record
+
+
+# Fits over many Parquet files, on a cluster or on processes of this machine.
+
+_BATCH = 65_536  # rows that are labelled at once
+# Of workers. Dask's own has them give memory back at once, and fresh pages cost a tenth of a fit.
+_ENVIRONMENT = {f"{library}_NUM_THREADS": 1 for library in ("OMP", "MKL", "OPENBLAS")}
+_METHODS = ("TFDF", "TFDFV", "MEDA", "ARTL")
+# Options of fits in memory that fits on a cluster do not support, by their parameters.
 _IN_MEMORY = {
     "tune": "--tune",
     "report": "--report",
@@ -215,10 +441,11 @@ _IN_MEMORY = {
 }
 
 
-def _adapt_on_cluster(given: dict[str, Any], roles: Roles, messages: Messages) -> None:
-    """Fit on workers, to what the parameters of the command say; refuse what these cannot."""
-    from transferable.cli._cluster import adapt_parts
+def _adapt_on_cluster(given: dict[str, Any], roles: opt.Roles, messages: Messages) -> None:
+    """Fit on workers, and write one file of predictions for each of the target's.
 
+    `given` are the parameters of the command.
+    """
     options = [option for name, option in _IN_MEMORY.items() if given[name]]
     options += ["--scale"] if given["scale"] not in ("auto", "none") else []
     if options:
@@ -230,113 +457,162 @@ def _adapt_on_cluster(given: dict[str, Any], roles: Roles, messages: Messages) -
             f"{1 + len(given['target'])} files were named; on a cluster, give one pattern of "
             "SOURCE and one of TARGET, in quotes: 'source/*.parquet' 'target/*.parquet'."
         )
-    same = ("scheduler", "workers", "method", "n_landmarks", "model", "seed", "as_json")
-    adapt_parts(
-        str(given["source"]),
-        str(given["target"][0]),
-        given["out"],
-        settings=given["settings"] or (),
-        roles=roles,
-        every_class=given["probabilities"],
-        messages=messages,
-        **{name: given[name] for name in same},
+    import dask.dataframe as dd
+
+    from transferable import dask as over_dask
+    from transferable import save
+
+    scheduler, workers, method = given["scheduler"], given["workers"], given["method"]
+    if scheduler is not None and workers is not None:
+        raise ValueError("--scheduler and --workers exclude each other; give one of them.")
+    sources, targets = _files(str(given["source"])), _files(str(given["target"][0]))
+    folder = _folder(given["out"], targets)
+    estimator = configured(
+        method or "tfdf",
+        given["settings"] or (),
+        seed=given["seed"],
+        n_landmarks=given["n_landmarks"],
+    )
+    name = type(estimator).__name__
+    if name not in _METHODS:
+        raise ValueError(f"--method {method} is not for clusters; take {', '.join(_METHODS)}.")
+    unfitted = getattr(over_dask, name)(**estimator.get_params(deep=False))
+    columns, ids = _columns(sources[0], roles)
+    start = perf_counter()
+    with messages.hearing(), messages.bar("Adapting"), _client(scheduler, workers) as client:
+        rows = dd.read_parquet(sources, columns=[*columns, roles.label])
+        others = dd.read_parquet(targets, columns=columns)
+        unfitted.client = client
+        fitted = unfitted.adapt(rows, roles.label, others).to_local()
+        parts = _label(fitted, targets, folder, ids, given["probabilities"], client)
+    model = given["model"]
+    if model is not None:
+        save(fitted, model)
+    counts = {
+        name: sum(part[name] for part in parts) for name in map(str, fitted.classes_.tolist())
+    }
+    record = {
+        "method": name,
+        "parameters": parameters_of(fitted),
+        "features": columns,
+        "source_files": len(sources),
+        "target_files": len(targets),
+        "n_target": sum(counts.values()),
+        "predicted": counts,
+        "seconds": round(perf_counter() - start, 3),
+        "folder": str(folder),
+        "model": model and str(model),
+    }
+    if given["as_json"]:
+        typer.echo(json.dumps(record))
+        return
+    print_lines(
+        f"{name} learnt from {len(sources):,} source and {len(targets):,} target files, "
+        f"{len(columns)} features, and labelled {record['n_target']:,} rows in "
+        f"{record['seconds']:.1f} s",
+        *(f"{one}: {n:,} rows" for one, n in counts.items()),
+        f"Predictions saved to {folder}, one file for each of the target's",
+        *([f"Model saved to {model}"] if model else []),
     )
 
 
-def _check_files(files: Sequence[Path], written: dict[str, Path | None]) -> None:
-    check_distinct(files, tuple(written.values()))
-    if written["report"] is not None and len(files) > 2:
-        raise ValueError("--report shows one source and one target; leave it out.")
+@contextmanager
+def _client(scheduler: str | None, workers: int | None) -> Iterator[Any]:
+    """Yield a client of the scheduler, or of so many processes, which end with it."""
+    import dask
+    from distributed import Client, LocalCluster
 
-
-def _keep(
-    result: Adaptation,
-    written: dict[str, Path | None],
-    files: Sequence[Path],
-    seed: int,
-    messages: Messages,
-    *,
-    as_json: bool,
-) -> None:
-    """Save the model, write the report and sum up."""
-    from transferable import save
-    from transferable.cli._reporting import report_on
-
-    if written["model"] is not None:
-        save(result.model, written["model"])
-    if written["report"] is not None:
-        report_on(result, written["report"], (files[0], files[-1]), seed, messages)
-    if as_json:
-        record = _record(result, written, seed, messages.notes)
-        typer.echo(json.dumps(record, default=_plain))
-    else:
-        _tell(result, written, messages)
-
-
-def _tell(result: Adaptation, files: dict[str, Path | None], messages: Messages) -> None:
-    """Sum up on standard output, or on standard error if the predictions went to the former."""
-    lines = [result.summary(), *result.verdicts()]
-    lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
-    if files["predictions"] is None:
-        for line in lines:
-            messages.say(line)
+    if scheduler is not None:
+        with Client(scheduler) as client:
+            yield client
         return
-    console = stdout()
-    console.print(lines[0], markup=False, soft_wrap=True)
-    console.print(result.table())
-    for line in lines[1:]:
-        console.print(line, markup=False, soft_wrap=True)
+    options = {"threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        dask.config.set({"distributed.nanny.pre-spawn-environ": _ENVIRONMENT}),
+        LocalCluster(n_workers=workers, **options) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
 
 
-def _record(
-    result: Adaptation, files: dict[str, Path | None], seed: int, notes: list[str]
-) -> dict[str, Any]:
-    """Everything for machines; with the predictions, unless they are in a file."""
-    from transferable.persistence import versions
-
-    found = result.evaluation
-    record = {
-        "method": result.method,
-        "parameters": result.parameters,
-        "scale": result.model.encoder_.scale_,
-        "seed": seed,
-        "n_source": len(result.inputs.source),
-        "n_target": len(result.inputs.target),
-        "features": result.model.encoder_.get_feature_names_out().tolist(),
-        "classes": {
-            name: {"source": ours, "predicted": theirs}
-            for name, (ours, theirs) in result.counts().items()
-        },
-        "mean_confidence": float(result.lines["confidence"].mean()),
-        "evaluation": found
-        and {"column": found.column, "rows": int(found.known.sum()), "accuracy": found.accuracy},
-        "trust": result.trust and _trust(result.trust),
-        "seconds": round(result.seconds, 3),
-        "notes": notes,
-        "files": {kind: path and str(path) for kind, path in files.items()},
-        "versions": versions(),
-    }
-    if files["predictions"] is None:
-        record["predictions"] = result.lines.to_dict("records")
-    return record
+def _files(pattern: str) -> list[str]:
+    """Return the files of a pattern or of a folder, sorted."""
+    folder = Path(pattern).is_dir()
+    found = sorted(glob(f"{escape(pattern)}/*.parquet" if folder else pattern))
+    if not found:
+        raise ValueError(f"no file matches {pattern}; on a cluster, rows are read from Parquet.")
+    return [str(Path(file).resolve()) for file in found]
 
 
-def _trust(trust: Trust) -> dict[str, Any]:
-    """What is known of the labels without a true one."""
-    estimates = {"adapted": trust.estimate.adapted, "source_only": trust.estimate.source_only}
-    return {
-        "verdict": trust.verdict,
-        "warning": trust.warning,
-        "estimated_accuracy": {
-            name: {"accuracy": found.accuracy, "low": found.low, "high": found.high}
-            for name, found in estimates.items()
-        },
-        "changed": trust.changed,
-        "changes": [change._asdict() for change in trust.changes],
-        "estimated_class_shares": {str(name): share for name, share in trust.shares.items()},
-    }
+def _folder(out: Path | None, targets: Sequence[str]) -> Path:
+    """Return the folder of the predictions, made if need be."""
+    if out is None:
+        raise ValueError("--out must name a folder that gets one file for each of the target's.")
+    names = [Path(file).name for file in targets]
+    if len(set(names)) < len(names):
+        raise ValueError("files of the target in several folders have the same name; rename them.")
+    if out.suffix:
+        raise ValueError(f"--out {out}: on a cluster it names a folder, not a file.")
+    if {Path(file).parent for file in targets} & {out.resolve()}:
+        raise ValueError(f"--out {out} holds the target's own files; name another folder.")
+    out.mkdir(exist_ok=True)
+    return out.resolve()
 
 
-def _plain(value: Any) -> Any:
-    """A number of numpy as one of Python; anything else as text."""
-    return value.item() if hasattr(value, "item") else str(value)
+def _columns(file: str, roles: opt.Roles) -> tuple[list[str], list[str]]:
+    """Return the columns of features, by default all without another use; and those of ids."""
+    import pyarrow.parquet as pq
+
+    names = [name for name in pq.read_schema(file).names if not name.startswith("__index_level_")]
+    if roles.label not in names:
+        raise ValueError(f"{file} has no column {roles.label!r} of labels.")
+    ids, drop, features = (
+        opt.named_columns(given, names) for given in (roles.ids, roles.drop, roles.features)
+    )
+    taken = {roles.label, *ids, *drop}
+    return features or [name for name in names if name not in taken], ids
+
+
+def _label(
+    model: Any, files: Sequence[str], folder: Path, ids: Sequence[str], every: bool, client: Any
+) -> list[dict[str, int]]:
+    """Let the workers label each file and write its predictions; return rows of each class."""
+    from dask.delayed import delayed
+    from distributed import as_completed
+
+    from transferable.events import rounds
+
+    there = delayed(model)
+    tasks = [
+        delayed(label_file)(file, str(folder / Path(file).name), there, list(ids), every)
+        for file in files
+    ]
+    futures = client.compute(tasks)
+    done = as_completed(futures)
+    for _ in rounds(len(futures), "Labelling the target"):
+        next(done).result()
+    return [future.result() for future in futures]
+
+
+def label_file(
+    file: str, out: str, model: Any, ids: list[str], every_class: bool
+) -> dict[str, int]:
+    """Write predictions for the rows of a file; return the number of rows of each class."""
+    import numpy as np
+    import pyarrow.parquet as pq
+
+    columns, classes = model.feature_names_in_.tolist(), model.classes_
+    counts = dict.fromkeys(map(str, classes.tolist()), 0)
+    with pq.ParquetFile(file) as table, console.writing(Path(out)) as write:
+        names = [*ids, *columns]
+        batches = (batch.to_pandas() for batch in table.iter_batches(_BATCH, columns=names))
+        empty = table.schema_arrow.empty_table().select(names).to_pandas()
+        for some in chain([empty], batches):
+            labels, probabilities = classes[:0], np.empty((0, len(classes)))
+            if len(some):
+                labels = model.predict(some[columns])
+                probabilities = model.predict_proba(some[columns])
+            write(console.lines_of(some, ids, labels, probabilities, classes, every_class))
+            for name, size in zip(*np.unique(labels.astype(str), return_counts=True), strict=True):
+                counts[str(name)] += int(size)
+    return counts

@@ -1,90 +1,52 @@
-"""``transferable compare``: what every method makes of the same two files."""
+"""``transferable compare``: all methods on the same two files."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transferable.cli._console import FAILURE, Messages, reporting, stdout
-from transferable.cli._inputs import Inputs, Roles, read_inputs
-from transferable.cli._options import (
-    Decimal,
-    Device,
-    Drop,
-    Encoding,
-    Features,
-    Ids,
-    Json,
-    Label,
-    Landmarks,
-    Missing,
-    Quiet,
-    Scale,
-    Seed,
-    Separator,
-    Sheet,
-    Source,
-    Target,
-    TargetLabel,
-    complete_methods,
-    dialect_of,
-)
+from transferable.cli import _options as opt
+from transferable.cli._console import FAILURE, Messages, print_table, reporting
+from transferable.cli.methods import all_methods, configured, method_named, require, takes
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from transferable.diagnostics import MethodOutcome
 
 
-@dataclass(frozen=True)
-class Line:
-    """One method beside the others; shares are None where they are not known."""
-
-    method: str
-    adapts: bool
-    agreement: float | None
-    consistency: float | None
-    accuracy: float | None
-    seconds: float
-    failure: str
-    left_out: bool
-
-
 def run(
-    source: Source,
-    target: Target,
-    label: Label,
+    source: opt.Source,
+    target: opt.Target,
+    label: opt.Label,
     methods: Annotated[
         str,
         typer.Option(
             metavar="NAMES",
             help="Methods with commas between them, or all: tfdf,jda,coral.",
-            autocompletion=complete_methods,
+            autocompletion=opt.complete_methods,
         ),
     ] = "all",
-    target_label: TargetLabel = None,
-    ids: Ids = None,
-    drop: Drop = None,
-    features: Features = None,
-    scale: Scale = "auto",
-    n_landmarks: Landmarks = None,
-    device: Device = None,
-    sep: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    missing: Missing = None,
-    sheet: Sheet = None,
+    target_label: opt.TargetLabel = None,
+    ids: opt.Ids = None,
+    drop: opt.Drop = None,
+    features: opt.Features = None,
+    scale: opt.Scale = "auto",
+    n_landmarks: opt.Landmarks = None,
+    device: opt.Device = None,
+    sep: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    missing: opt.Missing = None,
+    sheet: opt.Sheet = None,
     max_seconds: Annotated[
         float | None,
         typer.Option(min=0.0, help="Time for all methods; what is not done by then is left out."),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Methods that are fitted at a time.")] = 1,
-    seed: Seed = 0,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    seed: opt.Seed = 0,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Label TARGET by every method and show how far they agree, how good they are, and their time.
 
@@ -97,14 +59,12 @@ def run(
     """
     messages = Messages(quiet=quiet)
     with reporting():
-        import numpy as np
-
         from transferable.diagnostics import compare_methods, source_only_methods
 
         chosen = _chosen(methods, seed, n_landmarks, device)
-        dialect = dialect_of(sep, decimal, encoding, missing, sheet)
-        roles = Roles(label, target_label, ids, drop, features)
-        inputs = read_inputs((source, target), roles, dialect, messages)
+        dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
+        roles = opt.Roles(label, target_label, ids, drop, features)
+        inputs = opt.read_inputs((source, target), roles, dialect, messages)
         ys = inputs.labels
         with messages.hearing():
             encoder = inputs.encoder(scale).adapt(inputs.source, None, inputs.target)
@@ -112,12 +72,11 @@ def run(
         with messages.bar("Comparing methods") as bar:
             steps = iter(bar.through([*alone, *chosen], str))
             outcomes = []
-            for group, encoding_of, seconds in (
-                (alone, encoder.of_source_alone(inputs.source), None),
-                (chosen, encoder, max_seconds),
+            for group, encoded, seconds in (
+                (alone, inputs.rows_of_source_alone, None),
+                (chosen, inputs.rows, max_seconds),
             ):
-                Xs = encoding_of.transform(inputs.source, np.ones(len(inputs.source)))
-                Xt = encoding_of.transform(inputs.target)
+                Xs, Xt = encoded(encoder)
                 outcomes += compare_methods(
                     *(group, Xs, ys, Xt),
                     track=lambda found: ((m, next(steps))[0] for m in found),
@@ -125,8 +84,8 @@ def run(
                     n_jobs=jobs,
                 )
             next(steps, None)
-        lines = _lines(outcomes, inputs, Xt, set(alone), messages)
-        if not any(line.adapts and line.agreement is not None for line in lines):
+        results = _results(outcomes, inputs, Xt, set(alone), messages)
+        if not any(r["adapts"] and r["agreement"] is not None for r in results):
             messages.note("No method was done; only models of the source alone are compared.")
         if as_json:
             record = {
@@ -134,21 +93,25 @@ def run(
                 "n_target": len(inputs.target),
                 "scale": encoder.scale_,
                 "seed": seed,
-                "results": [vars(line) for line in lines],
+                "results": results,
                 "notes": messages.notes,
             }
             typer.echo(json.dumps(record))
         else:
-            stdout().print(_table(lines, evaluated=inputs.true is not None))
-        _say_who_is_missing(lines, messages)
-    if any(line.failure and not line.left_out for line in lines):
+            _print(results, evaluated=inputs.true is not None)
+        reasons: dict[tuple[str, str], list[str]] = {}
+        for r in results:
+            if r["failure"]:
+                what = "Left out" if r["left_out"] else "Failed"
+                reasons.setdefault((what, r["failure"]), []).append(r["method"])
+        for (what, why), names in reasons.items():
+            messages.say(f"{what}: {', '.join(names)}: {why}")
+    if any(r["failure"] and not r["left_out"] for r in results):
         raise typer.Exit(FAILURE)
 
 
 def _chosen(names: str, seed: int, n_landmarks: str | None, device: str | None) -> dict[str, Any]:
-    """The methods by name; landmarks and device for those that take them, which some must."""
-    from transferable.cli._methods import all_methods, configured, method_named, require, takes
-
+    """Return the methods by name; refuse options that none of them takes."""
     wanted = [name.strip() for name in names.split(",") if name.strip()]
     if not wanted or "all" in wanted:
         wanted = list(all_methods())
@@ -167,68 +130,51 @@ def _chosen(names: str, seed: int, n_landmarks: str | None, device: str | None) 
     }
 
 
-def _lines(
-    outcomes: list[MethodOutcome], inputs: Inputs, Xt: Any, alone: set[str], messages: Messages
-) -> list[Line]:
-    """The best first: by accuracy where it is known, by agreement otherwise; failures last."""
+def _results(
+    outcomes: list[MethodOutcome], inputs: opt.Inputs, Xt: Any, alone: set[str], messages: Messages
+) -> list[dict[str, Any]]:
+    """Return a record of each method, whose shares are None where unknown.
+
+    The best comes first: by accuracy where it is known, by agreement otherwise; failures last.
+    """
     import numpy as np
 
     from transferable.diagnostics import vote
-    from transferable.metrics.consistency import consistency_along, neighbor_edges
+    from transferable.metrics import consistency_along, neighbor_edges
 
     majority = vote(outcomes)
     edges = neighbor_edges(Xt) if len(majority) > 1 else None
-    lines = []
+    results = []
     for o in outcomes:
         agreement = consistency = accuracy = None
         if o.predicted is not None:
             agreement = float(np.mean(o.predicted == majority))
             codes = np.unique(o.predicted, return_inverse=True)[1]
             consistency = 0.0 if edges is None else consistency_along(edges, codes)
-            evaluation = inputs.evaluate(o.predicted, messages)
-            accuracy = None if evaluation is None else evaluation.accuracy
-        lines.append(
-            Line(
-                o.name,
-                adapts=o.name not in alone,
-                agreement=agreement,
-                consistency=consistency,
-                accuracy=accuracy,
-                seconds=round(o.seconds, 3),
-                failure=o.failure,
-                left_out=o.left_out,
-            )
+            accuracy = (inputs.evaluate(o.predicted, messages) or {}).get("accuracy")
+        results.append(
+            {
+                "method": o.name,
+                "adapts": o.name not in alone,
+                "agreement": agreement,
+                "consistency": consistency,
+                "accuracy": accuracy,
+                "seconds": round(o.seconds, 3),
+                "failure": o.failure,
+                "left_out": o.left_out,
+            }
         )
-    return sorted(lines, key=lambda line: (-(line.accuracy or 0), -(line.agreement or 0)))
+    return sorted(results, key=lambda r: (-(r["accuracy"] or 0), -(r["agreement"] or 0)))
 
 
-def _say_who_is_missing(lines: list[Line], messages: Messages) -> None:
-    """Why some methods gave no labels, in a line for each reason."""
-    reasons: dict[tuple[str, str], list[str]] = {}
-    for line in lines:
-        if line.failure:
-            what = "Left out" if line.left_out else "Failed"
-            reasons.setdefault((what, line.failure), []).append(line.method)
-    for (what, why), names in reasons.items():
-        messages.say(f"{what}: {', '.join(names)}: {why}")
-
-
-def _table(lines: list[Line], *, evaluated: bool) -> Table:
-    from rich.table import Table
-
-    known = ["agreement", "consistency", *(["target accuracy"] if evaluated else [])]
-    table = Table()
-    table.add_column("method", no_wrap=True)
-    table.add_column("learnt from")
-    for heading in (*known, "seconds"):
-        table.add_column(heading, justify="right")
-    for line in lines:
-        shares = [line.agreement, line.consistency, *([line.accuracy] if evaluated else [])]
-        missing = "left out" if line.left_out else "failed"
-        table.add_row(
-            line.method,
-            "both" if line.adapts else "source",
-            *(missing if share is None else f"{share:.1%}" for share in shares),
-            f"{line.seconds:.1f}",
-        )
-    return table
+def _print(results: list[dict[str, Any]], *, evaluated: bool) -> None:
+    shares = {"agreement": "agreement", "consistency": "consistency"}
+    shares |= {"accuracy": "target accuracy"} if evaluated else {}
+    rows = []
+    for r in results:
+        missing = "left out" if r["left_out"] else "failed"
+        known = [missing if r[share] is None else f"{r[share]:.1%}" for share in shares]
+        learnt_from = "both" if r["adapts"] else "source"
+        rows.append([r["method"], learnt_from, *known, f"{r['seconds']:.1f}"])
+    names = ("method", "learnt from")
+    print_table(names, [*shares.values(), "seconds"], rows, unwrapped=["method"])

@@ -1,41 +1,28 @@
-"""``transferable demo``: what adaptation gains on the task that needs no download."""
+"""``transferable demo``: the gain by adaptation on the task that needs no download."""
 
 from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transferable.cli._console import Messages, reporting, stdout
-from transferable.cli._options import Json, Quiet
+from transferable.cli import _options as opt
+from transferable.cli._console import Messages, print_lines, print_table, reporting, stdout
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from rich.table import Table
     from sklearn.utils import Bunch
 
 _PICTURES = (".png", ".svg", ".pdf")
 _PICTURED = ("1-NN", "TFDF", "AutoAdapter")
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What one method made of the target rows."""
-
-    method: str
-    adapts: bool
-    predicted: NDArray[Any]
-    accuracy: float
-    seconds: float
-
-
 def _check_picture(path: Path) -> Path:
-    """Refuse a path that cannot take the picture before anything is computed."""
+    """Refuse an unusable path for the picture before anything is computed."""
     if path.suffix.lower() not in _PICTURES:
         raise typer.BadParameter(f"{path.name!r} must end in one of {', '.join(_PICTURES)}.")
     if not os.access(path.parent, os.W_OK):
@@ -65,8 +52,8 @@ def run(
             help="Write the task as source.csv and target.csv into this folder, and do no more.",
         ),
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    as_json: opt.Json = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Adapt printed digits to handwritten ones and show what it gains.
 
@@ -84,30 +71,11 @@ def run(
             _compare(task, seed, out, Messages(quiet=quiet), as_json)
 
 
-def _compare(task: Bunch, seed: int, out: Path, messages: Messages, as_json: bool) -> None:
-    """Label the target rows by each method, score the labels and show them."""
-    models = _models()
-    with messages.bar("Comparing methods") as bar:
-        steps = bar.through(models.items(), lambda step: step[0])
-        outcomes = [_outcome(name, model, task) for name, model in steps]
-    _save_picture(task, models, outcomes, out)
-    if as_json:
-        typer.echo(json.dumps(_record(task, outcomes, seed, out)))
-        return
-    console = stdout()
-    console.print(
-        f"Printed to handwritten digits: {len(task.Xs):,} labelled source rows, "
-        f"{len(task.Xt):,} target rows"
-    )
-    console.print(_table(outcomes))
-    console.print(f"Confusion matrices saved to {out}", soft_wrap=True, markup=False)
-
-
 def _export(task: Bunch, folder: Path, as_json: bool) -> None:
     """Write the task as two tables, the target's without labels."""
     import pandas as pd
 
-    from transferable._atomic import replacing
+    from transferable._files import replacing
 
     pixels = [f"pixel_{i}" for i in range(task.Xs.shape[1])]
     source = pd.DataFrame(task.Xs, columns=pixels)
@@ -122,12 +90,52 @@ def _export(task: Bunch, folder: Path, as_json: bool) -> None:
     if as_json:
         typer.echo(json.dumps({name: str(path) for name, path in paths.items()}))
     else:
-        for path in paths.values():
-            stdout().print(f"Written: {path}", soft_wrap=True, markup=False)
+        print_lines(*(f"Written: {path}" for path in paths.values()))
+
+
+def _compare(task: Bunch, seed: int, out: Path, messages: Messages, as_json: bool) -> None:
+    """Label the target rows by each method, score the labels and show them."""
+    models = _models()
+    results: list[dict[str, Any]] = []
+    predicted = {}
+    with messages.bar("Comparing methods") as bar:
+        for name, model in bar.through(models.items(), lambda step: step[0]):
+            adapts = hasattr(model, "adapt")
+            start = perf_counter()
+            if adapts:
+                model.adapt(task.Xs, task.ys, task.Xt)
+            else:
+                model.fit(task.Xs, task.ys)
+            predicted[name] = model.predict(task.Xt)
+            seconds = round(perf_counter() - start, 3)
+            accuracy = float((predicted[name] == task.yt).mean())
+            results.append(
+                {"method": name, "adapts": adapts, "accuracy": accuracy, "seconds": seconds}
+            )
+    _save_picture(task, models["1-NN"], predicted, out)
+    n, m = len(task.Xs), len(task.Xt)
+    if as_json:
+        record = {"task": task.name, "n_source": n, "n_target": m, "seed": seed}
+        typer.echo(json.dumps(record | {"results": results, "picture": str(out)}))
+        return
+    stdout().print(f"Printed to handwritten digits: {n:,} labelled source rows, {m:,} target rows")
+    best = max(r["accuracy"] for r in results)
+    learns_from = {True: "source and target", False: "source alone"}
+    rows = [
+        (r["method"], learns_from[r["adapts"]], f"{r['accuracy']:.1%}", f"{r['seconds']:.1f}")
+        for r in results
+    ]
+    print_table(
+        ["method", "learns from"],
+        ["target accuracy", "seconds"],
+        rows,
+        bold=[i for i, r in enumerate(results) if r["accuracy"] == best],
+    )
+    print_lines(f"Confusion matrices saved to {out}")
 
 
 def _models() -> dict[str, Any]:
-    """The classifiers to compare; those that know the source alone get unit rows, as TFDF does."""
+    """Return the classifiers; those of the source alone get unit rows, as TFDF does."""
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import Normalizer
@@ -143,64 +151,16 @@ def _models() -> dict[str, Any]:
     }
 
 
-def _outcome(name: str, model: Any, task: Bunch) -> Outcome:
-    """Fit a classifier, label the target rows and score the labels."""
-    adapts = hasattr(model, "adapt")
-    start = perf_counter()
-    if adapts:
-        model.adapt(task.Xs, task.ys, task.Xt)
-    else:
-        model.fit(task.Xs, task.ys)
-    predicted = model.predict(task.Xt)
-    seconds = perf_counter() - start
-    return Outcome(name, adapts, predicted, float((predicted == task.yt).mean()), seconds)
-
-
-def _save_picture(task: Bunch, models: dict[str, Any], outcomes: list[Outcome], path: Path) -> None:
-    """Fig. 1 of the paper: the source-only model at home and abroad, then the adapted ones."""
+def _save_picture(
+    task: Bunch, neighbour: Any, predicted: dict[str, NDArray[Any]], path: Path
+) -> None:
+    """Draw Fig. 1 of the paper: the source-only model on both domains, then the adapted ones."""
     from sklearn.model_selection import cross_val_predict
 
     from transferable.plots import ConfusionDisplay
 
     source = "Source by 1-NN, left out"
-    predicted = {source: cross_val_predict(models[_PICTURED[0]], task.Xs, task.ys)}
-    predicted |= {f"Target by {o.method}": o.predicted for o in outcomes if o.method in _PICTURED}
-    true = {name: task.ys if name == source else task.yt for name in predicted}
-    ConfusionDisplay.from_predictions(true, predicted).figure_.savefig(path, dpi=150)
-
-
-def _record(task: Bunch, outcomes: list[Outcome], seed: int, picture: Path) -> dict[str, Any]:
-    return {
-        "task": task.name,
-        "n_source": len(task.Xs),
-        "n_target": len(task.Xt),
-        "seed": seed,
-        "results": [
-            {
-                "method": o.method,
-                "adapts": o.adapts,
-                "accuracy": o.accuracy,
-                "seconds": round(o.seconds, 3),
-            }
-            for o in outcomes
-        ],
-        "picture": str(picture),
-    }
-
-
-def _table(outcomes: list[Outcome]) -> Table:
-    from rich.table import Table
-
-    table = Table("method", "learns from")
-    table.add_column("target accuracy", justify="right")
-    table.add_column("seconds", justify="right")
-    best = max(o.accuracy for o in outcomes)
-    for o in outcomes:
-        table.add_row(
-            o.method,
-            "source and target" if o.adapts else "source alone",
-            f"{o.accuracy:.1%}",
-            f"{o.seconds:.1f}",
-            style="bold" if o.accuracy == best else None,
-        )
-    return table
+    shown = {source: cross_val_predict(neighbour, task.Xs, task.ys)}
+    shown |= {f"Target by {name}": predicted[name] for name in _PICTURED}
+    true = {name: task.ys if name == source else task.yt for name in shown}
+    ConfusionDisplay.from_predictions(true, shown).figure_.savefig(path, dpi=150)

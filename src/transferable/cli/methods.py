@@ -1,16 +1,30 @@
-"""``transferable methods``: what ``--method`` may name."""
+"""``transferable methods``, and methods by the names and settings that users type."""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import json
 import re
+from collections.abc import Callable, Iterable, Sequence
+from difflib import get_close_matches
+from importlib import util
 from typing import Annotated, Any
 
 import typer
 
-from transferable.cli._console import reporting, stdout
+from transferable.cli._console import Messages, print_table, reporting, stdout
 from transferable.cli._options import complete_methods, flag
+
+# Values to try, by parameter; of the methods over TFDF's objective the search has its own grid.
+_GRID: dict[str, list[Any]] = {
+    "regularization": [0.01, 0.1, 1.0, 10.0],
+    "ridge": [0.1, 1.0, 10.0],
+    "n_components": [None, 5, 10, 20],
+    "trusted": [0.25, 0.5, 0.75],
+}
+_HELD_BYTES = 1.6e9  # of the features of landmarks; a fit then stays below 3 GB
+_LANDMARKS = 1000  # that "auto" takes where rows are many
 
 
 def run(
@@ -32,65 +46,54 @@ def run(
     share, in which one nearest neighbour labels them.
     """
     with reporting():
-        from transferable.cli._methods import all_methods, method_named
-
         methods = all_methods().values() if name is None else [method_named(name)]
         records = sorted(map(_record, methods), key=lambda record: record["family"])
         if as_json:
             typer.echo(json.dumps(records))
         elif name is None:
-            _list(records)
+            families = [record["family"] for record in records]
+            rows = [
+                [
+                    "" if family == before else family,
+                    record["method"] + ("\n(the default)" if record["default"] else ""),
+                    record["kind"],
+                    record["summary"],
+                ]
+                for record, family, before in zip(records, families, ["", *families], strict=False)
+            ]
+            headings = ("family", "method", "kind", "what it does")
+            print_table(headings, (), rows, unwrapped=headings[:2])
         else:
-            _describe(records[0])
-
-
-def _list(records: list[dict[str, Any]]) -> None:
-    from rich.table import Table
-
-    table = Table()
-    for heading in ("family", "method"):
-        table.add_column(heading, no_wrap=True)
-    for heading in ("kind", "what it does"):
-        table.add_column(heading)
-    last = ""
-    for record in records:
-        default = "\n(the default)" if record["default"] else ""
-        family = record["family"] if record["family"] != last else ""
-        table.add_row(family, record["method"] + default, record["kind"], record["summary"])
-        last = record["family"]
-    stdout().print(table, markup=False)
-
-
-def _describe(record: dict[str, Any]) -> None:
-    from rich.table import Table
-
-    console = stdout()
-    console.print(record["summary"], markup=False)
-    if record["takes"]:
-        console.print(f"Takes {' and '.join(record['takes'])}.", markup=False)
-    table = Table("parameter", "default", "what it does")
-    for parameter, value in record["parameters"].items():
-        table.add_row(parameter, str(value), record["explained"].get(parameter, ""))
-    console.print(table, markup=False)
+            record = records[0]
+            takes = [f"Takes {' and '.join(record['takes'])}."] if record["takes"] else []
+            for line in (record["summary"], *takes):
+                stdout().print(line, markup=False)
+            explained = record["explained"]
+            rows = [[p, str(v), explained.get(p, "")] for p, v in record["parameters"].items()]
+            print_table(("parameter", "default", "what it does"), (), rows)
 
 
 def _record(method: type[Any]) -> dict[str, Any]:
-    from transferable.cli._methods import chosen_method, family_of, parameters_of
+    from sklearn.utils import get_tags
 
+    from transferable import FAMILIES
+
+    name, estimator = method.__name__, method()
+    sparse = ["sparse rows"] if get_tags(estimator).input_tags.sparse else []
     return {
-        "family": family_of(method),
-        "method": method.__name__.lower(),
+        "family": next(family for family, names in FAMILIES.items() if name in names),
+        "method": name.lower(),
         "default": method is chosen_method(None),
         "kind": "transformer" if hasattr(method, "transform") else "classifier",
         "summary": re.split(r"\n\s*\n", inspect.getdoc(method) or "")[0].replace("\n", " "),
-        "takes": _takes(method()),
-        "parameters": parameters_of(method()),
+        "takes": sparse + (["landmarks"] if takes("n_landmarks", method) else []),
+        "parameters": parameters_of(estimator),
         "explained": _explained(method),
     }
 
 
 def _explained(method: type[Any]) -> dict[str, str]:
-    """What the documentation says of each parameter, also where it refers to another method's."""
+    """Return the documentation of each parameter, also by reference to another method."""
     from transferable import all_estimators
 
     classes = dict(all_estimators())
@@ -101,24 +104,190 @@ def _explained(method: type[Any]) -> dict[str, str]:
     entries = re.split(r"^(?=\w)", part[1], flags=re.MULTILINE) if part else []
     found: dict[str, str] = {}
     for head, _, body in (entry.partition("\n") for entry in entries if entry.strip()):
-        told = _plain(body)
-        other = re.search(r"\b[Aa]s (?:in|for) (\w+)\.?$", told)
+        # Words without the marks of reStructuredText.
+        words = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(body.split()))
+        words = words.replace("``", "").replace("`", "")
+        other = re.search(r"\b[Aa]s (?:in|for) (\w+)\.?$", words)
         theirs = _explained(classes[other[1]]) if other and other[1] in classes else {}
         for name in head.partition(":")[0].split(","):
-            found[name.strip()] = theirs.get(name.strip(), told)
+            found[name.strip()] = theirs.get(name.strip(), words)
     return found
 
 
-def _plain(text: str) -> str:
-    """Words without the marks of reStructuredText."""
-    text = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(text.split()))
-    return text.replace("``", "").replace("`", "")
+def all_methods() -> dict[str, type[Any]]:
+    """Return every method by its class's name; a transformer is to be followed by a 1-NN."""
+    from transferable import FAMILIES, all_estimators
+
+    return {name: cls for name, cls in all_estimators() if name not in FAMILIES["parts"]}
 
 
-def _takes(estimator: Any) -> list[str]:
-    """What rows and how many, by the estimator's tags and parameters."""
-    from sklearn.utils import get_tags
+def method_named(name: str) -> type[Any]:
+    """Return a method whatever the case, with or without hyphens: tfdf-v is TFDFV."""
 
-    sparse = ["sparse rows"] if get_tags(estimator).input_tags.sparse else []
-    landmarks = ["landmarks"] if "n_landmarks" in estimator.get_params(deep=False) else []
-    return sparse + landmarks
+    def plain(text: str) -> str:
+        return re.sub(r"[-_ ]", "", text.lower())
+
+    methods = {plain(known): cls for known, cls in all_methods().items()}
+    if plain(name) not in methods:
+        close = get_close_matches(plain(name), methods, n=1)
+        meant = f"did you mean {close[0]}? " if close else ""
+        raise ValueError(f"there is no method {name!r}; {meant}'transferable methods' lists all.")
+    return methods[plain(name)]
+
+
+def chosen_method(name: str | None) -> type[Any]:
+    """Return the named method, or the default one for tables."""
+    from transferable.tables.classifier import default_method
+
+    return default_method() if name is None else method_named(name)
+
+
+def configured(
+    name: str | None,
+    settings: Iterable[str] = (),
+    *,
+    seed: int = 0,
+    n_landmarks: str | None = None,
+    device: str | None = None,
+    one_model: bool = False,
+) -> Any:
+    """Return an unfitted method with parameters given as NAME=VALUE or by their own options.
+
+    The seed is for methods that have one; for the others, options left at None are not set. Without
+    a name, settings and options are those of TFDF, and so is anything that needs `one_model`.
+    """
+    settings = list(settings)
+    if name is None and (settings or n_landmarks is not None or device is not None or one_model):
+        name = "TFDF"
+    estimator = chosen_method(name)()
+    known = estimator.get_params(deep=False)
+    if "random_state" in known:
+        estimator.set_params(random_state=seed)
+    for option, text in (("n_landmarks", n_landmarks), ("device", device)):
+        if text is not None:
+            require(option, [type(estimator)])
+            estimator.set_params(**{option: _value(text.lower())})
+    if device in ("cuda", "auto") and util.find_spec("torch") is None:
+        raise ValueError(f"--device {device} needs torch: pip install 'transferable[gpu]'.")
+    for setting in settings:
+        parameter, equals, value = setting.partition("=")
+        if not equals or parameter.strip() not in known:
+            raise ValueError(
+                f"--set {setting} is not understood; write NAME=VALUE, where NAME is one of "
+                f"{', '.join(sorted(known))}."
+            )
+        estimator.set_params(**{parameter.strip(): _value(value.strip())})
+    return estimator
+
+
+def _value(text: str) -> Any:
+    """Return a number, true, false or none, and otherwise the text itself."""
+    words = {"true": True, "false": False, "none": None, "null": None}
+    if text.lower() in words:
+        return words[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
+
+
+def tuned(estimator: Any, *, seed: int = 0) -> Any:
+    """Return the search over settings of a method that needs no target label."""
+    from transferable.classifiers import AdaptedClassifier
+    from transferable.model_selection import LabelFreeSearch
+
+    known = estimator.get_params(deep=False)
+    prefix = ""
+    if not hasattr(estimator, "predict"):
+        estimator, prefix = AdaptedClassifier(estimator), "transformer__"
+    if {"ridge", "alignment", "manifold", "n_neighbors"} <= set(known):
+        return LabelFreeSearch(estimator, random_state=seed)
+    grid = {prefix + name: values for name, values in _GRID.items() if name in known}
+    if not grid:
+        able = _names_of(lambda method: any(takes(name, method) for name in _GRID))
+        raise ValueError(
+            f"--tune knows no setting of {type(estimator).__name__} to try; methods that it does: "
+            f"{able}."
+        )
+    return LabelFreeSearch(estimator, grid, random_state=seed)
+
+
+def use_labels(estimator: Any, column: str | None, *, tune: bool) -> None:
+    """Let a method use known target labels; refuse others, naming methods that can."""
+    if column is None:
+        raise ValueError("--use-target-labels needs --target-label, the column that has them.")
+    if tune:
+        raise ValueError(
+            "--tune scores settings without target labels; leave it or --use-target-labels out."
+        )
+
+    def able(method: type[Any]) -> bool:
+        return hasattr(method, "predict") and method.takes.target_labels
+
+    if not able(type(estimator)):
+        raise ValueError(
+            f"--use-target-labels means nothing to {type(estimator).__name__}; methods that take "
+            f"it: {_names_of(able)}."
+        )
+    estimator.set_params(target_labels="use")
+
+
+def for_rows(
+    estimator: Any, n_rows: int, settings: Iterable[str], messages: Messages, *, named: bool
+) -> Any:
+    """Return the method for so many rows: TFDF instead of a default pool, and fewer landmarks.
+
+    Landmarks are fewer where rows would take more than 3 GB, unless memory or they were set.
+    """
+    from transferable.tables.classifier import default_method
+
+    pool, suited = default_method(), default_method(n_rows)
+    if suited is not pool and isinstance(estimator, pool) and not named:
+        messages.note(
+            f"the method is {suited.__name__}: {pool.__name__} fits several models, which takes "
+            f"long for {n_rows:,} rows; --method {pool.__name__.lower()} does so all the same."
+        )
+        estimator = suited(random_state=estimator.random_state)
+    fits = int(_HELD_BYTES / (4 * n_rows))
+    given = any(setting.partition("=")[0].strip() == "max_memory" for setting in settings)
+    known = estimator.get_params(deep=False)
+    free = known.get("n_landmarks") == "auto" and known.get("device") == "cpu"
+    if fits < _LANDMARKS and free and not given:
+        estimator.set_params(n_landmarks=max(fits, 50), max_memory="2.75GB")
+        messages.note(
+            f"{estimator.n_landmarks} landmarks stand for {n_rows:,} rows, so that the fit stays "
+            f"below 3 GB; --n-landmarks {_LANDMARKS} takes more memory and time."
+        )
+    return estimator
+
+
+def takes(option: str, method: type[Any]) -> bool:
+    """Return whether a method has a parameter of that name."""
+    return option in method().get_params(deep=False)
+
+
+def require(option: str, methods: Sequence[type[Any]]) -> None:
+    """Refuse an option that none of the methods supports, naming methods that do."""
+    if not any(takes(option, method) for method in methods):
+        raise ValueError(
+            f"--{option.replace('_', '-')} means nothing to "
+            f"{', '.join(method.__name__ for method in methods)}; methods that take it: "
+            f"{_names_of(lambda method: takes(option, method)) or 'none'}."
+        )
+
+
+def _names_of(able: Callable[[type[Any]], bool]) -> str:
+    return ", ".join(name.lower() for name, method in all_methods().items() if able(method))
+
+
+def fitted_method(model: Any) -> Any:
+    """Return the method of a fitted table classifier: the choice of a search, without its 1-NN."""
+    fitted = getattr(model.estimator_, "best_estimator_", model.estimator_)
+    return getattr(fitted, "transformer", None) or fitted
+
+
+def parameters_of(estimator: Any) -> dict[str, Any]:
+    """Return an estimator's parameters, in values valid in JSON."""
+    plain = (bool, int, float, str, type(None))
+    given = estimator.get_params(deep=False)
+    return {name: v if isinstance(v, plain) else repr(v) for name, v in given.items()}

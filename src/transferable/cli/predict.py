@@ -1,4 +1,4 @@
-"""``transferable predict``: labels for new rows by a saved model."""
+"""``transferable predict`` and ``inspect``: labels by a saved model, and its description."""
 
 from __future__ import annotations
 
@@ -10,27 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from transferable.cli._console import Messages, reporting, stdout
-from transferable.cli._inputs import named_columns, possible_names, true_labels
-from transferable.cli._options import (
-    Decimal,
-    Encoding,
-    EscapeFormulas,
-    Missing,
-    Quiet,
-    Separator,
-    Sheet,
-    TargetLabel,
-    dialect_of,
-    flag,
-)
-from transferable.cli._predictions import check_distinct, check_output, predicted, writing
+from transferable.cli import _console as console
+from transferable.cli import _options as opt
+from transferable.cli._console import Messages
+from transferable.cli.methods import fitted_method, parameters_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from transferable.diagnostics import Drift
     from transferable.tables import TableClassifier
+
+_SHOWN = 12  # of a list, to people; --json has all
 
 
 def run(
@@ -50,11 +41,11 @@ def run(
             metavar="FILE",
             help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
             "to standard output.",
-            callback=check_output,
+            callback=console.check_output,
         ),
     ] = None,
     probabilities: Annotated[
-        bool, flag("--probabilities", help="Write the probability of every class as well.")
+        bool, opt.flag("--probabilities", help="Write the probability of every class as well.")
     ] = False,
     ids: Annotated[
         list[str] | None,
@@ -64,17 +55,17 @@ def run(
             help="Column that names rows; by default those of 'adapt', if they are there.",
         ),
     ] = None,
-    target_label: TargetLabel = None,
-    sep: Separator = None,
-    decimal: Decimal = ".",
-    encoding: Encoding = "utf-8",
-    missing: Missing = None,
-    sheet: Sheet = None,
+    target_label: opt.TargetLabel = None,
+    sep: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    missing: opt.Missing = None,
+    sheet: opt.Sheet = None,
     as_json: Annotated[
-        bool, flag("--json", help="Print one JSON object for each row, or with --out one.")
+        bool, opt.flag("--json", help="Print one JSON object for each row, or with --out one.")
     ] = False,
-    escape_formulas: EscapeFormulas = False,
-    quiet: Quiet = False,
+    escape_formulas: opt.EscapeFormulas = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Label the rows of FILE, which is read piece by piece, with a saved model.
 
@@ -85,35 +76,41 @@ def run(
     with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
-    with reporting():
-        from transferable.tables import iter_table
+    with console.reporting():
+        from transferable.tables import TableClassifier, TableError, iter_table
 
-        check_distinct((model, file), (out,))
-        loaded = load_table_model(model)
+        console.check_distinct((model, file), (out,))
+        loaded = _load(model)
+        if not isinstance(loaded, TableClassifier):
+            raise TableError(
+                f"{model} holds a {type(loaded).__name__}, which takes arrays; use "
+                "transferable.load in Python, or save a model with 'transferable adapt --model'."
+            )
+        truth = [target_label] if target_label else None
         pieces = iter_table(
             file,
-            as_written=possible_names(ids, loaded.ids, [target_label] if target_label else None),
+            as_written=opt.possible_names(ids, loaded.ids, truth),
             text=list(loaded.encoder_.categories_),
-            dialect=dialect_of(sep, decimal, encoding, missing, sheet),
+            dialect=opt.dialect_of(sep, decimal, encoding, missing, sheet),
         )
-        tally = _Tally(loaded, ids, target_label, messages, every_class=probabilities)
+        tally = _Tally(loaded, ids, target_label, messages)
         beside = out is None and sys.stdout.isatty()
         with (
             messages.bar("Predicting", hidden=beside) as bar,
-            writing(out, escape_formulas=escape_formulas) as writer,
+            console.writing(out, escape_formulas=escape_formulas) as write,
         ):
             for piece, done in pieces:
-                lines = tally.label(piece)
+                lines = tally.label(piece, every_class=probabilities)
                 if as_json and not out:
                     typer.echo(lines.to_json(orient="records", lines=True), nl=False)
                 else:
-                    writer.write(lines)
+                    write(lines)
                 bar.tick(done)
-        _tell(tally, out, messages, as_json=as_json)
+        _sum_up(tally, out, messages, as_json=as_json)
 
 
 class _Tally:
-    """Labels pieces, counts what came out, and keeps some rows to see whether they drifted."""
+    """Labels of pieces, their counts, and a sample of rows to test for drift."""
 
     def __init__(
         self,
@@ -121,41 +118,38 @@ class _Tally:
         ids: list[str] | None,
         target_label: str | None,
         messages: Messages,
-        *,
-        every_class: bool,
     ) -> None:
         import numpy as np
 
         self.counts: Counter[str] = Counter()
-        self.known = self.right = 0
-        self._model, self._ids, self._truth = model, ids, target_label
-        self._messages, self._every_class = messages, every_class
+        self._known = self._right = 0
+        self._model, self._ids, self._truth, self._messages = model, ids, target_label, messages
         self._rows: pd.DataFrame | None = None
         self._draws = np.random.default_rng(0)
 
-    def label(self, piece: pd.DataFrame) -> pd.DataFrame:
-        """Lines of predictions for the next rows."""
+    def label(self, piece: pd.DataFrame, *, every_class: bool) -> pd.DataFrame:
+        """Return lines of predictions for the next rows."""
         from transferable.tables._errors import require_columns, who
 
         columns = list(piece.columns)
-        wanted = named_columns(self._ids, columns) or [c for c in self._model.ids if c in columns]
+        ids = opt.named_columns(self._ids, columns) or [c for c in self._model.ids if c in columns]
         if self._truth is not None:
             require_columns(columns, [self._truth], who(piece, "the file"))
-        lines, _ = predicted(self._model, piece, wanted, every_class=self._every_class)
+        lines = console.predicted(self._model, piece, ids, every_class=every_class)
         self._keep_some(piece)
         self.counts.update(lines["prediction"].astype(str).tolist())
         if self._truth is not None and piece[self._truth].notna().any():
             classes = [str(name) for name in self._model.classes_.tolist()]
-            true, known = true_labels(piece[self._truth], classes, self._messages)
+            true, known = opt.true_labels(piece[self._truth], classes, self._messages)
             hits = lines["prediction"].to_numpy()[known].astype(str) == true[known]
-            self.known, self.right = self.known + len(hits), self.right + int(hits.sum())
+            self._known, self._right = self._known + len(hits), self._right + int(hits.sum())
         return lines
 
     def _keep_some(self, piece: pd.DataFrame) -> None:
-        """Keep rows drawn at random from all that have come so far: those of the lowest draws."""
+        """Keep rows drawn at random from all so far: those of the lowest draws."""
         import pandas as pd
 
-        from transferable.diagnostics.drift import MOST_ROWS
+        from transferable.diagnostics.gap import MOST_ROWS
 
         draws = pd.Index(self._draws.random(len(piece)))
         before = self._rows
@@ -166,7 +160,7 @@ class _Tally:
         self._rows = kept.sort_index().head(MOST_ROWS)
 
     def drift(self) -> Drift | None:
-        """Whether the rows look like the fitted target; None, with a note, where nobody can say."""
+        """Compare the rows with the fitted target; return None, with a note, if impossible."""
         from transferable.diagnostics import drift, remembers_target
 
         if self._rows is None or not remembers_target(self._model):
@@ -177,19 +171,18 @@ class _Tally:
             return None
         return drift(self._model, self._rows.reset_index(drop=True))
 
-    @property
     def evaluation(self) -> dict[str, Any] | None:
-        """The accuracy where true labels are known; None where none were asked for."""
+        """Return the accuracy where true labels are known; None if not requested."""
         if self._truth is None:
             return None
-        if not self.known:
+        if not self._known:
             raise ValueError(f"column {self._truth!r} holds no true label to evaluate with.")
-        return {"column": self._truth, "rows": self.known, "accuracy": self.right / self.known}
+        return opt.evaluation(self._truth, self._known, self._right)
 
 
-def _tell(tally: _Tally, out: Path | None, messages: Messages, *, as_json: bool) -> None:
-    """Sum up: on standard output, or on standard error if the predictions went to the former."""
-    found, total, drifted = tally.evaluation, tally.counts.total(), tally.drift()
+def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: bool) -> None:
+    """Print a summary on standard output, or on standard error if predictions go to the former."""
+    found, total, drifted = tally.evaluation(), tally.counts.total(), tally.drift()
     if drifted is not None and drifted.likely:
         messages.note(drifted.reason, "Warning")
     if out is not None and as_json:
@@ -197,30 +190,62 @@ def _tell(tally: _Tally, out: Path | None, messages: Messages, *, as_json: bool)
         record["drift"] = drifted and {"p_value": drifted.p_value, "likely": drifted.likely}
         typer.echo(json.dumps(record | {"predictions": str(out), "notes": messages.notes}))
         return
-    lines = [] if out is None else [f"{total:,} rows labelled; predictions saved to {out}"]
+    if out is not None:
+        console.print_lines(f"{total:,} rows labelled; predictions saved to {out}")
     if found is not None:
-        lines.append(
-            f"Accuracy on the {found['rows']:,} rows with a value in {found['column']!r}: "
-            f"{found['accuracy']:.1%} (used for this evaluation only)"
-        )
-    for line in lines:
-        if out is None:
-            messages.say(line)
-        else:
-            stdout().print(line, markup=False, soft_wrap=True)
+        (messages.say if out is None else console.print_lines)(console.accuracy_line(found, "rows"))
 
 
-def load_table_model(path: Path) -> TableClassifier:
-    """Load a saved model that takes tables."""
+def _load(path: Path) -> Any:
     from transferable.persistence import load
-    from transferable.tables import TableClassifier, TableError
+    from transferable.tables import TableError
 
     if not path.is_file():
         raise TableError(f"there is no file {path}.")
-    loaded = load(path)
-    if not isinstance(loaded, TableClassifier):
-        raise TableError(
-            f"{path} holds a {type(loaded).__name__}, which takes arrays; use transferable.load in "
-            "Python, or save a model with 'transferable adapt --model'."
-        )
-    return loaded
+    return load(path)
+
+
+def inspect(
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")],
+    as_json: opt.Json = False,
+) -> None:
+    """Tell what a saved model was made with, what it takes and what it predicts."""
+    with console.reporting():
+        record = _described(model)
+        if as_json:
+            typer.echo(json.dumps(record))
+        else:
+            console.print_table((), (), ((name, _shown(value)) for name, value in record.items()))
+
+
+def _described(path: Path) -> dict[str, Any]:
+    """Return the header of the file, and the description of its model."""
+    from transferable.persistence import about
+    from transferable.tables import TableClassifier
+
+    model = _load(path)
+    record = about(path)
+    if not isinstance(model, TableClassifier):
+        return record | {"parameters": parameters_of(model)}
+    encoder, method = model.encoder_, fitted_method(model)
+    return record | {
+        "method": type(method).__name__,
+        "parameters": parameters_of(method),
+        "classes": model.classes_.tolist(),
+        "label": model.label_,
+        "id columns": list(model.ids),
+        "numeric columns": encoder.numeric_,
+        "categorical columns": list(encoder.categories_),
+        "features": len(encoder.get_feature_names_out()),
+        "scale": encoder.scale_,
+        "notes": model.notes_,
+    }
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, dict):
+        return "\n".join(f"{name} {part}" for name, part in value.items())
+    if isinstance(value, list):
+        more = f" and {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
+        return (", ".join(map(str, value[:_SHOWN])) or "none") + more
+    return str(value)

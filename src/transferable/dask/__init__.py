@@ -1,12 +1,11 @@
 """Estimators of the library over Dask arrays and dataframes, on one machine or many.
 
-They have the names, the objectives and the solves that they have in memory. They need Dask, the
-extra ``dask``.
+They have the names, objectives and solvers of those in memory, and need Dask, the extra ``dask``.
 
-Landmarks, balance, class shares, temperatures and first labels are chosen from a pool, the first
-20,000 rows of each domain in an order that depends on their content alone; so are they in memory,
-and the two agree to rounding whatever the partitions. Class shares that are given are met by the
-labels of all target rows.
+Landmarks, balance, class prior, temperatures and first labels are chosen from a pool, the first
+20,000 rows of each domain in an order that depends only on their content, as in memory, so that the
+two agree to rounding whatever the partitions. A given class prior is met by the labels of all
+target rows.
 """
 
 try:

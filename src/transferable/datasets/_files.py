@@ -1,4 +1,4 @@
-"""Data files on disk: where they belong, whether they are whole, and how to get them."""
+"""Data files on disk: their folder, verification, download and reading."""
 
 import gzip
 import hashlib
@@ -10,8 +10,14 @@ import zlib
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pooch
+from numpy.typing import NDArray
+from scipy.io import loadmat
+
+Rows = tuple[NDArray[Any], NDArray[np.int64]]  # pictures may be bytes
 
 _ENVIRONMENT = "TRANSFERABLE_DATA"
 _ATTEMPTS = 3
@@ -36,7 +42,7 @@ class DataFileError(OSError):
 
 
 def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
-    """Give the folder in which the fetchers look for their files.
+    """Return the folder in which the fetchers look for their files.
 
     Parameters
     ----------
@@ -61,43 +67,15 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
 
 @dataclass(frozen=True)
 class DataFile:
-    """One file of a dataset.
+    """One file of a dataset."""
 
-    Parameters
-    ----------
-    path : str
-        Where it lies under the data folder, as ``folder/name``.
-    sha256 : str or None
-        Checksum of the file or, for a name ending in ``.gz``, of what it unpacks to: mirrors
-        pack the same content differently. None accepts any file and allows no download.
-    url : str or None
-        Public address, None where there is none.
-    """
-
-    path: str
+    path: str  # under the data folder
+    # Of a .gz file's content, which mirrors pack differently. None accepts any file, no download.
     sha256: str | None
     url: str | None = None
 
     def locate(self, data_home: Path, *, download: bool) -> Path:
-        """Give the verified file under `data_home`, downloading it there if need be.
-
-        Parameters
-        ----------
-        data_home : pathlib.Path
-            The data folder.
-        download : bool
-            Whether a missing file may be downloaded.
-
-        Returns
-        -------
-        pathlib.Path
-            The file, its checksum verified.
-
-        Raises
-        ------
-        DataFileError
-            If the file is missing, does not match its checksum or cannot be downloaded.
-        """
+        """Return the verified file under `data_home`, downloading it there if need be."""
         file = data_home / self.path
         if file.is_file():
             if problem := self._problem(file):
@@ -121,7 +99,7 @@ class DataFile:
         return file
 
     def _problem(self, file: Path) -> str | None:
-        """Say what is wrong with a file's content, None if nothing is."""
+        """Return the error in a file's content, None if there is none."""
         if self.sha256 is None:
             return None
         try:
@@ -137,7 +115,7 @@ class DataFile:
         )
 
     def _download(self, file: Path) -> None:
-        """Download to a temporary neighbour, verify, and only then take the file's name."""
+        """Download to a temporary file beside it, verify, and only then rename it."""
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=file.parent, prefix=".part-") as folder:
@@ -160,7 +138,7 @@ class DataFile:
         )
 
     def _transfer(self, part: Path) -> str | None:
-        """Fetch the file's address into `part` and say what went wrong, None if nothing did."""
+        """Fetch the file's address into `part`; return the error, None if there is none."""
         from requests import HTTPError, RequestException
 
         bar = sys.stderr.isatty() and find_spec("tqdm") is not None
@@ -174,3 +152,64 @@ class DataFile:
             return f"the connection failed ({type(error).__name__}); check the network"
         problem = self._problem(part)
         return problem and f"the file received {problem}"
+
+
+def _registered() -> dict[str, DataFile]:
+    lines = Path(__file__).with_name("registry.txt").read_text("utf-8").splitlines()
+    fields = (line.split() for line in lines if not line.startswith("#"))
+    none = {"-": None}
+    return {
+        path: DataFile(path, none.get(sha256, sha256), none.get(url, url))
+        for path, sha256, url in fields
+    }
+
+
+FILES = _registered()
+# (images, labels) of the 60,000 and of the 10,000.
+MNIST = tuple(
+    tuple(FILES[f"mnist_full/{part}-{kind}-ubyte.gz"] for kind in ("images-idx3", "labels-idx1"))
+    for part in ("train", "t10k")
+)
+# Pairs of ordinary tables, (source, target), by the name they are fetched by.
+TABLES = {
+    path.split("/")[-2]: (file, FILES[path.replace("source.csv", "target.csv")])
+    for path, file in FILES.items()
+    if path.startswith("tables/") and path.endswith("/source.csv")
+}
+
+
+def read_mat(file: Path, data: str, labels: str) -> Rows:
+    """Read data, integers as float64, and labels, counted from 0 instead of 1, of a MATLAB file."""
+    try:
+        content = loadmat(file, variable_names=[data, labels], spmatrix=False)
+        X, y = content[data], content[labels]
+    except (ValueError, TypeError, KeyError, NotImplementedError, OSError) as error:
+        raise DataFileError(
+            f"{file.name} in {file.parent} is not a MATLAB file (version 7 or older) with the "
+            f"variables {data!r} and {labels!r}: {error}. Replace it with the published file."
+        ) from error
+    if not np.issubdtype(X.dtype, np.floating):
+        X = X.astype(np.float64)
+    return X, y.ravel().astype(np.int64) - 1
+
+
+def read_idx(file: Path, ndim: int) -> NDArray[np.uint8]:
+    """Read a gzipped idx file of bytes, labels (1 axis) or images (3); its checksum fits."""
+    with gzip.open(file) as stream:
+        content = stream.read()
+    header = np.frombuffer(content, dtype=">i4", count=1 + ndim)
+    return np.frombuffer(content, dtype=np.uint8, offset=header.nbytes).reshape(header[1:])
+
+
+def read_usps(file: Path) -> Rows:
+    """Read the full USPS, training rows first: float32 pixels between 0 and 1, and digits."""
+    try:
+        import h5py
+    except ImportError as error:
+        raise ImportError(
+            f"Reading {file.name} needs h5py. Install it with: pip install 'transferable[data]'"
+        ) from error
+    with h5py.File(file) as content:
+        X = np.concatenate([content[part]["data"][()] for part in ("train", "test")])
+        y = np.concatenate([content[part]["target"][()] for part in ("train", "test")])
+    return X, y.astype(np.int64)

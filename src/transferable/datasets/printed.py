@@ -1,4 +1,4 @@
-"""The embedded task: digits printed in matplotlib's fonts against digits written by hand.
+"""Embedded task: digits printed in matplotlib's fonts against digits written by hand.
 
 Both domains are made alike. The handwritten digits of scikit-learn come from 32x32 bitmaps whose
 set pixels were counted in 4x4 blocks [1]_; here the outlines of the fonts are filled on the same

@@ -1,24 +1,20 @@
-"""Two small domains that differ in one known way, to see what a method can do about it."""
+"""Two small domains that differ in one known way."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
-__all__ = ["make_shifted"]
-
 Shift = Literal["covariate", "label", "concept", "subspace"]
 Shape = Literal["gaussians", "moons"]
 Rows = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
-_SHIFTS = ("covariate", "label", "concept", "subspace")
-_SHAPES = ("gaussians", "moons")
 _RADIUS = 2.0  # of the circle that the centres of classes lie on
 _POOL = 10  # rows that are drawn for each that covariate shift selects
 _TURN = np.pi / 6  # by a shift of strength 1
@@ -43,11 +39,11 @@ def make_shifted(
     Parameters
     ----------
     shift : {"covariate", "label", "concept", "subspace"}, default="subspace"
-        What differs in the target. "covariate": which rows are frequent, while each row has the
-        label it would have in the source. "label": how frequent the classes are, while each looks
-        as in the source. "concept": the rule that labels rows is turned, while the rows are those
-        of the source; no method can know of it without target labels. "subspace": all rows are
-        turned together, out of the plane of the classes if there are further features.
+        Kind of shift. "covariate": the frequency of rows, with the labels of the source. "label":
+        the class prior, with the source's rows of each class. "concept": the rule that labels rows
+        is rotated, with the rows of the source; no method can detect it without target labels.
+        "subspace": all rows are rotated together, out of the plane of the classes if there are
+        further features.
     shape : {"gaussians", "moons"}, default="gaussians"
         Classes round centres on a circle, or two interleaved half circles, in the first two
         features. Further features are noise.
@@ -58,29 +54,27 @@ def make_shifted(
     n_classes : int, default=2
         Classes; moons are two.
     strength : float, default=1.0
-        How far the shift goes; 0 is none. "concept" and "subspace" turn by 30 degrees times this.
+        Strength of the shift; 0 is none. "concept" and "subspace" rotate by 30 degrees times this.
     noise : float or None, default=None
-        Standard deviation of rows round centre or moon; None is 0.7 for Gaussians and 0.1 for
-        moons.
+        Standard deviation of rows about centre or moon; None is 0.7 for Gaussians, 0.1 for moons.
     class_shares : sequence of float or None, default=None
-        What share of the source's rows each class has; None is the same for all. With "covariate"
-        that is so before rows are selected.
+        Class prior of the source; None is uniform. "covariate" selects rows afterwards.
     target_shares : sequence of float or None, default=None
-        The same for the target; None is as the shift has it: the source's, which "label" tilts
-        towards the first class. With "concept" the rule decides last.
+        Class prior of the target; None is the source's, which "label" tilts towards the first
+        class. With "concept" the rule has precedence.
     random_state : int, default=0
         Seed: the same number gives the same rows.
 
     Returns
     -------
     Bunch
-        As :meth:`DomainCollection.task` has it: `Xs`, `ys`, `Xt`, `yt` (which is for scoring
-        only), `name` and `target_names`.
+        As :meth:`DomainCollection.task` returns: `Xs`, `ys`, `Xt`, `yt` (for scoring only), `name`
+        and `target_names`.
 
     Raises
     ------
     ValueError
-        If a parameter is out of range, or shares do not go with the classes.
+        If a parameter is out of range, or shares do not match the classes.
 
     Examples
     --------
@@ -93,103 +87,7 @@ def make_shifted(
     >>> alone < 0.75 < 0.9 < adapted
     True
     """
-    _check(shift, shape, n_source, n_target, n_features, n_classes, strength, noise)
-    tilt = strength * np.linspace(1.0, -1.0, n_classes) if shift == "label" else 0.0
-    source_shares = _shares(class_shares, n_classes, "class_shares")
-    tilted = source_shares * np.exp(tilt)
-    shares = (
-        tilted / tilted.sum()
-        if target_shares is None
-        else _shares(target_shares, n_classes, "target_shares")
-    )
-    scale = (0.7 if shape == "gaussians" else 0.1) if noise is None else noise
-    population = _Population(shape, n_classes, n_features, scale)
-    rng = np.random.default_rng(random_state)
-    side = strength if shift == "covariate" else 0.0
-    Xs, ys = population.draw(n_source, source_shares, -side, rng)
-    Xt, yt = population.draw(n_target, shares, side, rng)
-    if shift == "subspace":
-        Xt = Xt @ _turn(n_features, strength * _TURN).T
-    if shift == "concept":
-        yt = population.rule(Xt[:, :2] @ _turn(2, strength * _TURN))
-    names = np.array([str(code) for code in range(n_classes)])
-    return Bunch(Xs=Xs, ys=ys, Xt=Xt, yt=yt, name=f"{shape}, {shift} shift", target_names=names)
-
-
-class _Population:
-    """Rows and labels that both domains are drawn from."""
-
-    def __init__(self, shape: Shape, n_classes: int, n_features: int, noise: float) -> None:
-        self.shape, self.n_classes = shape, n_classes
-        self.n_features, self.noise = n_features, noise
-
-    def draw(
-        self, n_rows: int, shares: NDArray[np.float64], side: float, rng: Generator
-    ) -> tuple[Rows, Codes]:
-        """Rows with labels; `side` selects them, whatever their label, along the diagonal."""
-        n_drawn = n_rows * _POOL if side else n_rows
-        codes = np.repeat(np.arange(self.n_classes), _counts(n_drawn, shares))
-        X = self.noise * rng.normal(size=(len(codes), self.n_features))
-        X[:, :2] += self._middle(codes, rng.uniform(size=len(codes)))
-        along = X[:, 0] + X[:, 1]
-        weights = side * (along - along.mean()) / (along.std() or 1.0)
-        kept = np.argsort(-weights - rng.gumbel(size=len(codes)), kind="stable")[:n_rows]
-        return X[kept], codes[kept]
-
-    def rule(self, X: Rows) -> Codes:
-        """The class whose middle is nearest to each row, by the first two features."""
-        places = np.linspace(0.0, 1.0, 101) if self.shape == "moons" else np.zeros(1)
-        codes = np.repeat(np.arange(self.n_classes), len(places))
-        middles = self._middle(codes, np.tile(places, self.n_classes))
-        distances = np.linalg.norm(X[:, None] - middles, axis=2)
-        return codes[distances.argmin(axis=1)]
-
-    def _middle(self, codes: Codes, place: NDArray[np.float64]) -> Rows:
-        """Where rows of these classes are without noise, both shapes about the origin."""
-        if self.shape == "gaussians":
-            angle = 2 * np.pi * codes / self.n_classes
-            return _RADIUS * np.column_stack([np.cos(angle), np.sin(angle)])
-        angle, sign = np.pi * place, 1.0 - 2.0 * codes
-        arc = np.column_stack([np.cos(angle), np.sin(angle)]) - [0.5, 0.25]
-        return sign[:, None] * arc
-
-
-def _turn(n_features: int, angle: float) -> Rows:
-    """A rotation of the first two features into the next two, or of these two alone."""
-    planes = [(0, 1)] if n_features < 4 else [(0, 2), (1, 3)]
-    turn = np.eye(n_features)
-    for i, j in planes:
-        turn[[i, j], [i, j]] = np.cos(angle)
-        turn[i, j], turn[j, i] = -np.sin(angle), np.sin(angle)
-    return turn
-
-
-def _counts(n_rows: int, shares: NDArray[np.float64]) -> Codes:
-    """Rows of each class, as near to the shares as whole rows are."""
-    return np.diff(np.rint(n_rows * np.cumsum(np.r_[0.0, shares])).astype(np.intp))
-
-
-def _shares(given: Sequence[float] | None, n_classes: int, name: str) -> NDArray[np.float64]:
-    shares = np.full(n_classes, 1.0 / n_classes) if given is None else np.asarray(given, float)
-    if shares.shape != (n_classes,) or shares.min() < 0 or abs(shares.sum() - 1.0) > 1e-6:
-        raise ValueError(
-            f"{name}={given} must be {n_classes} numbers, one for each class, of at least 0 and "
-            "with the sum 1."
-        )
-    return shares
-
-
-def _check(
-    shift: str,
-    shape: str,
-    n_source: int,
-    n_target: int,
-    n_features: int,
-    n_classes: int,
-    strength: float,
-    noise: float | None,
-) -> None:
-    for name, word, known in (("shift", shift, _SHIFTS), ("shape", shape, _SHAPES)):
+    for name, word, known in (("shift", shift, get_args(Shift)), ("shape", shape, get_args(Shape))):
         if word not in known:
             raise ValueError(f"{name}={word!r} is unknown; choose from {', '.join(known)}.")
     sizes = {
@@ -205,3 +103,84 @@ def _check(
             raise ValueError(f"{name}={value} is too little; give {least} or more.")
     if shape == "moons" and n_classes != 2:
         raise ValueError(f"Moons are two classes, not n_classes={n_classes}; take Gaussians.")
+    tilt = strength * np.linspace(1.0, -1.0, n_classes) if shift == "label" else 0.0
+    source_shares = _shares(class_shares, n_classes, "class_shares")
+    shares = source_shares * np.exp(tilt)
+    shares /= shares.sum()
+    if target_shares is not None:
+        shares = _shares(target_shares, n_classes, "target_shares")
+    scale = (0.7 if shape == "gaussians" else 0.1) if noise is None else noise
+    population = _Population(shape, n_classes, n_features, scale)
+    rng = np.random.default_rng(random_state)
+    side = strength if shift == "covariate" else 0.0
+    Xs, ys = population.draw(n_source, source_shares, -side, rng)
+    Xt, yt = population.draw(n_target, shares, side, rng)
+    if shift == "subspace":
+        Xt = Xt @ _turn(n_features, strength * _TURN).T
+    if shift == "concept":
+        yt = population.rule(Xt[:, :2] @ _turn(2, strength * _TURN))
+    names = np.array([str(code) for code in range(n_classes)])
+    return Bunch(Xs=Xs, ys=ys, Xt=Xt, yt=yt, name=f"{shape}, {shift} shift", target_names=names)
+
+
+class _Population:
+    """A distribution of rows and labels that both domains are drawn from."""
+
+    def __init__(self, shape: Shape, n_classes: int, n_features: int, noise: float) -> None:
+        self.shape, self.n_classes = shape, n_classes
+        self.n_features, self.noise = n_features, noise
+
+    def draw(
+        self, n_rows: int, shares: NDArray[np.float64], side: float, rng: Generator
+    ) -> tuple[Rows, Codes]:
+        """Draw rows with labels; `side` selects them, whatever their label, along the diagonal."""
+        n_drawn = n_rows * _POOL if side else n_rows
+        codes = np.repeat(np.arange(self.n_classes), _counts(n_drawn, shares))
+        X = self.noise * rng.normal(size=(len(codes), self.n_features))
+        X[:, :2] += self._middle(codes, rng.uniform(size=len(codes)))
+        along = X[:, 0] + X[:, 1]
+        weights = side * (along - along.mean()) / (along.std() or 1.0)
+        kept = np.argsort(-weights - rng.gumbel(size=len(codes)), kind="stable")[:n_rows]
+        return X[kept], codes[kept]
+
+    def rule(self, X: Rows) -> Codes:
+        """Return the class whose middle is nearest to each row, by the first two features."""
+        places = np.linspace(0.0, 1.0, 101) if self.shape == "moons" else np.zeros(1)
+        codes = np.repeat(np.arange(self.n_classes), len(places))
+        middles = self._middle(codes, np.tile(places, self.n_classes))
+        distances = np.linalg.norm(X[:, None] - middles, axis=2)
+        return codes[distances.argmin(axis=1)]
+
+    def _middle(self, codes: Codes, place: NDArray[np.float64]) -> Rows:
+        """Return rows of these classes without noise; both shapes are centred at the origin."""
+        if self.shape == "gaussians":
+            angle = 2 * np.pi * codes / self.n_classes
+            return _RADIUS * np.column_stack([np.cos(angle), np.sin(angle)])
+        angle, sign = np.pi * place, 1.0 - 2.0 * codes
+        arc = np.column_stack([np.cos(angle), np.sin(angle)]) - [0.5, 0.25]
+        return sign[:, None] * arc
+
+
+def _turn(n_features: int, angle: float) -> Rows:
+    """Return a rotation of the first two features into the next two, or of these two alone."""
+    planes = [(0, 1)] if n_features < 4 else [(0, 2), (1, 3)]
+    turn = np.eye(n_features)
+    for i, j in planes:
+        turn[[i, j], [i, j]] = np.cos(angle)
+        turn[i, j], turn[j, i] = -np.sin(angle), np.sin(angle)
+    return turn
+
+
+def _counts(n_rows: int, shares: NDArray[np.float64]) -> Codes:
+    """Return the number of rows of each class, as near to the shares as whole rows are."""
+    return np.diff(np.rint(n_rows * np.cumsum(np.r_[0.0, shares])).astype(np.intp))
+
+
+def _shares(given: Sequence[float] | None, n_classes: int, name: str) -> NDArray[np.float64]:
+    shares = np.full(n_classes, 1.0 / n_classes) if given is None else np.asarray(given, float)
+    if shares.shape != (n_classes,) or shares.min() < 0 or abs(shares.sum() - 1.0) > 1e-6:
+        raise ValueError(
+            f"{name}={given} must be {n_classes} numbers, one for each class, of at least 0 and "
+            "with the sum 1."
+        )
+    return shares

@@ -13,19 +13,10 @@ except ImportError as error:
         '"transferable[deep]"'
     ) from error
 
-from transferable.deep.adabn import AdaBN
-from transferable.deep.adda import ADDA
-from transferable.deep.augment import RandomAffine
-from transferable.deep.cdan import CDAN
-from transferable.deep.cmd import CMD
-from transferable.deep.coral import DeepCORAL
-from transferable.deep.dan import DAN
-from transferable.deep.dann import DANN
-from transferable.deep.ddc import DDC
-from transferable.deep.jdda import JDDA
-from transferable.deep.mcc import MCC
-from transferable.deep.mcd import MCD
-from transferable.deep.source_only import SourceOnly
+from transferable.deep._data import RandomAffine
+from transferable.deep.adversarial import ADDA, CDAN, DANN, MCD
+from transferable.deep.base import AdaBN, SourceOnly
+from transferable.deep.penalties import CMD, DAN, DDC, JDDA, MCC, DeepCORAL
 from transferable.deep.tfdf import DeepTFDF
 
 __all__ = [

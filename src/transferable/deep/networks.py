@@ -1,9 +1,8 @@
-"""Networks by name, each a map to features and a head that turns features into class scores.
+"""Networks by name, each a map to features and a head from features to class scores.
 
 ``mlp`` takes rows of numbers; ``lenet`` small pictures (28 x 28, 16 x 16); ``convm`` pictures of
 any size, with parallel convolutions; ``alexnet`` photographs. Any function of the shape of a row
-and the number of classes will do in their place, if the module it returns has ``features`` and
-``head``.
+and the number of classes may replace them, if the module it returns has ``features`` and ``head``.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class Network(nn.Module):
         self.features, self.head = features, head
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores of rows."""
+        """Return scores of rows."""
         return self.head(self.features(x))
 
 
@@ -60,7 +59,7 @@ class DomainNorm(nn.Module):
         self.domain: Domain = "source"
 
     def forward(self, x: Tensor) -> Tensor:
-        """Rows of the present domain, normalised."""
+        """Return normalised rows of the current domain."""
         return (self.source if self.domain == "source" else self.target)(x)
 
     @staticmethod
@@ -75,7 +74,7 @@ class DomainNorm(nn.Module):
 
     @staticmethod
     def switch(network: nn.Module, domain: Domain) -> bool:
-        """Take rows for those of this domain from now on; tells whether that matters."""
+        """Treat rows as those of this domain from now on; return whether that matters."""
         norms = [module for module in network.modules() if isinstance(module, DomainNorm)]
         for norm in norms:
             norm.domain = domain
@@ -83,7 +82,7 @@ class DomainNorm(nn.Module):
 
 
 def mlp(input_shape: Sequence[int], n_classes: int) -> Network:
-    """Two layers of 256 and 128 units on rows of numbers.
+    """Return two layers of 256 and 128 units on rows of numbers.
 
     Parameters
     ----------
@@ -105,7 +104,7 @@ def mlp(input_shape: Sequence[int], n_classes: int) -> Network:
 
 
 def lenet(input_shape: Sequence[int], n_classes: int) -> Network:
-    """Caffe's LeNet: 20 and 50 filters, 500 units, and dropout before the head.
+    """Return Caffe's LeNet: 20 and 50 filters, 500 units, and dropout before the head.
 
     Parameters
     ----------
@@ -129,13 +128,13 @@ def lenet(input_shape: Sequence[int], n_classes: int) -> Network:
         nn.ReLU(),
         nn.Flatten(),
     )
-    width = _width(filters, input_shape)
+    width = feature_width(filters, input_shape)
     features = nn.Sequential(*filters, nn.Linear(width, 500), nn.ReLU())
     return Network(features, nn.Sequential(nn.Dropout(0.5), nn.Linear(500, n_classes)))
 
 
 def alexnet(input_shape: Sequence[int], n_classes: int) -> Network:
-    """AlexNet in one column, its layers named as torchvision names them.
+    """Return AlexNet in one column, its layers named as torchvision names them.
 
     Parameters
     ----------
@@ -199,10 +198,10 @@ class _Parallel(nn.Module):
 
 
 def convm(input_shape: Sequence[int], n_classes: int) -> Network:
-    """Three blocks of parallel convolutions (plain, dilated, transposed) and 256 units.
+    """Return three blocks of parallel convolutions (plain, dilated, transposed) and 256 units.
 
-    The blocks are those of the Conv-M network of Wu et al.; how many and how wide is our choice,
-    and so is the absence of their loss, which the library does not have.
+    The blocks are those of the Conv-M network of Wu et al.; their number and width are ours, and
+    their loss is left out.
 
     Parameters
     ----------
@@ -240,7 +239,7 @@ NETWORKS: dict[str, Callable[[Sequence[int], int], nn.Module]] = {
 
 
 def build(network: Any, input_shape: Sequence[int], n_classes: int) -> nn.Module:
-    """A new network for rows of this shape and so many classes, checked on two rows of zeros."""
+    """Return a new network for rows of this shape and so many classes, checked on two rows."""
     made = NETWORKS[network] if isinstance(network, str) else network
     built: nn.Module = made(tuple(input_shape), n_classes)
     if not (hasattr(built, "features") and hasattr(built, "head")):
@@ -267,13 +266,18 @@ def build(network: Any, input_shape: Sequence[int], n_classes: int) -> nn.Module
     return built.train(training)
 
 
-def feature_width(network: nn.Module, input_shape: Sequence[int]) -> int:
-    """How many features the network has."""
-    return _width(network.features, input_shape)
+def feature_width(features: Any, input_shape: Sequence[int]) -> int:
+    """Return the number of features that a module makes of a row."""
+    training = features.training
+    features.eval()
+    with torch.no_grad():
+        width = int(features(torch.zeros(1, *input_shape)).shape[1])
+    features.train(training)
+    return width
 
 
 def reset(module: nn.Module) -> nn.Module:
-    """The same layers with new random weights."""
+    """Give the layers new random weights."""
     for layer in module.modules():
         if hasattr(layer, "reset_parameters"):
             layer.reset_parameters()
@@ -281,9 +285,9 @@ def reset(module: nn.Module) -> nn.Module:
 
 
 def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
-    """Start from the tensors of a safetensors file; the head's may be absent, or of other classes.
+    """Load the tensors of a safetensors file; the head's may be absent, or of other classes.
 
-    Names are the network's own, or, as in torchvision's files, those inside of its features.
+    Names are the network's own, or, as in torchvision's files, those inside its features.
     """
     try:
         found = load_file(os.fspath(path))
@@ -306,7 +310,7 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
 
 
 def _picture(shape: Sequence[int], name: str, least: int) -> int:
-    """The number of channels, if a row is a picture that is large enough."""
+    """Return the number of channels, if a row is a picture that is large enough."""
     if len(shape) != 3 or min(shape[1:]) < least:
         raise ValueError(
             f'network="{name}" takes pictures of channels x height x width with at least {least} '
@@ -314,12 +318,3 @@ def _picture(shape: Sequence[int], name: str, least: int) -> int:
             "or (n, channels, height, width), or give input_shape."
         )
     return int(shape[0])
-
-
-def _width(features: Any, input_shape: Sequence[int]) -> int:
-    training = features.training
-    features.eval()
-    with torch.no_grad():
-        width = int(features(torch.zeros(1, *input_shape)).shape[1])
-    features.train(training)
-    return width

@@ -1,18 +1,31 @@
-"""What can be said about two domains and about methods without a label of the target."""
+"""Comparisons of two domains, and of methods on them, without target labels."""
 
 from transferable.diagnostics.advice import Diagnosis, diagnose
-from transferable.diagnostics.columns import ColumnShift, column_shifts
-from transferable.diagnostics.comparison import (
+from transferable.diagnostics.gap import (
+    MEASURES,
+    TERM_TITLES,
+    ColumnShift,
+    DomainGap,
+    Drift,
+    column_shifts,
+    domain_gap,
+    drift,
+    history_of,
+    remembers_target,
+    shared_space,
+    unit_variance,
+)
+from transferable.diagnostics.transfer import (
+    Change,
     MethodOutcome,
+    TransferEstimate,
+    Trust,
+    assess_trust,
     compare_methods,
+    estimate_transfer,
     source_only_methods,
     vote,
 )
-from transferable.diagnostics.drift import Drift, drift, remembers_target
-from transferable.diagnostics.gap import MEASURES, DomainGap, domain_gap, unit_variance
-from transferable.diagnostics.space import TERM_TITLES, history_of, shared_space
-from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
-from transferable.diagnostics.trust import Change, Trust, assess_trust
 
 __all__ = [
     "MEASURES",

@@ -1,4 +1,4 @@
-"""Whether adapting one domain to another is likely to pay, judged without target labels."""
+"""Diagnosis of whether adaptation is likely to pay, without target labels."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from sklearn.model_selection import cross_val_predict
 
 from transferable.classifiers import TFDFV
 from transferable.diagnostics.gap import FEWEST_ROWS, DomainGap, domain_gap
-from transferable.diagnostics.transfer import TransferEstimate, estimate_transfer
+from transferable.diagnostics.transfer import TransferEstimate, draw_rows, estimate_transfer
 from transferable.events import rounds, stage
-from transferable.linalg.rows import dense
+from transferable.linalg.arrays import dense
 from transferable.metrics import proxy_a_distance
-
-__all__ = ["Diagnosis", "diagnose"]
 
 Verdict = Literal["likely", "uncertain", "unlikely"]
 
@@ -31,35 +29,33 @@ _FAR = 0.8  # standard deviations between the means of a column that has moved
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """How far apart two domains are, and what follows.
+    """Distance between two domains, and a verdict on adapting.
 
     Attributes
     ----------
     gap : DomainGap
-        The gap between the domains, overall and per class. Where no target labels are given,
-        classes are those that a model trained on the source alone predicts.
+        The gap between the domains, overall and per class. Without target labels, classes are those
+        predicted by a model trained on the source alone.
     chance : float
         The largest A-distance of 19 random splits of all rows into parts of the same sizes.
     within, within_chance : float
         Mean A-distance between rows of the same predicted class, and the largest such mean of 19
         random splits of each class. NaN where no class has enough rows.
     home_accuracy : float
-        Cross-validated accuracy of a linear model within the source; NaN if a class has a single
-        row.
+        Cross-validated accuracy of a linear model in the source; NaN if a class has one row.
     majority : float
-        Share of the most frequent class of the source, which anybody can reach at home.
+        Share of the most frequent class of the source, the accuracy of a constant prediction.
     changed : float
-        Share of target labels that the terms which adapt change in TFDF-V. Its accuracy cannot
-        change by more.
+        Share of target labels that the adapting terms of TFDF-V change, which bounds its gain.
     transfer : TransferEstimate
         Target accuracies of TFDF and of a model of the source alone, estimated without labels, and
-        a warning where TFDF does not seem the better one: what ``adapt`` and the report tell.
+        a warning where TFDF does not seem the better one, as in ``adapt`` and the report.
     moved : float
         Share of columns whose means are more than 0.8 standard deviations apart.
     verdict : {"likely", "uncertain", "unlikely"}
         Whether adaptation is likely to pay. Never "likely" where `transfer` warns.
     reason : str
-        Why.
+        The reason.
     """
 
     gap: DomainGap
@@ -76,11 +72,11 @@ class Diagnosis:
 
     @property
     def kind(self) -> Literal["alike", "seen differently", "other things"]:
-        """What the domains look like: alike, the same things seen differently, or other things.
+        """Kind of shift; "seen differently" are the same concepts in another form.
 
-        Other sensors, styles and fonts show the same things; other people and other markets are
-        other things, which alignment takes for the same. Told by whether adapting seems to pay,
-        which is no proof.
+        Other sensors, styles and fonts show the same concepts; other people and other markets are
+        other concepts, which alignment takes for the same. A judgement by the expected gain, no
+        proof.
         """
         if not self._differ:
             return "alike"
@@ -101,25 +97,25 @@ def diagnose(
     plain: tuple[Any, Any] | None = None,
     random_state: int = 0,
 ) -> Diagnosis:
-    """Measure how far apart two domains are and judge whether adaptation is likely to pay.
+    """Measure the gap between two domains and judge whether adaptation is likely to pay.
 
-    The judgement is a rule of thumb from four observations, none of which needs a target label:
-    a gap beyond chance, between all rows or between rows of the same predicted class; a source
-    that can be learnt at home; labels that adaptation changes at all; and an adapted model that,
-    as far as estimates tell, is better than one of the source alone (:func:`estimate_transfer`).
-    What the first three are worth is told in docs/report.md, and the last in docs/safety.md.
+    The judgement is a rule of thumb from four observations without target labels: a gap beyond
+    chance, between all rows or between rows of the same predicted class; a source that can be
+    learnt; labels that adaptation changes; and an adapted model that, by estimate, is better than
+    one of the source alone (:func:`estimate_transfer`). docs/report.md evaluates the first three,
+    docs/safety.md the last.
 
     Parameters
     ----------
     Xs, ys, Xt : array-like
-        Source rows, their labels, and target rows, with columns of comparable scale. Of more than
-        1500 rows in a domain, so many are drawn at random for all but the gap.
+        Source rows, their labels, and target rows, with columns of comparable scale. Beyond 1500
+        rows in a domain, that many are drawn at random for all but the gap.
     yt : array-like of shape (n_target,), default=None
-        True labels of the target, used for the gap per class and for nothing else.
+        True labels of the target, used only for the gap per class.
     estimator : classifier or None, default=None
-        The method that would adapt, as for :func:`estimate_transfer`.
+        The adapting method, as for :func:`estimate_transfer`.
     plain : tuple of two array-likes or None, default=None
-        The rows as a model of the source alone takes them, as for :func:`estimate_transfer`.
+        The rows for a model of the source alone, as for :func:`estimate_transfer`.
     random_state : int, default=0
         Seed of the random draws.
 
@@ -140,7 +136,7 @@ def diagnose(
     """
     rng = np.random.default_rng(random_state)
     source, target, labels = np.asarray(dense(Xs)), np.asarray(dense(Xt)), np.asarray(ys)
-    rows, others = _draw(len(source), rng), _draw(len(target), rng)
+    rows, others = (draw_rows(np.zeros(len(X)), rng, _MOST_ROWS) for X in (source, target))
     A, y, B = source[rows], labels[rows], target[others]
     stage("Learning the source at home")
     model = LogisticRegression(max_iter=1000).fit(A, y)
@@ -159,45 +155,30 @@ def diagnose(
     transfer = estimate_transfer(
         Xs, labels, Xt, estimator=estimator, plain=plain, random_state=random_state
     )
-    moved = _moved(*(np.asarray(dense(X)) for X in plain or (Xs, Xt)))
-    verdict, reason = _judge(
-        differ=distance > chance or within > within_chance,
-        told=f"A-distance {distance:.1f} overall and {within:.1f} within classes, by chance "
-        f"{chance:.1f} and {within_chance:.1f}",
-        home=home,
-        majority=majority,
-        changed=changed,
-        moved=moved,
-        pays=not transfer.warning,
+    bare_s, bare_t = (np.asarray(dense(X)) for X in plain or (Xs, Xt))
+    spread = np.sqrt((bare_s.var(axis=0) + bare_t.var(axis=0)) / 2)
+    moved = float(np.mean(np.abs(bare_s.mean(axis=0) - bare_t.mean(axis=0)) > _FAR * spread))
+    differ, pays = distance > chance or within > within_chance, not transfer.warning
+    gaps = (
+        f"A-distance {distance:.1f} overall and {within:.1f} within classes, by chance "
+        f"{chance:.1f} and {within_chance:.1f}"
     )
+    verdict, reason = _judge(differ, gaps, home, majority, changed, moved, pays)
     measured = gap, chance, within, within_chance, home, majority, changed
     return Diagnosis(*measured, transfer, moved, verdict, reason)
 
 
-def _moved(Xs: NDArray[Any], Xt: NDArray[Any]) -> float:
-    """Share of columns whose means are far apart in units of their spread within domains."""
-    spread = np.sqrt((Xs.var(axis=0) + Xt.var(axis=0)) / 2)
-    return float(np.mean(np.abs(Xs.mean(axis=0) - Xt.mean(axis=0)) > _FAR * spread))
-
-
 def _judge(
-    *,
-    differ: bool,
-    told: str,
-    home: float,
-    majority: float,
-    changed: float,
-    moved: float,
-    pays: bool,
+    differ: bool, gaps: str, home: float, majority: float, changed: float, moved: float, pays: bool
 ) -> tuple[Verdict, str]:
     if not differ:
         return "unlikely", (
-            f"the domains are as close as random parts of the same rows are ({told}); a model of "
+            f"the domains are as close as random parts of the same rows are ({gaps}); a model of "
             "the source will do."
         )
     if changed < _SLIGHT:
         return "unlikely", (
-            f"the domains differ ({told}), but adapting changes only {changed:.1%} of the target's "
+            f"the domains differ ({gaps}), but adapting changes only {changed:.1%} of the target's "
             "labels; a model of the source will do."
         )
     if home <= majority + _SLIGHT:
@@ -209,24 +190,19 @@ def _judge(
     columns = f"{moved:.0%} of the columns have moved by most of their spread"
     if not pays:
         return "uncertain", (
-            f"the domains differ ({told}; {columns}), but an adapted model does not seem better "
+            f"the domains differ ({gaps}; {columns}), but an adapted model does not seem better "
             "than one of the source alone: this looks like other things (other people, other "
             "markets) rather than the same things seen differently."
         )
     return "likely", (
-        f"the domains differ ({told}; {columns}), the source can be learnt at home ({home:.1%} "
+        f"the domains differ ({gaps}; {columns}), the source can be learnt at home ({home:.1%} "
         f"correct), adapting changes {changed:.1%} of the target's labels and seems to pay: this "
         "looks like the same things seen differently (another sensor, style or font)."
     )
 
 
-def _draw(n: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Positions of all rows, or of as many as are needed, in their order."""
-    return np.arange(n) if n <= _MOST_ROWS else np.sort(rng.choice(n, _MOST_ROWS, replace=False))
-
-
 def _left_out_labels(X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] | None:
-    """Labels of rows by models that were not trained on them; None if a class has one row."""
+    """Return labels of rows by models not trained on them; None if a class has one row."""
     folds = min(5, int(np.unique(y, return_counts=True)[1].min()))
     if folds < 2:
         return None
@@ -236,12 +212,11 @@ def _left_out_labels(X: NDArray[Any], y: NDArray[Any]) -> NDArray[Any] | None:
 def _beyond_chance(
     X: NDArray[Any], codes: NDArray[Any], source: NDArray[np.bool_], rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Mean A-distance within groups, and its largest value over random splits of each group.
+    """Return the mean A-distance within groups, and its largest value over random splits.
 
-    The groups of source rows must be left-out predictions: only then are the domains' rows of a
-    group alike where the domains are.
+    The groups of source rows must be left-out predictions, as those of the target are.
     """
-    # In random order: rows that follow each other in a file may be near copies of each other.
+    # In random order: consecutive rows of a file may be near copies of each other.
     groups = [rng.permutation(np.flatnonzero(codes == code)) for code in np.unique(codes)]
     groups = [rows for rows in groups if _smaller_part(source[rows]) >= FEWEST_ROWS]
     if not groups:
@@ -258,7 +233,7 @@ def _beyond_chance(
 def _mean_distance(
     X: NDArray[Any], groups: list[NDArray[np.intp]], source: NDArray[np.bool_]
 ) -> float:
-    """Mean A-distance of groups, weighted by the rows of their smaller part."""
+    """Return the mean A-distance of groups, weighted by the rows of their smaller part."""
     distances = [proxy_a_distance(X[g[source[g]]], X[g[~source[g]]]) for g in groups]
     return float(np.average(distances, weights=[_smaller_part(source[g]) for g in groups]))
 
@@ -269,9 +244,9 @@ def _smaller_part(source: NDArray[np.bool_]) -> int:
 
 
 def _changed_by_adapting(Xs: NDArray[Any], ys: NDArray[Any], Xt: NDArray[Any]) -> float:
-    """Share of target labels that differ between TFDF-V and the same without its target's terms."""
+    """Return the share of target labels that TFDF-V's terms of the target change."""
     n_neighbors = min(5, len(Xs) + len(Xt) - 1)
-    adapting = TFDFV(record_history=False, n_neighbors=n_neighbors)
+    adapting = TFDFV(n_neighbors=n_neighbors)
     plain = clone(adapting).set_params(alignment=0, manifold=0, variance=0)
     labels = [model.adapt(Xs, ys, Xt).predict(Xt) for model in (adapting, plain)]
     return float(np.mean(labels[0] != labels[1]))

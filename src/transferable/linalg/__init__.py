@@ -1,1 +1,1 @@
-"""Numerical building blocks that know nothing of domains, classes or labels."""
+"""Numerical building blocks, independent of domains, classes and labels."""

@@ -1,55 +1,46 @@
-"""Tables of numpy or of torch: what the two call differently, and where a table lives.
+"""Tables of numpy or torch: where they live, products of their rows, work by threads.
 
-Algebra is written once, with the operators and the functions that both libraries share under the
-array API standard (``namespace(F).sum(F, axis=0)``). Tables of numpy stay with numpy; those of
-torch stay on their device, be it a CPU or a GPU. torch is imported only if it was asked for.
+Algebra is written once, with the operators and functions that both libraries share under the array
+API standard (``namespace(F).sum(F, axis=0)``). Tables of numpy stay with numpy; those of torch stay
+on their device, a CPU or a GPU. torch is imported only if requested. Threads work on blocks of rows
+that depend only on the table's shape, so that results are equal for any number of them.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from math import prod
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from array_api_compat import array_namespace, device, is_torch_array
+from array_api_compat import array_namespace
+from array_api_compat import device as device
+from array_api_compat import is_torch_array as is_torch_array
 from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.preprocessing import normalize
+from threadpoolctl import ThreadpoolController
 
 from transferable.limits import LIMITS
-from transferable.threads import in_threads, thread_blocks
-
-__all__ = [
-    "CPU",
-    "Arrays",
-    "device",
-    "device_of",
-    "in_blocks",
-    "inner",
-    "is_torch_array",
-    "like",
-    "namespace",
-    "on_host",
-    "sparse_tensor",
-    "to_numpy",
-]
 
 namespace = array_namespace
 
 
 @dataclass(frozen=True)
 class Arrays:
-    """Where tables are made: numpy's if `device` is None, else torch's on that device."""
+    """Factory of tables: numpy's if `device` is None, else torch's on that device."""
 
     device: str | None = None
 
     @classmethod
     def on(cls, device: str) -> Arrays:
-        """The tables of an estimator's `device`: "cpu", "torch", "auto" or a device of torch."""
+        """Return the factory for a `device`: "cpu", "torch", "auto" or a device of torch."""
         if device == "cpu" or (device == "auto" and not _has_cuda()):
             return CPU
         if find_spec("torch") is None:
@@ -68,7 +59,7 @@ class Arrays:
 
     @classmethod
     def of(cls, table: Any) -> Arrays:
-        """Where a table lives."""
+        """Return the factory for the device of a table."""
         return cls(str(table.device)) if is_torch_array(table) else CPU
 
     @property
@@ -77,38 +68,29 @@ class Arrays:
         return self.device is not None and self.device != "cpu"
 
     def table(self, values: Any, dtype: str | None = None) -> Any:
-        """The values as a table here, copied only if need be; sparse matrices stay scipy's."""
+        """Return the values as a table, copied only if need be; sparse matrices stay scipy's."""
         if sp.issparse(values):
             return values if dtype is None else values.astype(dtype)
         if self.device is None:
-            return np.asarray(to_numpy(values), dtype=dtype)
+            values = to_numpy(values) if is_torch_array(values) else values
+            return np.asarray(values, dtype=dtype)
         import torch
 
         values = torch.as_tensor(values, device=self.device)
         return values if dtype is None else values.to(getattr(torch, dtype))
 
     def sparse(self, values: Any) -> Any:
-        """A sparse matrix here, in compressed rows."""
+        """Return a sparse matrix in compressed rows."""
         if self.device is None or is_torch_array(values):
             return values
         parts = (self.table(part) for part in (values.indptr, values.indices, values.data))
         return sparse_tensor(*parts, shape=values.shape)
 
     def one_hot(self, codes: NDArray[np.intp], n_columns: int, dtype: str = "float64") -> Any:
-        """A table with a one in each row's column and zeros elsewhere; no one for a code of -1."""
+        """Return a table with a one in each row's column and zeros elsewhere; no one for -1."""
         rows = self.table(codes)
         columns = self.table(np.arange(n_columns, dtype=codes.dtype))
         return self.table(rows[:, None] == columns, dtype)
-
-    def free_bytes(self) -> int:
-        """Memory that is free where the tables live."""
-        if self.on_gpu:
-            import torch
-
-            return int(torch.cuda.mem_get_info(self.device)[0])
-        import psutil
-
-        return int(psutil.virtual_memory().available)
 
 
 CPU = Arrays()
@@ -129,12 +111,12 @@ def _has_cuda() -> bool:
 
 
 def to_numpy(table: Any) -> NDArray[Any]:
-    """The same values as an array of numpy."""
+    """Return the values as an array of numpy."""
     return table.detach().cpu().numpy() if is_torch_array(table) else np.asarray(table)
 
 
 def sparse_tensor(starts: Any, columns: Any, weights: Any, *, shape: tuple[int, int]) -> Any:
-    """A sparse tensor in compressed rows."""
+    """Return a sparse tensor in compressed rows."""
     import torch
 
     with warnings.catch_warnings():
@@ -144,22 +126,24 @@ def sparse_tensor(starts: Any, columns: Any, weights: Any, *, shape: tuple[int, 
 
 
 def on_host(values: Any) -> Any:
-    """A tensor that was passed in as an array of numpy; anything else as it is."""
-    return values if device_of(values) is None else to_numpy(values)
+    """Return a tensor as an array of numpy; other objects unchanged."""
+    if not is_torch_array(values) or device_of(values) is None:
+        return values
+    return to_numpy(values)
 
 
 def like(table: Any, values: NDArray[Any]) -> Any:
-    """Numbers as a tensor on the device of the tensor that was passed in, if it was one."""
-    device = device_of(table)
-    if device is None or values.dtype.kind not in "fiub":
+    """Return numbers as a tensor on the device of the input, if that was a tensor."""
+    if not is_torch_array(table) or values.dtype.kind not in "fiub":
         return values
-    return Arrays(device).table(values)
+    device = device_of(table)
+    return values if device is None else Arrays(device).table(values)
 
 
 def in_blocks(work: Callable[[slice], None], table: Any) -> None:
-    """Have work done on blocks of the rows of a table: one if it is small, else many, by threads.
+    """Apply work to blocks of the rows of a table: one if it is small, else many, by threads.
 
-    Blocks depend on the table's shape alone, so that results are equal for any number of threads.
+    Blocks depend only on the table's shape, so that results are equal for any number of threads.
     """
     if prod(table.shape) < LIMITS.threaded_values:
         work(slice(0, table.shape[0]))
@@ -168,5 +152,136 @@ def in_blocks(work: Callable[[slice], None], table: Any) -> None:
 
 
 def inner(A: Any, B: Any) -> float:
-    """tr(A'B)."""
+    """Return tr(A'B)."""
     return float(namespace(A, B).sum(A * B))
+
+
+Part = TypeVar("Part")
+Result = TypeVar("Result")
+
+_VALUES = 2**20  # of a block: much work between two requests of a thread for the interpreter
+
+
+def thread_blocks(table: Any) -> list[slice]:
+    """Return slices of the rows of a table, by its shape alone; one if it is small."""
+    n, width = table.shape[0], max(1, int(np.prod(table.shape[1:])))
+    step = n if n * width < LIMITS.threaded_values else max(1, _VALUES // width)
+    return [slice(start, min(start + step, n)) for start in range(0, n, max(step, 1))]
+
+
+def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Result]:
+    """Return the results of the work for each part, in order.
+
+    Each thread computes on its own: threads of BLAS inside it would wait for all others.
+    """
+    threads = min(n_threads(), len(parts)) if len(parts) > 1 else 1
+    if threads <= 1:
+        return [work(part) for part in parts]
+    with _pools().limit(limits=1), ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, parts))
+
+
+def n_threads() -> int:
+    """Return the number of threads that BLAS may use here."""
+    pools = _pools().info()
+    return max((pool["num_threads"] for pool in pools if pool["user_api"] == "blas"), default=1)
+
+
+@cache
+def _pools() -> ThreadpoolController:
+    """Return the thread pools; a search through all libraries takes longer than a small fit."""
+    return ThreadpoolController()
+
+
+def taken_rows(table: Any, order: Any) -> Any:
+    """Return rows of a dense table in a given order, copied."""
+    out = np.empty((len(order), *table.shape[1:]), dtype=table.dtype)
+
+    def take(rows: slice) -> None:
+        np.take(table, order[rows], axis=0, out=out[rows], mode="clip")
+
+    in_threads(take, thread_blocks(out))
+    return out
+
+
+def unit_rows(X: Any, factor: Any = None) -> Any:
+    """Return rows, times a factor if given, scaled to length one; rows of zeros stay zeros.
+
+    The result is in the precision of the rows, and the same for any number of threads.
+    """
+    Q = None if factor is None or not factor.shape[1] else factor.astype(X.dtype)
+    if is_torch_array(X):
+        lengths = X.norm(dim=1, keepdim=True)
+        return X / lengths.where(lengths > 0, 1.0)
+    if sp.issparse(X):
+        Z = X if Q is None else X @ Q
+        return normalize(Z, norm="l2", axis=1)
+    X = X if isinstance(X, Reordered) else np.asarray(X)
+    width = X.shape[1] if Q is None else Q.shape[1]
+    out = np.empty((X.shape[0], width), dtype=np.result_type(X.dtype, np.float32))
+    if isinstance(X, Reordered):  # read in place, block by block
+        for positions, rows in X.blocks(max(1, LIMITS.block_values // X.shape[1])):
+            out[positions] = unit_rows(rows, Q)
+        return out
+
+    def scale(rows: slice) -> None:
+        Z = X[rows] if Q is None else X[rows] @ Q
+        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=out.dtype))
+        np.divide(Z, np.where(lengths > 0, lengths, 1.0)[:, None], out=out[rows])
+
+    in_blocks(scale, X)
+    return out
+
+
+def products(A: Any, B: Any, buffer: Any = None) -> Any:
+    """Return A B' as a dense table, in the memory of the buffer if there is one."""
+    if buffer is None:
+        P = A @ B.T
+        return P.toarray() if sp.issparse(P) else P
+    return namespace(A).matmul(A, B.T, out=buffer[: len(A) * len(B)].reshape(len(A), len(B)))
+
+
+def dense(X: Any) -> Any:
+    """Return the table as a dense array."""
+    return X.toarray() if sp.issparse(X) else X
+
+
+class Reordered:
+    """Table too large to be copied, such as a memory map, read in another order.
+
+    Parameters
+    ----------
+    table : ndarray of shape (n, d)
+        The rows in their stored order.
+    order : ndarray of shape (n,)
+        ``order[i]`` is the position in the table of row ``i``.
+    """
+
+    def __init__(self, table: NDArray[Any], order: NDArray[np.intp]) -> None:
+        self.table, self.order = table, order
+        self.shape, self.dtype = table.shape, table.dtype
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, rows: Any) -> NDArray[Any]:
+        return np.asarray(self.table[self.order[rows]])
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        if copy is False:
+            raise ValueError("The rows of a reordered table are copied when they are read.")
+        return np.asarray(self[:], dtype=dtype)
+
+    def blocks(self, n_rows: int) -> Iterator[tuple[NDArray[np.intp], NDArray[Any]]]:
+        """Yield blocks in their stored order, with the positions of their rows in ours."""
+        positions = np.empty_like(self.order)
+        positions[self.order] = np.arange(len(self.order))
+        for start in range(0, len(self), n_rows):
+            yield positions[start : start + n_rows], self.table[start : start + n_rows]
+
+
+def row_blocks(n: int, width: int, rows: int | None = None, *, on_gpu: bool = False) -> list[slice]:
+    """Return slices of n rows, of a given size or one that suits the device at this width."""
+    values = LIMITS.gpu_block_values if on_gpu else LIMITS.block_values
+    step = rows or max(1, values // max(width, 1))
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]

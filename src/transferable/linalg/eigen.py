@@ -1,21 +1,20 @@
 """Leading solutions of symmetric pencils B v = w A v, with A positive definite.
 
-A small pencil goes to LAPACK, a large one of which few vectors are wanted to Lanczos iterations
-with a Cholesky factor of A. Where A is something easy to invert plus a few columns, A = A_0 + E E'
-with A_0^-1 = R R', the pencil is the ordinary symmetric problem of T' R' B R T, in which
-T = (I + R'E E'R)^-1/2 differs from the identity by a few columns, and products are all it takes.
+A small pencil is solved by LAPACK, a large one of which few vectors are needed by Lanczos
+iterations with a Cholesky factor of A. Where A is easy to invert plus a few columns, A = A_0 + E E'
+with A_0^-1 = R R', the pencil is the symmetric problem of T' R' B R T, in which T = (I + R'E
+E'R)^-1/2 differs from the identity by a few columns, so that products suffice.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, eigh, solve_triangular
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
-
-__all__ = ["Root", "gram_basis", "leading_dense", "leading_updated", "row_basis"]
 
 Matrix = NDArray[np.float64]
 Product = Callable[[Matrix], Matrix]
@@ -27,21 +26,20 @@ _FEW = 1 / 12
 _ROUNDING = 1e-12
 
 
-class Root:
+class Root(NamedTuple):
     """R with R R' = A_0^-1, as the two products x -> R x and x -> R'x."""
 
-    def __init__(self, apply: Product, transposed: Product) -> None:
-        self.apply = apply
-        self.transposed = transposed
+    apply: Product
+    transposed: Product
 
     @classmethod
     def diagonal(cls, values: Matrix | float) -> Root:
-        """R = diag(values), or a multiple of the identity."""
+        """Return R = diag(values), or a multiple of the identity."""
         return cls(lambda x: (values * x.T).T, lambda x: (values * x.T).T)
 
     @classmethod
     def of(cls, A: Matrix) -> Root:
-        """R = L^-T of A = L L'; an A that has lost its definiteness to rounding gets it back."""
+        """Return R = L^-T of A = L L'; an A that is indefinite by rounding is made definite."""
         try:
             lower = cholesky(A, lower=True)
         except LinAlgError:
@@ -55,12 +53,12 @@ class Root:
 
     @classmethod
     def matrix(cls, R: Matrix) -> Root:
-        """R given in full."""
+        """Return R given as a matrix."""
         return cls(lambda x: R @ x, lambda x: R.T @ x)
 
 
 def row_basis(X: Matrix) -> tuple[Matrix, Matrix]:
-    """Orthonormal basis V of the rows' span and the singular values s: X = U diag(s) V'.
+    """Return an orthonormal basis V of the rows' span and singular values s: X = U diag(s) V'.
 
     They come from the eigenvectors of the smaller of X'X and X X', strongest first.
     """
@@ -70,9 +68,9 @@ def row_basis(X: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def gram_basis(gram: Matrix, rounding: float = _ROUNDING) -> tuple[Matrix, Matrix]:
-    """Orthonormal V and s with the Gram matrix = V diag(s^2) V', strongest first.
+    """Return orthonormal V and s with the Gram matrix = V diag(s^2) V', strongest first.
 
-    Directions whose share of the largest s^2 is that of rounding errors are left out.
+    Directions of a share of the largest s^2 within rounding errors are left out.
     """
     squares, V = eigh(gram, driver="evd")  # the fastest for all vectors
     floor = rounding * max(squares[-1], np.finfo(float).tiny)
@@ -81,7 +79,7 @@ def gram_basis(gram: Matrix, rounding: float = _ROUNDING) -> tuple[Matrix, Matri
 
 
 def leading_dense(B: Matrix, A: Matrix, k: int) -> tuple[Matrix, Matrix]:
-    """The k largest w, in falling order, and their vectors with v'Av = 1, as columns."""
+    """Return the k largest w, in falling order, and their vectors with v'Av = 1, as columns."""
     size = len(B)
     if not _lanczos_pays(size, k):
         try:
@@ -94,18 +92,9 @@ def leading_dense(B: Matrix, A: Matrix, k: int) -> tuple[Matrix, Matrix]:
 
 
 def leading_updated(product: Product, root: Root, columns: Matrix, k: int) -> tuple[Matrix, Matrix]:
-    """The same for A = A_0 + E E'.
+    """Return the k leading solutions for A = A_0 + E E', with R R' = A_0^-1 and E the columns.
 
-    Parameters
-    ----------
-    product : callable
-        x -> B x, for a vector or a table of columns.
-    root : Root
-        R with R R' = A_0^-1.
-    columns : ndarray of shape (size, m)
-        E.
-    k : int
-        How many vectors.
+    `product` is x -> B x, for a vector or a table of columns.
     """
     size = len(columns)
     # R'E = Q diag(s) P' gives (I + R'E E'R)^-1/2 = I + Q diag((1 + s^2)^-1/2 - 1) Q'.
@@ -128,13 +117,13 @@ def _lanczos_pays(size: int, k: int) -> bool:
 
 
 def _leading_symmetric(product: Product, size: int, k: int) -> tuple[Matrix, Matrix]:
-    """Largest eigenvalues of a symmetric operator in falling order, with their vectors."""
+    """Return the largest eigenvalues of a symmetric operator in falling order, with vectors."""
     if _lanczos_pays(size, k):
         operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(size)
         try:
             values, vectors = eigsh(operator, k, which="LA", v0=start)
-        except ArpackError:  # too many equal eigenvalues: LAPACK does not mind
+        except ArpackError:  # too many equal eigenvalues: LAPACK handles them
             pass
         else:
             order = np.argsort(-values)
@@ -145,7 +134,7 @@ def _leading_symmetric(product: Product, size: int, k: int) -> tuple[Matrix, Mat
 
 
 def _significant(values: Matrix, vectors: Matrix, size: int) -> tuple[Matrix, Matrix]:
-    """Pairs whose value is more than a rounding error of the largest."""
+    """Return the pairs whose value is more than a rounding error of the largest."""
     floor = 10 * size * np.finfo(float).eps * max(values.max(initial=0.0), np.finfo(float).tiny)
     kept = values > floor
     return values[kept], vectors[:, kept]

@@ -10,89 +10,79 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from transferable.limits import LIMITS
+from transferable.linalg.arrays import products
 from transferable.linalg.moments import Moments, moments_of_rows
-from transferable.linalg.rows import dense
-
-__all__ = [
-    "basis_of_moments",
-    "common_rank",
-    "geodesic_flow_factor",
-    "principal_angles",
-    "principal_bases",
-    "principal_basis",
-]
 
 _TOLERANCE = 1e-10  # share of the largest variance below which a direction is a rounding error
 _LARGEST = 4000  # the largest Gram matrix that is formed if few of its directions are wanted
 
 
 def principal_basis(
-    X: Any, n_components: int, weights: NDArray[np.float64] | None = None
+    X: Any, n_components: int, weights: NDArray[np.float64] | float = 1.0
 ) -> NDArray[np.float64]:
-    """Orthonormal basis of the leading principal directions of centred rows, strongest first.
+    """Return an orthonormal basis of the leading directions of centred rows, strongest first.
 
-    Returns an array of shape (n_features, k), where k is smaller than `n_components` if the rows
-    do not span that many directions. Sparse rows are never centred. Rows may have weights.
+    Its shape is (n_features, k), where k is smaller than `n_components` if the rows do not span
+    that many directions. Sparse rows are never centred in memory.
     """
     n, d = X.shape
+    w = np.broadcast_to(weights, n)
     most = min(n - 1, d, n_components)
     if most < 1:
         return np.zeros((d, 0))
     if min(n, d) > _LARGEST and 3 * most < min(n, d):
-        return _by_products(X, most, weights)
-    if d <= n:
-        return basis_of_moments(moments_of_rows(X, weights), n_components, n)
+        return _by_products(X, most, w)
+    if d <= n and n * d > LIMITS.block_values:
+        return basis_of_moments(moments_of_rows(X, w), n_components, n)
     X = X.astype(np.float64)
-    mean = _mean(X, weights)
-    cross = np.asarray(X @ mean).ravel()
-    gram = dense(X @ X.T) - cross[:, None] - cross[None, :] + mean @ mean
-    roots = np.ones(n) if weights is None else np.sqrt(weights)
-    values, vectors = _leading(gram if weights is None else gram * np.outer(roots, roots), most)
-    vectors = vectors if weights is None else roots[:, None] * vectors
-    basis = (np.asarray(X.T @ vectors) - np.outer(mean, vectors.sum(axis=0))) / np.sqrt(values)
-    return np.ascontiguousarray(basis)
-
-
-def _mean(X: Any, weights: NDArray[np.float64] | None) -> NDArray[np.float64]:
-    if weights is None:
-        return np.asarray(X.mean(axis=0, dtype=np.float64)).ravel()
-    return np.asarray(X.T @ weights, dtype=np.float64).ravel() / weights.sum()
+    # Summed as moments are: where both subspaces are equal, their flow depends on the last digits.
+    total = X.T @ w if sp.issparse(X) else (w[:, None] * X).sum(axis=0)
+    mean, roots = np.asarray(total).ravel() / w.sum(), np.sqrt(w)
+    R = X.multiply(roots[:, None]).tocsr() if sp.issparse(X) else X * roots[:, None]
+    if d <= n:
+        gram = w.sum() * (products(R.T, R.T) / w.sum() - np.outer(mean, mean))
+    else:
+        cross = np.outer(np.asarray(R @ mean).ravel(), roots)
+        gram = products(R, R) - cross - cross.T + (mean @ mean) * np.outer(roots, roots)
+    values, vectors = leading_eigenvectors(gram, most)
+    if d > n:
+        vectors = np.asarray(R.T @ vectors) - np.outer(mean, roots @ vectors)
+        vectors = vectors / np.sqrt(values)
+    return np.ascontiguousarray(vectors)
 
 
 def basis_of_moments(
     moments: Moments, n_components: int, n_rows: int | None = None
 ) -> NDArray[np.float64]:
-    """The same from the moments of the rows; with weights, their number has to be told."""
+    """Return :func:`principal_basis` from moments; with weights, the number of rows is needed."""
     d = len(moments.total)
     most = min((int(moments.count) if n_rows is None else n_rows) - 1, d, n_components)
     if most < 1:
         return np.zeros((d, 0))
-    return np.ascontiguousarray(_leading(moments.count * moments.covariance, most)[1])
+    return np.ascontiguousarray(leading_eigenvectors(moments.count * moments.covariance, most)[1])
 
 
-def _leading(gram: NDArray[np.float64], most: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Leading eigenvalues and eigenvectors, strongest first, without those that are rounding."""
+def leading_eigenvectors(gram: NDArray[np.float64], most: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return leading eigenvalues and eigenvectors, strongest first, without rounding errors."""
     size = len(gram)
     values, vectors = eigh(gram, subset_by_index=[size - most, size - 1])
     kept = values > _TOLERANCE * max(values[-1], np.finfo(float).tiny)
     return values[kept][::-1], vectors[:, kept][:, ::-1]
 
 
-def _by_products(
-    X: Any, most: int, weights: NDArray[np.float64] | None = None
-) -> NDArray[np.float64]:
-    """Leading directions where either Gram matrix would be large: Lanczos, with products only."""
-    n, d = X.shape
-    mean = _mean(X, weights)
-    total = n if weights is None else float(weights.sum())
+def _by_products(X: Any, most: int, w: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return leading directions where either Gram matrix would be large, by Lanczos iterations."""
+    d = X.shape[1]
+    mean, total = np.asarray(X.T @ w).ravel() / w.sum(), float(w.sum())
 
     def scatter(x: NDArray[np.float64]) -> NDArray[np.float64]:
-        along = X @ x if weights is None else weights * (X @ x)
-        return np.asarray(X.T @ along).ravel() - total * mean * (mean @ x)
+        return np.asarray(X.T @ (w * (X @ x))).ravel() - total * mean * (mean @ x)
 
     operator = LinearOperator((d, d), matvec=scatter, dtype=np.float64)
     start = np.random.default_rng(0).standard_normal(d)
@@ -101,43 +91,16 @@ def _by_products(
     return np.ascontiguousarray(vectors[:, kept])
 
 
-def principal_bases(
-    Xs: Any,
-    Xt: Any,
-    n_components: int,
-    weights: tuple[NDArray[np.float64] | None, NDArray[np.float64] | None] = (None, None),
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Principal bases of two tables with as many directions in both as each of them spans."""
-    bases = (principal_basis(X, n_components, w) for X, w in zip((Xs, Xt), weights, strict=True))
-    return common_rank(*bases)
-
-
-def common_rank(
-    Ps: NDArray[np.float64], Pt: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both bases with as many directions as the smaller has."""
-    rank = min(Ps.shape[1], Pt.shape[1])
-    return Ps[:, :rank], Pt[:, :rank]
-
-
-def principal_angles(
-    Ps: NDArray[np.float64], Pt: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Rotations U, V and angles t with Ps' Pt = U diag(cos t) V', smallest angle first."""
-    U, cosines, Vt = np.linalg.svd(Ps.T @ Pt)
-    return U, Vt.T, np.arccos(np.clip(cosines, 0.0, 1.0))
-
-
 def geodesic_flow_factor(Ps: NDArray[np.float64], Pt: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Q with Q Q' = the integral of P(t) P(t)' along the geodesic from Ps to Pt.
+    """Return Q with Q Q' = the integral of P(t) P(t)' along the geodesic from Ps to Pt.
 
     For principal vectors p (source) and r (the direction in which the flow leaves p) at angle t,
     the integral is a 2 x 2 matrix in the plane of p and r; its root gives two columns of Q.
     """
-    U, V, angles = principal_angles(Ps, Pt)
-    P = Ps @ U
+    U, cosines, Vt = np.linalg.svd(Ps.T @ Pt)
+    angles, P = np.arccos(np.clip(cosines, 0.0, 1.0)), Ps @ U
     # The part of each target vector outside its source vector is sin(t) r.
-    residual = Pt @ V - P * np.cos(angles)
+    residual = Pt @ Vt.T - P * np.cos(angles)
     length = np.linalg.norm(residual, axis=0)
     moving = length > 1e-10
     R = np.where(moving, residual / np.where(moving, length, 1.0), 0.0)

@@ -10,17 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from transferable.linalg.arrays import is_torch_array, namespace
-from transferable.linalg.rows import products
-
-__all__ = [
-    "KERNELS",
-    "Kernel",
-    "KernelFunction",
-    "is_scale_free",
-    "kernel_matrix",
-    "squared_lengths",
-]
+from transferable.linalg.arrays import is_torch_array, namespace, products
 
 KERNELS = ("linear", "poly", "rbf")
 _LARGEST = 1e60  # value of a kernel: methods multiply several
@@ -29,61 +19,46 @@ Kernel = str | Callable[[Any, Any], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class KernelFunction:
-    """A kernel with its parameters; two with the same ones are equal."""
+    """Kernel with its parameters; equal parameters make equal kernels."""
 
     kernel: Kernel
     gamma: float
-    degree: int
-    coef0: float
+    degree: int = 3
+    coef0: float = 1.0
 
     def __call__(self, X: Any, Y: Any, buffer: Any = None) -> Any:
-        """K(X, Y), in the memory of the buffer if there is one."""
-        gamma, degree, coef0 = self.gamma, self.degree, self.coef0
-        return kernel_matrix(
-            X, Y, self.kernel, gamma=gamma, degree=degree, coef0=coef0, buffer=buffer
-        )
+        """Return K(X, Y) in the tables' precision, in the buffer's memory if there is one.
 
-
-def kernel_matrix(
-    X: Any,
-    Y: Any,
-    kernel: Kernel,
-    *,
-    gamma: float,
-    degree: int,
-    coef0: float,
-    buffer: Any = None,
-) -> Any:
-    """K(X, Y), of shape (rows of X, rows of Y), in the tables' own precision.
-
-    A callable receives both tables whole and returns the matrix, as in `sklearn.svm.SVC`.
-    """
-    if callable(kernel):
-        return _called(kernel, X, Y)
-    K = products(X, Y, buffer)
-    if kernel == "linear":
-        return K
-    if kernel == "poly":
-        with np.errstate(over="ignore"):
-            K = (gamma * K + coef0) ** degree
-        return _moderate(K, f"The kernel (gamma x'y + coef0)^{degree}", "a smaller degree")
-    K *= 2.0 * gamma
-    K -= gamma * squared_lengths(X)[:, None]
-    K -= gamma * squared_lengths(Y)[None, :]
-    if is_torch_array(K):
-        return K.clamp_(max=0.0).exp_()
-    return np.exp(np.minimum(K, 0.0, out=K), out=K)
+        A callable receives both tables whole and returns the matrix, as in `sklearn.svm.SVC`.
+        """
+        kernel, gamma = self.kernel, self.gamma
+        if callable(kernel):
+            return _called(kernel, X, Y)
+        K = products(X, Y, buffer)
+        if kernel == "linear":
+            return K
+        if kernel == "poly":
+            with np.errstate(over="ignore"):
+                K = (gamma * K + self.coef0) ** self.degree
+            name = f"The kernel (gamma x'y + coef0)^{self.degree}"
+            return _moderate(K, name, "a smaller degree")
+        K *= 2.0 * gamma
+        K -= gamma * squared_lengths(X)[:, None]
+        K -= gamma * squared_lengths(Y)[None, :]
+        if is_torch_array(K):
+            return K.clamp_(max=0.0).exp_()
+        return np.exp(np.minimum(K, 0.0, out=K), out=K)
 
 
 def squared_lengths(X: Any) -> Any:
-    """The squared Euclidean length of each row."""
+    """Return the squared Euclidean length of each row."""
     if sp.issparse(X):
         return np.asarray(X.multiply(X).sum(axis=1)).ravel()
     return namespace(X).vecdot(X, X, axis=1)
 
 
 def is_scale_free(kernel: Kernel | None, gamma: float | str) -> bool:
-    """Whether a kernel's parameters mean the same in whatever unit the rows are."""
+    """Return whether a kernel's parameters do not depend on the unit of the rows."""
     return not callable(kernel) and (gamma == "scale" or kernel in (None, "linear"))
 
 
@@ -107,7 +82,7 @@ def _called(kernel: Callable[[Any, Any], Any], X: Any, Y: Any) -> Any:
 
 
 def _check_inner_products(K: NDArray[np.float64]) -> None:
-    """Refuse what no inner products can be: k(x, y) = k(y, x) and k(x, y)^2 <= k(x, x) k(y, y)."""
+    """Refuse a matrix that violates k(x, y) = k(y, x) or k(x, y)^2 <= k(x, x) k(y, y)."""
     squares = np.diagonal(K)
     rounding = 1e-6 * np.abs(K).max(initial=0.0)
     bound = np.sqrt(np.maximum(np.outer(squares, squares), 0.0)) + rounding
@@ -123,7 +98,7 @@ def _check_inner_products(K: NDArray[np.float64]) -> None:
 
 
 def _moderate(K: Any, name: str, remedy: str) -> Any:
-    """The matrix itself, unless its values are no numbers or too large to compute with."""
+    """Return the matrix, or raise if its values are no numbers or too large to compute with."""
     lowest, highest = (float(K.min()), float(K.max())) if K.shape[0] * K.shape[1] else (0.0, 0.0)
     if not (lowest >= -_LARGEST and highest <= _LARGEST):
         raise ValueError(

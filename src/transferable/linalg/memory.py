@@ -1,7 +1,6 @@
-"""What a fit will take: all rows or landmarks, features held or not, within a memory budget.
+"""Plans of a fit within a memory budget: all rows or landmarks, features held or not.
 
-Estimates count what a fit allocates besides copies of the rows it is given: these are there when
-rows have been checked, before a fit is planned or refused.
+Estimates count the allocations of a fit besides copies of its rows, which are made before.
 """
 
 from __future__ import annotations
@@ -9,24 +8,28 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
+
+import psutil
 
 from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, Arrays
 
-__all__ = ["Plan", "Sizes", "memory_budget", "refuse_if_too_large", "refuse_if_too_wide"]
-
 _FEWEST = 10
-_SHARE = 0.5  # of the free memory that a fit takes unless told otherwise
+_SHARE = 0.5  # of the free memory that a fit takes by default
 _UNTOUCHED = "Nothing was allocated but copies of the rows."
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
 
 
 def memory_budget(max_memory: int | str | None, arrays: Arrays) -> int:
-    """Bytes a fit may take: as told, or half of what is free where its tables live."""
+    """Return the bytes a fit may take: as given, or half of the free memory of its device."""
+    if max_memory is None and arrays.device in (None, "cpu"):
+        return int(_SHARE * psutil.virtual_memory().available)
     if max_memory is None:
-        return int(_SHARE * arrays.free_bytes())
+        import torch
+
+        return int(_SHARE * torch.cuda.mem_get_info(arrays.device)[0])
     if isinstance(max_memory, int):
         return max_memory
     match = _SIZE.fullmatch(max_memory)
@@ -41,16 +44,16 @@ def memory_budget(max_memory: int | str | None, arrays: Arrays) -> int:
 def refuse_if_too_large(
     who: str, needed: int, n_source: int, n_target: int, max_memory: int | str | None
 ) -> None:
-    """Refuse, before more than copies of rows is allocated, and say how many would fit.
+    """Refuse a fit before it allocates more than copies of rows, and report how many would fit.
 
     Parameters
     ----------
     who : str
-        Whose fit it is.
+        Name of the estimator.
     needed : int
         Bytes, which grow with the square of the rows.
     n_source, n_target : int
-        Rows.
+        Numbers of rows.
     max_memory : int, str or None
         Bytes, or a text such as "4GB"; None is half of the free memory.
     """
@@ -67,7 +70,7 @@ def refuse_if_too_large(
 
 
 def refuse_if_too_wide(who: str, n_features: int, n_tables: int, remedy: str) -> None:
-    """Refuse so many square tables of features beyond half of the free memory."""
+    """Refuse square tables of features that need more than half of the free memory."""
     budget = memory_budget(None, CPU)
     needed = 8 * n_tables * n_features**2
     if needed <= budget:
@@ -79,32 +82,9 @@ def refuse_if_too_wide(who: str, n_features: int, n_tables: int, remedy: str) ->
     )
 
 
-class Sizes(Protocol):
-    """What an engine knows of the memory that its fits take."""
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of both domains."""
-
-    @property
-    def growth(self) -> str:
-        """How the time of the exact solve grows with the rows: "square" or "cube"."""
-
-    @property
-    def shared_bytes(self) -> int:
-        """What is taken with landmarks or without."""
-
-    @property
-    def exact_bytes(self) -> int:
-        """What the exact solve takes."""
-
-    def landmark_bytes(self, m: int, *, held: bool, chunk: int) -> int:
-        """What m landmarks take, features held or not, so many columns worked on at once."""
-
-
 @dataclass(frozen=True)
 class Plan:
-    """How a fit goes about it.
+    """Plan of a fit.
 
     Attributes
     ----------
@@ -115,7 +95,7 @@ class Plan:
     chunk : int
         Columns of features that are worked on at once.
     n_bytes : int
-        The estimate.
+        Estimated bytes.
     """
 
     n_landmarks: int | None
@@ -124,9 +104,15 @@ class Plan:
     n_bytes: int
 
     @classmethod
-    def make(cls, sizes: Sizes, n_landmarks: int | str | None, budget: int) -> Plan:
-        """The plan for what was asked for; an error that says what would fit if it does not."""
-        exact = cls(None, held=True, chunk=0, n_bytes=sizes.exact_bytes)
+    def make(cls, sizes: Any, n_landmarks: int | str | None, budget: int) -> Plan:
+        """Return the plan for the request; raise an error that reports what would fit.
+
+        `sizes` has `n_rows` of both domains; `row_bytes`, the memory for each row; `matrices`, the
+        square tables of all rows in the exact solve; `growth` of its time with the rows, "square"
+        or "cube"; and `landmark_bytes(m, held=, chunk=)`.
+        """
+        needed = 8 * sizes.matrices * sizes.n_rows**2 + sizes.n_rows * sizes.row_bytes
+        exact = cls(None, held=True, chunk=0, n_bytes=needed)
         if n_landmarks is None:
             if exact.n_bytes > budget:
                 raise MemoryError(_refusal(sizes, "The exact solve", exact.n_bytes, budget))
@@ -146,8 +132,8 @@ class Plan:
         return plan
 
     @classmethod
-    def _of(cls, sizes: Sizes, m: int, budget: int) -> Plan:
-        """The fastest plan for m landmarks that fits, or the smallest if none does."""
+    def _of(cls, sizes: Any, m: int, budget: int) -> Plan:
+        """Return the fastest plan for m landmarks that fits, or the smallest if none does."""
         plans = [
             cls(m, held, chunk, sizes.landmark_bytes(m, held=held, chunk=chunk))
             for held in (True, False)
@@ -156,8 +142,8 @@ class Plan:
         return next((plan for plan in plans if plan.n_bytes <= budget), plans[-1])
 
     @classmethod
-    def _largest(cls, sizes: Sizes, most: int, budget: int) -> Plan | None:
-        """The plan with the most landmarks that fits."""
+    def _largest(cls, sizes: Any, most: int, budget: int) -> Plan | None:
+        """Return the plan with the most landmarks that fits."""
         m = most
         while m >= min(_FEWEST, most):
             plan = cls._of(sizes, m, budget)
@@ -168,12 +154,12 @@ class Plan:
 
 
 def _chunks(m: int) -> list[int]:
-    """Numbers of columns to work on at once; more than the first gain no time."""
+    """Return numbers of columns for a block; more than the first gain no time."""
     return [min(m, columns) for columns in (128, 32, 8)]
 
 
-def _tell(sizes: Sizes, plan: Plan, exact: int, budget: int) -> None:
-    """Say which landmarks were taken, and why."""
+def _tell(sizes: Any, plan: Plan, exact: int, budget: int) -> None:
+    """Warn of the number of landmarks, with the reason."""
     why = (
         f"the exact solve of {sizes.n_rows} rows takes about {_size(exact)} of memory"
         if exact > budget
@@ -188,13 +174,14 @@ def _tell(sizes: Sizes, plan: Plan, exact: int, budget: int) -> None:
     )
 
 
-def _refusal(sizes: Sizes, what: str, needed: int, budget: int) -> str:
-    """Why a fit is not begun, and what to do instead."""
+def _refusal(sizes: Any, what: str, needed: int, budget: int) -> str:
+    """Return why a fit is refused, and what to do instead."""
     fitting = Plan._largest(sizes, sizes.n_rows, budget)
     remedy = (
         f"n_landmarks={fitting.n_landmarks} would fit"
         if fitting is not None
-        else f"no number of landmarks fits; the rows alone take {_size(sizes.shared_bytes)}"
+        else "no number of landmarks fits; the rows alone take "
+        f"{_size(sizes.n_rows * sizes.row_bytes)}"
     )
     return (
         f"{what} of {sizes.n_rows} rows needs about {_size(needed)} of memory, more than the "

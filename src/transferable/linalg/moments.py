@@ -1,7 +1,8 @@
-"""Counts, sums and Gram matrices of rows: statistics that add up over blocks of rows."""
+"""Counts, sums and Gram matrices of rows, and rows that are read block by block."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
@@ -13,11 +14,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU, Arrays, namespace
-from transferable.linalg.rows import dense
-from transferable.threads import in_threads
-
-__all__ = ["Moments", "moments_of_blocks", "moments_of_groups", "moments_of_rows", "row_blocks"]
+from transferable.linalg.arrays import CPU, Arrays, dense, in_threads, namespace, row_blocks
 
 _NARROW = 512  # columns up to which a product of a few rows is worth a thread
 _CACHED_VALUES = 2**18  # 2 MB in float64
@@ -26,10 +23,10 @@ _PARTS = 64
 
 @dataclass(frozen=True)
 class Moments:
-    """How many rows there are, their sum and X'X, in float64 whatever the rows are in.
+    """Number of rows, their sum and X'X, always in float64.
 
-    Moments of tables add up to those of the stacked tables, in any grouping, so that rows can be
-    read block by block, by one worker or by many. A row of weight w counts as w rows.
+    Moments are additive over tables, in any grouping, so that rows can be read block by block, by
+    one worker or by many. A row of weight w counts as w rows.
     """
 
     count: float
@@ -38,38 +35,33 @@ class Moments:
 
     @classmethod
     def none(cls, width: int, arrays: Arrays = CPU) -> Moments:
-        """Moments of no rows."""
+        """Return moments of no rows."""
         return cls(0, arrays.table(np.zeros(width)), arrays.table(np.zeros((width, width))))
 
     @classmethod
     def of(cls, X: Any, weights: Any = None) -> Moments:
-        """Moments of a table small enough to be worked on at once, with weights of its rows."""
-        if weights is not None:
-            return cls._weighted(X, weights)
-        gram = dense(X.T @ X)
+        """Return the moments of a table small enough for one block."""
+        if weights is None or bool((weights == 1.0).all()):  # needs no weighted copy
+            count, total, R = X.shape[0], X.sum(axis=0, dtype=_double(X)), X
+        elif sp.issparse(X):
+            count, total = float(weights.sum()), X.T @ weights
+            R = sp.diags_array(np.sqrt(weights)) @ X
+        else:
+            xp = namespace(X)
+            count = float(weights.sum())
+            total = xp.astype(weights, xp.float64) @ xp.astype(X, xp.float64, copy=False)
+            R = xp.astype(weights**0.5, X.dtype)[:, None] * X
+        gram = dense(R.T @ R)  # BLAS computes half of a table times itself
         if sp.issparse(X):
-            total = np.asarray(X.sum(axis=0), dtype=np.float64).ravel()
-            return cls(X.shape[0], total, gram.astype(np.float64))
-        xp = namespace(X)
-        return cls(len(X), xp.sum(X, axis=0, dtype=xp.float64), xp.astype(gram, xp.float64))
-
-    @classmethod
-    def _weighted(cls, X: Any, weights: Any) -> Moments:
-        if sp.issparse(X):
-            total = np.asarray(X.T @ weights, dtype=np.float64)
-            gram = dense(X.T @ sp.diags_array(weights) @ X).astype(np.float64)
-            return cls(float(weights.sum()), total, gram)
-        xp = namespace(X)
-        scaled = xp.astype(weights, X.dtype)[:, None] * X
-        gram = xp.astype(scaled.T @ X, xp.float64)
-        return cls(float(weights.sum()), xp.sum(scaled, axis=0, dtype=xp.float64), gram)
+            return cls(count, np.asarray(total, dtype=np.float64).ravel(), gram.astype(np.float64))
+        return cls(count, total, namespace(X).astype(gram, _double(X), copy=False))
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.count + other.count, self.total + other.total, self.gram + other.gram)
 
     @property
     def mean(self) -> Any:
-        """The mean row."""
+        """Mean row."""
         return self.total / (self.count or 1)
 
     @property
@@ -79,10 +71,15 @@ class Moments:
         return self.gram / (self.count or 1) - mean[:, None] * mean[None, :]
 
 
+def _double(X: Any) -> Any:
+    """Return the double precision of the table's library."""
+    return np.float64 if sp.issparse(X) else namespace(X).float64
+
+
 def moments_of_blocks(
     table: Any, within: slice, arrays: Arrays = CPU, weights: NDArray[np.float64] | None = None
 ) -> Moments:
-    """Moments of the rows of a slice, of a table that gives blocks of its rows.
+    """Return moments of the rows of a slice, of a table that yields blocks of its rows.
 
     `weights`, if any, are those of all rows.
     """
@@ -92,12 +89,13 @@ def moments_of_blocks(
     return reduce(add, blocks, Moments.none(table.rank, arrays))
 
 
-def moments_of_rows(X: Any, weights: NDArray[np.float64] | None = None) -> Moments:
-    """Moments of a table of any size, dense or sparse, in double precision throughout.
+def moments_of_rows(X: Any, weights: NDArray[np.float64] | float = 1.0) -> Moments:
+    """Return moments of a table of any size, dense or sparse, in double precision throughout.
 
     Parts of a narrow table are summed by threads; their number depends on its shape alone.
     """
     n, width = X.shape
+    weights = np.broadcast_to(weights, n)
     narrow = not sp.issparse(X) and width <= _NARROW and n * width > LIMITS.block_values
     step, parts = (_CACHED_VALUES // max(width, 1), _PARTS) if narrow else (None, 1)
 
@@ -105,8 +103,7 @@ def moments_of_rows(X: Any, weights: NDArray[np.float64] | None = None) -> Momen
         total = Moments.none(width)
         for block in row_blocks(part.stop - part.start, width, step):
             rows = slice(part.start + block.start, part.start + block.stop)
-            own = None if weights is None else weights[rows]
-            total += Moments.of(X[rows].astype(np.float64), own)
+            total += Moments.of(X[rows].astype(np.float64), weights[rows])
         return total
 
     bounds = np.linspace(0, n, parts + 1).astype(int).tolist()
@@ -121,7 +118,7 @@ def moments_of_groups(
     arrays: Arrays = CPU,
     weights: NDArray[np.float64] | None = None,
 ) -> list[Moments]:
-    """The same for the rows of each group, which `codes` tell of all rows."""
+    """Return the moments of each group of rows; `codes` are the groups of all rows."""
     moments = [Moments.none(table.rank, arrays) for _ in range(n_groups)]
     for rows, block in table.blocks(within):
         for code in np.unique(codes[rows]):
@@ -134,8 +131,72 @@ def _of_rows(weights: NDArray[np.float64] | None, rows: Any, arrays: Arrays) -> 
     return None if weights is None else arrays.table(weights[rows])
 
 
-def row_blocks(n: int, width: int, rows: int | None = None, *, on_gpu: bool = False) -> list[slice]:
-    """Slices of n rows, of the number given or as many as suit caches, or a GPU, at this width."""
-    values = LIMITS.gpu_block_values if on_gpu else LIMITS.block_values
-    step = rows or max(1, values // max(width, 1))
-    return [slice(start, min(start + step, n)) for start in range(0, n, step)]
+class RowTable:
+    """Rows as they are, with the products that :class:`FeatureTable` offers of features.
+
+    Parameters
+    ----------
+    X : array of shape (n, d)
+        The rows: an array, or anything that gives one for a slice of rows.
+    block_rows : int or None
+        Rows of a block; None takes as many as suit caches.
+    """
+
+    def __init__(self, X: Any, block_rows: int | None = None) -> None:
+        self.X = X
+        self.n, self.rank = X.shape
+        self._slices = row_blocks(self.n, self.rank, block_rows)
+
+    def part(self, within: slice | NDArray[np.intp]) -> RowTable:
+        """Return the rows of a slice, or at some positions, as an unread table."""
+        if isinstance(within, slice):
+            return RowTable(_Part(self.X, within.start, within.stop))
+        return RowTable(_Some(self.X, within))
+
+    def blocks(self, within: slice | None = None) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Yield slices of rows, all or those within a slice, with the rows."""
+        within = within or slice(0, self.n)
+        for block in self._slices:
+            rows = slice(max(block.start, within.start), min(block.stop, within.stop))
+            if rows.start < rows.stop:
+                yield rows, np.ascontiguousarray(self.X[rows], dtype=np.float64)
+
+    def times(self, w: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return X w."""
+        out = np.empty((self.n, w.shape[1]))
+        for rows, block in self.blocks():
+            np.matmul(block, w, out=out[rows])
+        return out
+
+    def transposed_times(self, T: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return X' T."""
+        total = np.zeros((self.rank, T.shape[1]))
+        for rows, block in self.blocks():
+            total += block.T @ T[rows]
+        return total
+
+    def mean(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the weighted mean row."""
+        return self.transposed_times((weights / weights.sum())[:, None])[:, 0]
+
+
+class _Part:
+    """Some rows of a table, read on request."""
+
+    def __init__(self, X: Any, start: int, stop: int) -> None:
+        self.X, self.start = X, start
+        self.shape = stop - start, X.shape[1]
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.X[self.start + rows.start : self.start + rows.stop]
+
+
+class _Some:
+    """Rows at some positions of a table, read on request."""
+
+    def __init__(self, X: Any, positions: NDArray[np.intp]) -> None:
+        self.X, self.positions = X, positions
+        self.shape = len(positions), X.shape[1]
+
+    def __getitem__(self, rows: slice) -> Any:
+        return self.X[self.positions[rows]]

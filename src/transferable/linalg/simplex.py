@@ -7,28 +7,21 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "descend",
-    "largest_eigenvalue",
-    "minimise_on_simplices",
-    "project_on_simplices",
-]
-
 Vector = NDArray[np.float64]
 
 
 def project_on_simplices(w: Vector, groups: NDArray[np.intp], sums: Vector) -> Vector:
-    """Nearest weights in [0, 1] with sum `sums[g]` over group g, exactly, all groups at once.
+    """Return the nearest weights in [0, 1] with sum `sums[g]` over group g, all groups at once.
 
     They are clip(w - shift) with a shift for each group. As it grows, a weight falls from 1 to 0
-    between w - 1 and w, so the sum that is lost is piecewise linear in it.
+    between w - 1 and w, so the lost sum is piecewise linear in it.
     """
     sizes = np.bincount(groups, minlength=len(sums))
     knots, of_knot = np.concatenate([w - 1.0, w]), np.concatenate([groups, groups])
     order = np.lexsort((knots, of_knot))
     knots = knots[order]
     falling = np.cumsum(np.where(order < len(w), 1, -1))  # weights on their way, after each knot
-    # Between two groups none is, so what is lost runs on from one group to the next.
+    # Between two groups none is, so the lost sum continues from one group to the next.
     lost = np.concatenate([[0.0], np.cumsum(falling[:-1] * np.diff(knots))])
     ends = np.cumsum(sizes)
     wanted = ends - sums
@@ -47,22 +40,9 @@ def minimise_on_simplices(
     max_iter: int = 300,
     tolerance: float = 1e-5,
 ) -> Vector:
-    """Minimise w'Qw, Q positive semi-definite.
+    """Minimise w'Qw over weights in [0, 1] with these sums of each group, from first weights.
 
-    Parameters
-    ----------
-    product : callable
-        w -> Q w.
-    start : ndarray of shape (n,)
-        First weights.
-    groups : ndarray of shape (n,)
-        Group of each weight.
-    sums : ndarray of shape (n_groups,)
-        Sum of the weights of each group.
-    max_iter : int
-        Most steps.
-    tolerance : float
-        Stop once no weight moves further than this.
+    `product` is w -> Q w, with Q positive semi-definite.
     """
     return descend(
         product,
@@ -85,18 +65,8 @@ def descend(
 ) -> Vector:
     """Minimise a convex function on a set by accelerated projected gradient steps.
 
-    Parameters
-    ----------
-    gradient, project : callable
-        Of the function, and onto the set.
-    start : ndarray of shape (n,)
-        Where to begin; it is projected.
-    step : float
-        At most one over the gradient's Lipschitz constant.
-    max_iter : int
-        Most steps.
-    tolerance : float
-        Stop once nothing moves further than this.
+    The step is at most one over the gradient's Lipschitz constant; iterations end once nothing
+    moves further than the tolerance.
     """
     w = ahead = project(start)
     momentum = 1.0
@@ -112,7 +82,7 @@ def descend(
 
 
 def largest_eigenvalue(product: Callable[[Vector], Vector], n: int) -> float:
-    """An upper estimate by power iteration."""
+    """Return an upper estimate by power iteration."""
     x = np.random.default_rng(0).random(n) + 0.5
     value = 0.0
     for _ in range(30):

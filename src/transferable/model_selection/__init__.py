@@ -1,23 +1,20 @@
-"""Choosing settings and judging models without target labels, and splitting rows by domain."""
+"""Model selection and evaluation without target labels, and splits of rows by domain."""
 
 from transferable.model_selection.accuracy import AccuracyEstimate, estimate_accuracy
-from transferable.model_selection.agreement import AgreementScore
-from transferable.model_selection.circular import CircularScore
-from transferable.model_selection.confidence import (
+from transferable.model_selection.scorers import (
+    SCORERS,
+    AgreementScore,
+    CircularScore,
     ConfusionScore,
-    EntropyScore,
-    InformationScore,
-)
-from transferable.model_selection.importance import (
-    DevScore,
-    ImportanceWeightedScore,
-)
-from transferable.model_selection.neighborhood import (
     DensityScore,
+    DevScore,
+    EntropyScore,
+    ImportanceWeightedScore,
+    InformationScore,
     NeighborsScore,
+    RankSum,
     SilhouetteScore,
 )
-from transferable.model_selection.ranking import SCORERS, RankSum
 from transferable.model_selection.search import LabelFreeSearch
 from transferable.model_selection.splitters import (
     LeaveOneDomainOut,

@@ -1,4 +1,4 @@
-"""How good a model is on target rows that nobody has labelled."""
+"""Estimates of a model's accuracy on unlabelled target rows."""
 
 from __future__ import annotations
 
@@ -12,24 +12,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import safe_indexing
 from transferable.domains import stack_domains
-from transferable.engines.risk.calibration import temperature
-from transferable.model_selection._scorer import Evidence, class_probabilities, fit_domains
-from transferable.model_selection.agreement import AgreementScore
-from transferable.model_selection.neighborhood import NeighborsScore
-from transferable.workspace import sharing
+from transferable.kernel.rounds import temperature
+from transferable.model_selection.scorers import (
+    AgreementScore,
+    Evidence,
+    NeighborsScore,
+    class_probabilities,
+    fit_domains,
+)
 
-__all__ = ["AccuracyEstimate", "estimate_accuracy"]
-
-Matrix = NDArray[np.float64]
-
-# Errors that nine in ten of the 28 real tasks of docs/selection.md stay below.
+# Errors not exceeded on nine in ten of the 28 real tasks of docs/selection.md.
 _ERROR_OF_AGREEMENT = 0.155
 _ERROR_OF_CONFIDENCE = 0.35
 
 
 @dataclass(frozen=True)
 class AccuracyEstimate:
-    """An estimate of accuracy with no label behind it.
+    """Accuracy estimate without labels.
 
     Attributes
     ----------
@@ -38,7 +37,7 @@ class AccuracyEstimate:
     low, high : float
         The interval.
     methods : dict
-        What each method estimates, by name.
+        The estimate of each method, by name.
 
     Examples
     --------
@@ -63,10 +62,10 @@ def estimate_accuracy(
     """Estimate the accuracy of a fitted classifier on unlabelled target rows.
 
     With source rows, the estimate is the median of three agreements: of two copies of the model
-    which learn from disjoint halves of the source, of the model with other methods, and of
-    neighbouring target rows, beyond chance. The first two would be the accuracy if models erred
-    independently of each other. Without source rows it is the mean confidence of the model,
-    which is far less reliable. What other methods of the literature say is reported beside it.
+    trained on disjoint halves of the source, of the model with other methods, and of neighbouring
+    target rows, beyond chance. The first two would be the accuracy if models erred independently.
+    Without source rows it is the mean confidence of the model, which is far less reliable. The
+    estimates of other methods of the literature are reported too.
 
     Parameters
     ----------
@@ -91,8 +90,7 @@ def estimate_accuracy(
     Notes
     -----
     Where methods share an error, because the domains are far apart, all of these are too high;
-    where only this model copes with the shift, agreement with others is too low. Costs about
-    four fits.
+    where only this model adapts well, agreement with others is too low. Costs about four fits.
 
     References
     ----------
@@ -126,14 +124,13 @@ def estimate_accuracy(
     confidence = float(class_probabilities(model, Xt).max(axis=1).mean())
     if Xs is None or ys is None:
         return _estimate(confidence, _ERROR_OF_CONFIDENCE, n_target, {"confidence": confidence})
-    with sharing():
-        evidence = Evidence(model, *stack_domains(Xs, ys, Xt))
-        agreements = {
-            "agreement_of_halves": _agreement_of_halves(evidence),
-            "agreement_of_methods": AgreementScore().score(evidence),
-            "agreement_of_neighbors": max(0.0, NeighborsScore().score(evidence)),
-        }
-        methods = {"confidence": confidence, **_calibrated(evidence), **agreements}
+    evidence = Evidence(model, *stack_domains(Xs, ys, Xt))
+    agreements = {
+        "agreement_of_halves": _agreement_of_halves(evidence),
+        "agreement_of_methods": AgreementScore().score(evidence),
+        "agreement_of_neighbors": max(0.0, NeighborsScore().score(evidence)),
+    }
+    methods = {"confidence": confidence, **_calibrated(evidence), **agreements}
     accuracy = float(np.median(list(agreements.values())))
     return _estimate(accuracy, _ERROR_OF_AGREEMENT, n_target, methods)
 
@@ -141,13 +138,13 @@ def estimate_accuracy(
 def _estimate(
     accuracy: float, error: float, n_target: int, methods: dict[str, float]
 ) -> AccuracyEstimate:
-    """The interval adds the error of the method and that of the sample."""
+    """Return the estimate; its interval adds the error of the method and that of the sample."""
     half = float(np.hypot(error, 1.645 * np.sqrt(accuracy * (1.0 - accuracy) / n_target)))
     return AccuracyEstimate(accuracy, max(0.0, accuracy - half), min(1.0, accuracy + half), methods)
 
 
 def _agreement_of_halves(evidence: Evidence) -> float:
-    """How often copies of the model agree that learnt from every other source row of a class."""
+    """Return the agreement of two copies trained on disjoint halves of each source class."""
     first = np.zeros(evidence.domains.n_source, dtype=bool)
     for code in range(evidence.domains.n_classes):
         rows = np.flatnonzero(evidence.domains.y == code)
@@ -165,7 +162,7 @@ def _agreement_of_halves(evidence: Evidence) -> float:
 
 
 def _calibrated(evidence: Evidence) -> dict[str, float]:
-    """Estimates from confidences that held-out source rows calibrate; none without such rows."""
+    """Return estimates from confidences calibrated on held-out source rows; none without any."""
     model, rows = evidence.held_out
     if len(rows) == 0:
         return {}
@@ -184,5 +181,5 @@ def _calibrated(evidence: Evidence) -> dict[str, float]:
     }
 
 
-def _logits(P: Matrix) -> Matrix:
+def _logits(P: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.log(np.clip(P, 1e-12, None))

@@ -2,55 +2,65 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import math
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from numbers import Integral
+from time import perf_counter
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
+from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, clone
+from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from transferable._sklearn import JOBS, HasMethods, Interval
-from transferable._store import LineStore
-from transferable.base import DomainClassifier
-from transferable.domains import Domains
-from transferable.events import rounds, stage
-from transferable.linalg.arrays import like
-from transferable.model_selection._results import (
-    best_first,
-    columns_of,
-    named_scores,
-    rows_of,
-)
-from transferable.model_selection._scorer import held_out_rows
-from transferable.model_selection._trials import (
-    StackedRows,
-    Trial,
-    digest_of,
-    held_out_accuracy,
-    keyed_trial,
-    run_trials,
-    settings_of,
-    trial_key,
-    warn_of_gaps,
-)
-from transferable.model_selection.ranking import (
+from transferable._files import LineStore, parse_line
+from transferable._sklearn import JOBS, HasMethods, Interval, safe_indexing
+from transferable.base import DomainAdapter, DomainClassifier
+from transferable.domains import Domains, without_target_labels
+from transferable.events import rounds, silence, stage
+from transferable.exceptions import NoTargetWarning
+from transferable.linalg.arrays import Reordered, like
+from transferable.model_selection.scorers import (
     BESIDE_ANCHOR,
     RECOMMENDED,
+    Evidence,
+    LabelFreeScorer,
     RankSum,
     Scoring,
+    Store,
+    held_out_rows,
     resolve,
+    split_rows,
 )
-from transferable.workspace import sharing
+from transferable.routing import call_with_marks, takes_marks
 
-__all__ = ["LabelFreeSearch"]
+Scorers = Mapping[str, Callable[..., float]]
+Setting = Mapping[str, Any]
 
-_FEWEST_ROWS = 100  # of a domain, that a round of halving looks at
+# Grid of TFDF and TFDF-V, on which docs/selection.md reports.
+DEFAULT_GRID: dict[str, list[float]] = {
+    "ridge": [0.01, 0.1, 1.0],
+    "alignment": [0.1, 1.0, 10.0],
+    "manifold": [0.1, 1.0, 10.0],
+    "n_neighbors": [5, 20],
+}
+
+# Settings that agree in these share kernels, graphs and factorisations; the later the finer.
+_COSTLY = (
+    *("manifold_dim", "kernel", "gamma", "degree", "coef0", "n_components"),
+    *("n_neighbors", "manifold", "variance", "ridge"),
+)
+_FEWEST_ROWS = 100  # of a domain, in a round of halving
 _BESIDE_ANCHOR = 5  # settings that answer beside an anchor, as docs/selection.md chose
 
 
@@ -63,7 +73,7 @@ def _if_best_has(method: Callable[..., Any]) -> Any:
 
 
 class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
-    """Try every setting of a grid and take the best by a score that needs no target label.
+    """Search over a grid by a score that needs no target label.
 
     Settings that agree in their features, kernel or graph share them, and those that agree in
     all fixed weights share the factorisation too, so that a grid costs a fraction of its fits.
@@ -79,30 +89,27 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     scoring : str, callable, RankSum or dict of these, default="recommended"
         A name ("circular", "neighbors", "agreement", "information", "entropy", "confusion",
         "density", "silhouette", "importance_weighted", "dev"), "recommended" (the rank sum of
-        "circular" and "neighbors", with an `anchor` "neighbors"), or a
-        ``scorer(estimator, X, y, sample_domain)``. Several scores by name are all reported;
-        `refit` says which one decides.
+        "circular" and "neighbors", with an `anchor` "neighbors"), or a ``scorer(estimator, X, y,
+        sample_domain)``. Several scores by name are all reported; `refit` selects one.
     refit : str or None, default=None
         Name of the score that decides, needed if there are several.
     average : int or None, default=None
-        How many of the best settings answer together, by the mean of their probabilities, as far
-        as there are so many. One wrong choice matters less among several. None takes one, with an
-        `anchor` five.
+        Number of the best settings whose probabilities are averaged, as far as there are so many.
+        One wrong choice matters less among several. None takes one, with an `anchor` five.
     anchor : classifier or None, default=None
-        A model that owes nothing to the grid, ``AutoAdapter(effort="fast")`` say. It is fitted to
-        the same rows, and its probabilities count half in the answer, beside those of the best
-        settings: a bad grid, or a score that is wrong, matters less.
+        A model independent of the grid, such as ``AutoAdapter(effort="fast")``. It is fitted to the
+        same rows, and its probabilities count half in the average with those of the best settings:
+        a bad grid, or a score that is wrong, matters less.
     halving : int or None, default=None
         Successive halving: settings are first compared on few rows, then one in `halving` of them
-        on as many times more rows, and so on; the last ones on all rows. None tries all settings
-        on all rows.
+        on as many times more rows, and so on up to all rows. None tries all settings on all rows.
     n_jobs : int or None, default=None
-        Worker processes. Each takes groups of settings that share what is costly.
+        Worker processes. Each takes groups of settings that share costly results.
     checkpoint : path-like or None, default=None
-        File of JSON lines to which finished settings are added, and from which a search that was
-        stopped goes on. Trials of other rows, estimators or scorers in it do no harm.
+        File of JSON lines to which finished settings are added, and from which an interrupted
+        search resumes. Trials of other rows, estimators or scorers in it are ignored.
     random_state : int, default=0
-        Seed of the rows that halving looks at.
+        Seed of the rows drawn for halving.
     verbose : bool, default=False
         Whether to show a progress bar.
 
@@ -111,7 +118,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     best_estimator_ : classifier
         Fitted on all rows with the best setting.
     top_estimators_ : list of classifiers
-        The `average` best, the best first, whose mean probabilities are the answer of the search.
+        The `average` best, the best first, whose probabilities are averaged.
     anchor_ : classifier or None
         The fitted `anchor`.
     best_params_ : dict
@@ -131,10 +138,10 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     Notes
     -----
-    No score is reliable everywhere: docs/selection.md says how far each is from the best setting,
-    and recommends an anchor. Settings without a score are left out with a warning; if none has
-    one, that is an error. Where there are no target rows, nothing can be judged by them: settings
-    are then compared by accuracy on a fifth of the source rows, held out, which is warned of.
+    No score is reliable everywhere: docs/selection.md reports the distance of each from the best
+    setting, and recommends an anchor. Settings without a score are left out with a warning; if none
+    has one, an error is raised. Without target rows, settings are compared by accuracy on a
+    held-out fifth of the source rows, with a warning.
 
     References
     ----------
@@ -203,20 +210,21 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         return bool(get_tags(self.estimator).input_tags.sparse)
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._check_probabilities()
-        settings = settings_of(self.param_grid, self.estimator)
-        scorers, columns = self._judges(domains)
-        decisive = self._decisive(columns)
-        rows = StackedRows.of(domains)
+        together = self._n_top > 1 or self.anchor is not None
+        if together and not hasattr(self.estimator, "predict_proba"):
+            asked = f"average={self.average}" if self.anchor is None else "an anchor"
+            raise ValueError(
+                f"{asked} takes the mean of probabilities, which {type(self.estimator).__name__} "
+                "does not give; take average=1 and no anchor."
+            )
+        rows = _StackedRows.of(domains)
         rows = replace(rows, X=self._named(rows.X))
-        with sharing():
-            tried, top = self._search(rows, domains, settings, scorers, columns, decisive)
-            self.top_estimators_ = [
-                rows.fit(clone(self.estimator).set_params(**setting)) for setting in top
-            ]
-            self.anchor_ = None if self.anchor is None else rows.fit(clone(self.anchor))
+        top = self._search(rows, domains)
+        self.top_estimators_ = [
+            rows.fit(clone(self.estimator).set_params(**setting)) for setting in top
+        ]
+        self.anchor_ = None if self.anchor is None else rows.fit(clone(self.anchor))
         self.best_estimator_ = self.top_estimators_[0]
-        self.cv_results_ = columns_of(tried)
         self.classes_ = domains.classes
         labels = getattr(self.best_estimator_, "transduction_", None)
         if labels is None or self._answer_together:
@@ -224,7 +232,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         self.transduction_ = labels
 
     def _named(self, rows: Any) -> Any:
-        """Validated rows with the names of their columns, where they came with such."""
+        """Return validated rows with their column names, if they have any."""
         if not hasattr(self, "feature_names_in_"):
             return rows
         import pandas as pd
@@ -240,15 +248,6 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     def _n_top(self) -> int:
         return self.average or (1 if self.anchor is None else _BESIDE_ANCHOR)
 
-    def _check_probabilities(self) -> None:
-        together = self._n_top > 1 or self.anchor is not None
-        if together and not hasattr(self.estimator, "predict_proba"):
-            asked = f"average={self.average}" if self.anchor is None else "an anchor"
-            raise ValueError(
-                f"{asked} takes the mean of probabilities, which {type(self.estimator).__name__} "
-                "does not give; take average=1 and no anchor."
-            )
-
     @property
     def _answer_together(self) -> bool:
         return self.anchor_ is not None or len(self.top_estimators_) > 1
@@ -259,7 +258,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     @_if_best_has
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities of the classes by the best estimator, or the mean of the best ones.
+        """Return class probabilities by the best estimator, or the mean of the best ones.
 
         Parameters
         ----------
@@ -275,7 +274,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     @_if_best_has
     def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Scores of rows.
+        """Return scores of rows.
 
         Parameters
         ----------
@@ -285,8 +284,8 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         Returns
         -------
         scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
-            As the best estimator gives them; where several answer, their mean probabilities, with
-            two classes the second's minus the first's.
+            As the best estimator gives them; for several, their mean probabilities, with two
+            classes the second's minus the first's.
         """
         rows = self._named(self._validate_rows(X))
         if not self._answer_together:
@@ -294,61 +293,65 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         scores = self._mean_probabilities(rows)
         return like(X, scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores)
 
-    def _judges(
-        self, domains: Domains
-    ) -> tuple[Mapping[str, Callable[..., float]], Mapping[str, RankSum | str]]:
-        """The scorers that must be asked, and what each named score is made of."""
+    def _search(self, stacked: _StackedRows, domains: Domains) -> list[Setting]:
+        """Try the settings, in rounds if they are halved, and return the best, best first."""
+        settings: Sequence[Setting] = _settings(self.param_grid, self.estimator)
+        scorers, columns, decisive = self._judges(domains)
+        file = None if self.checkpoint is None else LineStore(self.checkpoint, _keyed_trial)
+        known = {} if file is None else file.load()
+        digest = _digest(domains)
+        tried: list[dict[str, Any]] = []
+        for iteration, share in enumerate(self._shares(len(settings), domains)):
+            subset = stacked.some(domains, share, self.random_state)
+            name = f"{digest} {share} {self.random_state if share < 1 else 0}"
+            keys = [_trial_key(self.estimator, setting, scorers, name) for setting in settings]
+            trials = self._run(subset, settings, keys, scorers, known, file)
+            _warn_of_gaps(settings, trials)
+            parts = {part: np.array([trial.scores[part] for trial in trials]) for part in scorers}
+            scores = {
+                score: made_of.combine(parts) if isinstance(made_of, RankSum) else parts[made_of]
+                for score, made_of in columns.items()
+            }
+            order = _best_first(scores[decisive], trials)
+            top = [settings[i] for i in order[: self._n_top]]
+            self.best_index_, self.best_params_ = len(tried) + order[0], dict(top[0])
+            self.best_score_ = float(scores[decisive][order[0]])
+            values = {f"score_{part}": column for part, column in parts.items()}
+            values |= {f"mean_test_{score}": column for score, column in scores.items()}
+            tried += [
+                {
+                    "mean_fit_time": trial.fit_time,
+                    "mean_score_time": trial.score_time,
+                    "error": trial.error,
+                    "iter": iteration,
+                    "n_resources": len(subset.y),
+                    "params": dict(setting),
+                    **{column: float(of_settings[i]) for column, of_settings in values.items()},
+                }
+                for i, (setting, trial) in enumerate(zip(settings, trials, strict=True))
+            ]
+            kept = order[: -(-len(settings) // int(self.halving or 1))]
+            settings = [settings[i] for i in sorted(kept)]
+        self.cv_results_ = _as_columns(tried)
+        return top
+
+    def _judges(self, domains: Domains) -> tuple[Scorers, Mapping[str, RankSum | str], str]:
+        """Return the scorers, the parts of each named score, and the score that decides."""
         recommended = RECOMMENDED if self.anchor is None else BESIDE_ANCHOR
         scorers, columns = resolve(self.scoring, recommended=recommended)
-        if domains.n_target:
-            return scorers, columns
-        judge = partial(held_out_accuracy, domains.order[held_out_rows(domains.y)])
-        return {"held_out": judge}, dict.fromkeys(columns, "held_out")
-
-    def _decisive(self, columns: Mapping[str, Any]) -> str:
-        if self.refit is None and len(columns) == 1:
-            return next(iter(columns))
-        if self.refit not in columns:
+        if not domains.n_target:
+            judge = partial(_held_out_accuracy, domains.order[held_out_rows(domains.y)])
+            scorers, columns = {"held_out": judge}, dict.fromkeys(columns, "held_out")
+        decisive = next(iter(columns)) if self.refit is None and len(columns) == 1 else self.refit
+        if decisive not in columns:
             raise ValueError(
                 f"refit={self.refit!r} names none of the scores {', '.join(columns)}; say which of "
                 "them decides."
             )
-        return str(self.refit)
+        return scorers, columns, decisive
 
-    def _search(
-        self,
-        stacked: StackedRows,
-        domains: Domains,
-        settings: Sequence[Mapping[str, Any]],
-        scorers: Mapping[str, Callable[..., float]],
-        columns: Mapping[str, RankSum | str],
-        decisive: str,
-    ) -> tuple[list[dict[str, Any]], list[Mapping[str, Any]]]:
-        """Try the settings, round by round if they are halved; what became of each, and the top."""
-        file = None if self.checkpoint is None else LineStore(self.checkpoint, keyed_trial)
-        known = {} if file is None else file.load()
-        digest = digest_of(domains)
-        rows: list[dict[str, Any]] = []
-        shares = self._rounds(len(settings), domains)
-        for iteration, share in enumerate(shares):
-            subset = stacked.some(domains, share, self.random_state)
-            name = f"{digest} {share} {self.random_state if share < 1 else 0}"
-            keys = [trial_key(self.estimator, setting, scorers, name) for setting in settings]
-            trials = self._run(subset, settings, keys, scorers, known, file)
-            warn_of_gaps(settings, trials)
-            scores = named_scores(trials, scorers, columns)
-            order = best_first(scores[decisive], trials)
-            self.best_index_ = len(rows) + order[0]
-            top = [settings[i] for i in order[: self._n_top]]
-            self.best_params_ = dict(top[0])
-            self.best_score_ = float(scores[decisive][order[0]])
-            rows += rows_of(settings, trials, scores, iteration, len(subset.y))
-            kept = order[: -(-len(settings) // int(self.halving or 1))]
-            settings = [settings[i] for i in sorted(kept)]
-        return rows, top
-
-    def _rounds(self, n_settings: int, domains: Domains) -> list[float]:
-        """The share of rows that each round looks at."""
+    def _shares(self, n_settings: int, domains: Domains) -> list[float]:
+        """Return the share of rows of each round."""
         shares = [1.0]
         fewest = min(domains.n_source, domains.n_target)
         while self.halving and self.halving ** len(shares) <= n_settings:
@@ -360,23 +363,35 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     def _run(
         self,
-        rows: StackedRows,
-        settings: Sequence[Mapping[str, Any]],
+        rows: _StackedRows,
+        settings: Sequence[Setting],
         keys: Sequence[str],
-        scorers: Mapping[str, Callable[..., float]],
-        known: dict[str, Trial],
-        file: LineStore[Trial] | None,
-    ) -> list[Trial]:
-        """Trials of all settings, from the file or made now."""
+        scorers: Scorers,
+        known: dict[str, _Trial],
+        file: LineStore[_Trial] | None,
+    ) -> list[_Trial]:
+        """Return the trials of all settings: known ones, and new ones by groups that share most."""
         new = [i for i, key in enumerate(keys) if key not in known]
-        asked = [settings[i] for i in new]
-        answers = run_trials(self.estimator, rows, asked, scorers, self.n_jobs)
+        groups: dict[str, list[int]] = {}
+        for i in sorted(new, key=lambda i: _group(settings[i])):
+            groups.setdefault(_group(settings[i]), []).append(i)
+        jobs = self.n_jobs and min(self.n_jobs, len(groups))
+        parallel = Parallel(n_jobs=jobs, return_as="generator")
         stage("Trying settings")
-        for (position, trial), _ in zip(answers, rounds(len(new), "Trying settings"), strict=True):
-            key = keys[new[position]]
-            known[key] = trial
-            if file is not None:
-                file.append(trial.to_line(key))
+        progress = rounds(len(new), "Trying settings")
+        labels_only = all(getattr(scorer, "labels_only", False) for scorer in scorers.values())
+        # Processes have a copy each, groups of one process share one.
+        store = Store(labels_only=labels_only)
+        answers = parallel(
+            delayed(_try_group)(self.estimator, rows, [settings[i] for i in group], scorers, store)
+            for group in groups.values()
+        )
+        for group, trials in zip(groups.values(), answers, strict=True):
+            for i, trial in zip(group, trials, strict=True):
+                next(progress)
+                known[keys[i]] = trial
+                if file is not None:
+                    file.append(trial.to_line(keys[i]))
         return [known[key] for key in keys]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -385,11 +400,226 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             state["checkpoint"] = os.fspath(self.checkpoint)
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if "best_estimator_" in state:  # saved when one model answered, or when it had no labels
-            best = self.best_estimator_
-            for name in ("classes_", "transduction_", "n_features_in_"):
-                self.__dict__.setdefault(name, getattr(best, name, None))
-            self.__dict__.setdefault("top_estimators_", [best])
-            self.__dict__.setdefault("anchor_", None)
+
+@dataclass(frozen=True)
+class _StackedRows:
+    """Rows of both domains in the order of the input; labels of target rows are ignored.
+
+    `sample_domain` is 1 for source rows and -1 for target rows; None without target rows.
+    """
+
+    X: Any
+    y: NDArray[Any]
+    sample_domain: NDArray[np.intp] | None
+
+    @classmethod
+    def of(cls, domains: Domains) -> _StackedRows:
+        """Return the rows as given."""
+        in_place = isinstance(domains.X, Reordered)
+        X = domains.X.table if in_place else domains.X[np.argsort(domains.order)]
+        y = domains.classes[domains.restore(domains.with_target(np.zeros(domains.n_target, int)))]
+        marks = np.where(np.arange(len(y)) < domains.n_source, 1, -1)
+        return cls(X, y, domains.restore(marks) if domains.n_target else None)
+
+    def take(self, rows: NDArray[np.intp]) -> _StackedRows:
+        """Return the rows at these positions."""
+        marks = None if self.sample_domain is None else self.sample_domain[rows]
+        return _StackedRows(safe_indexing(self.X, rows), self.y[rows], marks)
+
+    def some(self, domains: Domains, share: float, seed: int) -> _StackedRows:
+        """Draw a share of the rows of each source class and of the target."""
+        if share == 1.0:
+            return self
+        rng = np.random.default_rng(seed)
+        groups = [np.flatnonzero(domains.y == code) for code in range(domains.n_classes)]
+        groups.append(np.arange(domains.n_source, len(domains.order)))
+        parts = [rng.choice(g, max(1, round(share * len(g))), replace=False) for g in groups]
+        return self.take(np.sort(domains.order[np.concatenate(parts)]))
+
+    def fit(self, model: Any) -> Any:
+        """Fit the model; target rows are unlabelled for one that takes no marks."""
+        for name, value in model.get_params().items():
+            if name.split("__")[-1] == "target_labels" and value == "use":
+                raise ValueError(
+                    f"{name}='use' is not for a search, whose scores see no target label and whose "
+                    "fits are given none; take 'ignore', and use them with the setting that it "
+                    "finds."
+                )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoTargetWarning)  # the search warns of that itself
+            if self.sample_domain is None or takes_marks(model):
+                return call_with_marks(model.fit, self.X, self.y, self.sample_domain)
+            return model.fit(self.X, without_target_labels(self.y, self.sample_domain))
+
+
+@dataclass
+class _Trial:
+    """Scores of one setting by scorer, NaN where missing, with seconds and errors."""
+
+    scores: dict[str, float]
+    fit_time: float
+    score_time: float
+    error: str = ""
+
+    def to_line(self, key: str) -> str:
+        """Return the trial under its key as one line of JSON, without the line's end."""
+        values = asdict(self)
+        values["scores"] = {k: v if math.isfinite(v) else None for k, v in self.scores.items()}
+        return json.dumps({"key": key, **values}, allow_nan=False)
+
+
+def _keyed_trial(line: bytes) -> tuple[str, _Trial]:
+    """Read a trial and its key back; raise ValueError if the line holds none."""
+    values = parse_line(line)
+    try:
+        key = values.pop("key")
+        scores = {k: math.nan if v is None else float(v) for k, v in values.pop("scores").items()}
+        return str(key), _Trial(scores=scores, **values)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"the line holds no trial: {error}") from error
+
+
+def _digest(domains: Domains) -> str:
+    """Return a digest of the rows and the source's labels, whatever their order."""
+    content = domains.X.toarray() if hasattr(domains.X, "toarray") else domains.X
+    text = hashlib.sha256(np.ascontiguousarray(content).tobytes() + domains.y.tobytes())
+    text.update(repr(domains.classes.tolist()).encode())
+    return text.hexdigest()
+
+
+def _trial_key(estimator: Any, setting: Setting, scorers: Scorers, rows: str) -> str:
+    """Return the key of a trial, equal for equal rows, estimators, settings and scorers."""
+    model = clone(estimator).set_params(**setting)
+    parameters = sorted((name, repr(value)) for name, value in model.get_params().items())
+    asked = sorted((name, repr(scorer)) for name, scorer in scorers.items())
+    text = json.dumps([type(model).__name__, parameters, asked, rows])
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _settings(param_grid: Any, estimator: Any) -> list[dict[str, Any]]:
+    """Return every setting of a grid, of the default one if it is None; raise if there is none."""
+    param_grid = _default_grid(estimator) if param_grid is None else param_grid
+    grids = [param_grid] if isinstance(param_grid, Mapping) else param_grid
+    empty = [name for grid in grids for name, values in grid.items() if not len(values)]
+    if empty or not any(grids):
+        what = f"no value for {empty[0]!r}" if empty else "no settings"
+        raise ValueError(
+            f"param_grid={param_grid!r} holds {what}; give at least one value for each parameter."
+        )
+    return list(ParameterGrid(param_grid))
+
+
+def _default_grid(estimator: Any) -> dict[str, list[float]]:
+    """Return the default grid under the parameter names of the estimator or of one of its steps."""
+    names = estimator.get_params()
+    first = next(iter(DEFAULT_GRID))
+    for prefix in (name.removesuffix(first) for name in names if name.endswith(first)):
+        if all(prefix + name in names for name in DEFAULT_GRID):
+            return {prefix + name: values for name, values in DEFAULT_GRID.items()}
+    raise ValueError(
+        f"{type(estimator).__name__} has no default param_grid, which is for TFDF and TFDF-V, by "
+        "themselves or in a pipeline; give one."
+    )
+
+
+def _group(setting: Setting) -> str:
+    """Return the key of settings that share all costly results."""
+    costly = {name: value for name, value in setting.items() if name.split("__")[-1] in _COSTLY}
+    rank = {name: _COSTLY.index(name.split("__")[-1]) for name in costly}
+    return repr([(name, costly[name]) for name in sorted(costly, key=lambda n: (rank[n], n))])
+
+
+def _try_group(
+    estimator: Any,
+    rows: _StackedRows,
+    settings: Sequence[Setting],
+    scorers: Scorers,
+    store: Store,
+) -> list[_Trial]:
+    with silence():
+        return [_try(estimator, rows, setting, scorers, store) for setting in settings]
+
+
+def _try(
+    estimator: Any, rows: _StackedRows, setting: Setting, scorers: Scorers, store: Store
+) -> _Trial:
+    """Fit one setting and apply every scorer; errors are recorded, not raised."""
+    start = perf_counter()
+    scores, errors = dict.fromkeys(scorers, math.nan), []
+    try:
+        model = clone(estimator).set_params(**setting)
+        for part in (model, *model.get_params().values()):
+            if isinstance(part, DomainAdapter):
+                part._store = store
+        rows.fit(model)
+    except Exception as error:
+        return _Trial(scores, perf_counter() - start, 0.0, f"{type(error).__name__}: {error}")
+    fitted = perf_counter()
+    given = (model, rows.X, rows.y, rows.sample_domain)
+    evidence = None
+    if rows.sample_domain is not None:
+        key = "split rows", id(rows.X), id(rows.y)
+        split = store.get(key, split_rows, *given[1:], store)
+        evidence = Evidence(*given, just_fitted=True, split=split)
+    for name, scorer in scorers.items():
+        try:
+            scores[name] = float(
+                scorer.score(evidence)
+                if evidence is not None and isinstance(scorer, LabelFreeScorer)
+                else scorer(*given)
+            )
+        except Exception as error:
+            errors.append(f"{name}: {type(error).__name__}: {error}")
+    return _Trial(scores, fitted - start, perf_counter() - fitted, "; ".join(errors))
+
+
+def _warn_of_gaps(settings: Sequence[Setting], trials: Sequence[_Trial]) -> None:
+    """Warn of each setting that lacks a score, with the reason."""
+    for setting, trial in zip(settings, trials, strict=True):
+        missing = [name for name, value in trial.scores.items() if not np.isfinite(value)]
+        if missing:
+            why = trial.error or f"no finite score of {', '.join(missing)}"
+            message = f"The setting {dict(setting)} is left out: {why}."
+            warnings.warn(message, UserWarning, stacklevel=6)
+
+
+def _held_out_accuracy(
+    rows: NDArray[np.intp], model: Any, X: Any, y: NDArray[Any], sample_domain: None = None
+) -> float:
+    """Return the accuracy on these source rows of a copy fitted without them; 0 without rows."""
+    everything = _StackedRows(X, y, sample_domain)
+    kept = np.setdiff1d(np.arange(len(y)), rows)
+    copy, held_out = everything.take(kept).fit(clone(model)), everything.take(rows)
+    return float(np.mean(copy.predict(held_out.X) == held_out.y)) if len(rows) else 0.0
+
+
+def _best_first(scores: NDArray[np.float64], trials: Sequence[_Trial]) -> list[int]:
+    """Return positions of the settings that have a score, best first; raise if none has."""
+    finite = np.flatnonzero(np.isfinite(scores))
+    if len(finite) == 0:
+        why = next((trial.error for trial in trials if trial.error), "all scores are NaN")
+        raise ValueError(f"None of the {len(trials)} settings has a score; the first says: {why}.")
+    return [int(i) for i in finite[np.argsort(-scores[finite], kind="stable")]]
+
+
+def _as_columns(tried: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return trials as the columns of ``cv_results_``, with ranks."""
+    results: dict[str, Any] = {}
+    for name in tried[0]:
+        values = [row[name] for row in tried]
+        results[name] = values if name == "params" else np.array(values)
+        if name == "params":
+            for key in sorted(set().union(*values)):
+                column = MaskedArray(np.empty(len(values), dtype=object), mask=True)
+                for i, params in enumerate(values):
+                    if key in params:
+                        column[i] = params[key]
+                results[f"param_{key}"] = column
+        elif name.startswith("mean_test_"):
+            # Later rounds are ahead, the first of equals too; those without a score are last.
+            known = np.where(np.isnan(results[name]), -np.inf, results[name])
+            ranks = np.empty(len(values), dtype=np.intp)
+            order = np.lexsort((-np.arange(len(values)), known, results["iter"]))
+            ranks[order] = np.arange(len(values), 0, -1)
+            results[f"rank_test_{name.removeprefix('mean_test_')}"] = ranks
+    return results

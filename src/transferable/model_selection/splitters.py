@@ -1,7 +1,8 @@
-"""Ways to split rows of several domains, in scikit-learn's manner."""
+"""Splitters of rows of several domains, in scikit-learn's manner."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Literal
@@ -16,18 +17,46 @@ from sklearn.utils.validation import check_consistent_length
 from transferable._sklearn import safe_indexing
 from transferable.domains import marked_source, source_mask
 
-__all__ = ["LeaveOneDomainOut", "StratifiedDomainKFold", "as_source_and_target"]
-
-Split = tuple[NDArray[np.intp], NDArray[np.intp]]
+Splits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
 
 class DomainSplitter(BaseCrossValidator):
-    """What splitters by domain share: ids from `groups`, from routed marks, or from labels."""
+    """Splitter by domain, with ids from `groups`, from routed marks, or from labels."""
 
     __metadata_request__split: ClassVar[dict[str, bool]] = {"groups": True, "sample_domain": True}
 
+    def split(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        sample_domain: ArrayLike | None = None,
+    ) -> Splits:
+        """Yield positions of training and test rows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The rows.
+        y : array-like of shape (n_samples,) or None, default=None
+            Labels, which mark target rows as in ``fit`` if there are no ids; those of target rows
+            are not used. :class:`StratifiedDomainKFold` needs them.
+        groups, sample_domain : array-like of shape (n_samples,) or None, default=None
+            Domain ids, positive for sources and negative for targets; `groups` has precedence.
+
+        Yields
+        ------
+        train, test : ndarray of int
+            Positions of rows.
+        """
+        yield from self._split(self._ids(X, y, groups, sample_domain), y)
+
+    @abstractmethod
+    def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:
+        """Yield positions of training and test rows, given the id of each row's domain."""
+
     def _ids(self, X: Any, y: Any, groups: Any, sample_domain: Any) -> NDArray[Any]:
-        """The id of each row's domain: positive for sources, negative for targets."""
+        """Return the id of each row's domain: positive for sources, negative for targets."""
         n_rows = np.shape(X)[0]
         ids = sample_domain if groups is None else groups
         if ids is None and y is None:
@@ -42,20 +71,20 @@ class DomainSplitter(BaseCrossValidator):
 
 
 class LeaveOneDomainOut(DomainSplitter):
-    """Let each target domain in turn be the one that is adapted to and scored.
+    """Leave-one-domain-out: each target domain in turn is adapted to and scored.
 
     For the target with the id -k the training rows are those of all sources but k, which are the
-    same rows with labels, and its own, whose labels no estimator of this library looks at. The
-    test rows are its own. To leave each of several labelled domains out, give them as sources and
-    as targets: :func:`as_source_and_target`.
+    same rows with labels, and its own, whose labels no estimator of this library uses. The test
+    rows are its own. To leave each of several labelled domains out, give them as sources and as
+    targets: :func:`as_source_and_target`.
 
     Parameters
     ----------
     test_size : float or None, default=None
-        Share of the target's rows that is kept out of training and scored, to see how new rows
-        fare. None trains on all of them, without labels, and scores all.
+        Share of the target's rows that is kept out of training and scored, as new rows. None trains
+        on all of them, without labels, and scores all.
     random_state : int, RandomState instance or None, default=0
-        Draws these rows.
+        Seed of their draw.
 
     See Also
     --------
@@ -63,8 +92,8 @@ class LeaveOneDomainOut(DomainSplitter):
 
     Notes
     -----
-    ``fit`` has to be told ``sample_domain`` as well. A method that takes one source only is given
-    its sign, and the splitter the ids as `groups`.
+    ``fit`` needs ``sample_domain`` as well. A method for one source only is given the sign, and the
+    splitter the ids as `groups`.
 
     Examples
     --------
@@ -95,17 +124,16 @@ class LeaveOneDomainOut(DomainSplitter):
         groups: ArrayLike | None = None,
         sample_domain: ArrayLike | None = None,
     ) -> int:
-        """How many targets there are.
+        """Return the number of targets.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,) or None, default=None
-            Labels, in which target rows are marked if nothing else tells domains.
+            Labels, which mark target rows as in ``fit`` if there are no ids.
         groups, sample_domain : array-like of shape (n_samples,) or None, default=None
-            The id of each row's domain, positive for sources and negative for targets; `groups`
-            counts if both are given.
+            Domain ids, positive for sources and negative for targets; `groups` has precedence.
 
         Returns
         -------
@@ -114,33 +142,9 @@ class LeaveOneDomainOut(DomainSplitter):
         """
         return len(self._targets(self._ids(X, y, groups, sample_domain)))
 
-    def split(
-        self,
-        X: Any,
-        y: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        sample_domain: ArrayLike | None = None,
-    ) -> Iterator[Split]:
-        """Positions of training and test rows for each target.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,) or None, default=None
-            Labels, in which target rows are marked if nothing else tells domains.
-        groups, sample_domain : array-like of shape (n_samples,) or None, default=None
-            The id of each row's domain, positive for sources and negative for targets; `groups`
-            counts if both are given.
-
-        Yields
-        ------
-        train, test : ndarray of int
-            Positions of rows.
-        """
+    def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:
         if self.test_size is not None and not 0 < self.test_size < 1:
             raise ValueError(f"test_size={self.test_size} must be a share between 0 and 1.")
-        ids = self._ids(X, y, groups, sample_domain)
         rng = check_random_state(self.random_state)
         for target in self._targets(ids):
             sources = np.flatnonzero((ids > 0) & (ids != -target))
@@ -170,7 +174,7 @@ class LeaveOneDomainOut(DomainSplitter):
 class StratifiedDomainKFold(DomainSplitter):
     """Folds that hold the same share of every domain and, within sources, of every class.
 
-    Labels of target rows are not looked at.
+    Labels of target rows are not used.
 
     Parameters
     ----------
@@ -178,10 +182,10 @@ class StratifiedDomainKFold(DomainSplitter):
         Number of folds.
     test : {"both", "source", "target"}, default="both"
         Which rows of a fold are test rows. With "source" all target rows are trained on in every
-        fold, as they are in practice, and labelled rows that were held out are scored; with
-        "target" it is the other way round.
+        fold, as in practice, and held-out labelled rows are scored; with "target" it is the other
+        way round.
     random_state : int, RandomState instance or None, default=0
-        Deals rows out to folds.
+        Seed of the assignment of rows to folds.
 
     Examples
     --------
@@ -214,12 +218,12 @@ class StratifiedDomainKFold(DomainSplitter):
         groups: ArrayLike | None = None,
         sample_domain: ArrayLike | None = None,
     ) -> int:
-        """How many folds there are.
+        """Return the number of folds.
 
         Parameters
         ----------
         X, y, groups, sample_domain : object
-            Not looked at.
+            Ignored.
 
         Returns
         -------
@@ -228,55 +232,7 @@ class StratifiedDomainKFold(DomainSplitter):
         """
         return int(self.n_splits)
 
-    def split(
-        self,
-        X: Any,
-        y: ArrayLike,
-        groups: ArrayLike | None = None,
-        sample_domain: ArrayLike | None = None,
-    ) -> Iterator[Split]:
-        """Positions of training and test rows for each fold.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,)
-            Labels; those of target rows are not looked at.
-        groups, sample_domain : array-like of shape (n_samples,) or None, default=None
-            The id of each row's domain, positive for sources and negative for targets; `groups`
-            counts if both are given. Without both, `y` marks target rows as in ``fit``.
-
-        Yields
-        ------
-        train, test : ndarray of int
-            Positions of rows.
-        """
-        ids = self._ids(X, y, groups, sample_domain)
-        self._check(ids)
-        tested = {"both": ids == ids, "source": ids > 0, "target": ids < 0}[self.test]
-        folds = self._folds(ids, np.asarray(column_or_1d(y)))
-        for fold in range(self.n_splits):
-            test = tested & (folds == fold)
-            yield np.flatnonzero(~test), np.flatnonzero(test)
-
-    def _folds(self, ids: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
-        """The fold of each row; rows of a stratum are dealt out where the last one's ended."""
-        rng = check_random_state(self.random_state)
-        folds = np.empty(len(ids), dtype=np.intp)
-        dealt = 0
-        for domain in np.unique(ids):
-            rows = np.flatnonzero(ids == domain)
-            codes = (
-                np.unique(y[rows], return_inverse=True)[1] if domain > 0 else np.zeros(len(rows))
-            )
-            for code in np.unique(codes):
-                stratum = rng.permutation(rows[codes == code])
-                folds[stratum] = (dealt + np.arange(len(stratum))) % self.n_splits
-                dealt += len(stratum)
-        return folds
-
-    def _check(self, ids: NDArray[Any]) -> None:
+    def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:
         if not isinstance(self.n_splits, Integral) or self.n_splits < 2:
             raise ValueError(f"n_splits={self.n_splits} must be a whole number of at least 2.")
         if self.test not in ("both", "source", "target"):
@@ -287,21 +243,41 @@ class StratifiedDomainKFold(DomainSplitter):
             raise ValueError(
                 f"Domain {few} has {counts.min()} rows, too few for n_splits={self.n_splits} folds."
             )
+        tested = {"both": ids == ids, "source": ids > 0, "target": ids < 0}[self.test]
+        folds = self._folds(ids, np.asarray(column_or_1d(y)))
+        for fold in range(self.n_splits):
+            test = tested & (folds == fold)
+            yield np.flatnonzero(~test), np.flatnonzero(test)
+
+    def _folds(self, ids: NDArray[Any], y: NDArray[Any]) -> NDArray[np.intp]:
+        """Return the fold of each row; a stratum is dealt out from where the last one ended."""
+        rng = check_random_state(self.random_state)
+        folds = np.empty(len(ids), dtype=np.intp)
+        dealt = 0
+        for domain in np.unique(ids):
+            rows = np.flatnonzero(ids == domain)
+            labels = y[rows] if domain > 0 else np.zeros(len(rows))
+            codes = np.unique(labels, return_inverse=True)[1]
+            for code in np.unique(codes):
+                stratum = rng.permutation(rows[codes == code])
+                folds[stratum] = (dealt + np.arange(len(stratum))) % self.n_splits
+                dealt += len(stratum)
+        return folds
 
 
 def as_source_and_target(
     X: Any, y: ArrayLike, domain: ArrayLike
 ) -> tuple[Any, NDArray[Any], NDArray[np.intp]]:
-    """Give every row twice, as one of a source and as one of a target.
+    """Return every row twice, as one of a source and as one of a target.
 
-    So :class:`LeaveOneDomainOut` can adapt to each of several labelled domains in turn.
+    :class:`LeaveOneDomainOut` can then adapt to each of several labelled domains in turn.
 
     Parameters
     ----------
     X : array-like, frame or sparse matrix of shape (n_samples, n_features)
         The rows.
     y : array-like of shape (n_samples,)
-        Their labels. Estimators of this library do not look at them for target rows.
+        Their labels. Estimators of this library do not use those of target rows.
     domain : array-like of shape (n_samples,)
         The domain of each row, in numbers or names.
 

@@ -1,10 +1,9 @@
-"""Saved models: files in the skops format, which loading reads without running any code of theirs.
+"""Saved models: files in the skops format, loaded without running any code from them.
 
 A file is the zip archive that :mod:`skops.io` writes, with one more member, ``transferable.json``:
-the format's number, the versions that wrote it, and the size and SHA-256 of every other member. The
-number is raised when what fitted estimators hold changes, so that a file either loads or says what
-to do. Loading is three steps, each a file here: the archive is checked against its header, what it
-says it is made of against the classes that may be made, and what was made is tried.
+the format's number, the versions that wrote it, and the size and SHA-256 of every other member.
+Loading has three steps: the archive is checked against its header, its schema against the permitted
+classes (both in `_archive.py`), and the loaded model is tried (`_checks.py`).
 """
 
 from __future__ import annotations
@@ -19,26 +18,30 @@ from zipfile import ZIP_DEFLATED
 from sklearn.base import BaseEstimator
 
 from transferable import __version__
-from transferable._atomic import replacing
+from transferable._files import replacing
+from transferable.persistence._archive import (
+    FORMAT,
+    ModelFileError,
+    checked_header,
+    readable,
+    refused_types,
+    trusted_types,
+    with_header,
+)
 from transferable.persistence._checks import check_parts, check_usable
-from transferable.persistence._container import ModelFileError, checked_header, with_header
-from transferable.persistence._schema import readable, refused_types, trusted_types
 
 __all__ = ["FORMAT", "ModelFileError", "about", "load", "save", "versions"]
 
-FORMAT = 2  # raise it when a file of the last version would load but predict something else
-_OLDEST = 1  # format that can still be read
-
 
 def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
-    """Save an estimator, so that :func:`load` brings it back to the bit.
+    """Save an estimator, so that :func:`load` restores it to the bit.
 
     Parameters
     ----------
     model : estimator
-        An estimator of this library, or a scikit-learn one, such as a pipeline, that holds any.
+        An estimator of this library, or a scikit-learn one that holds any, such as a pipeline.
     path : str or path-like
-        The file to write, by custom named ``*.skops``. It is there whole or not at all.
+        The file to write, by custom named ``*.skops``. It is written completely or not at all.
 
     Raises
     ------
@@ -80,15 +83,13 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         raise TypeError(
             f"{type(model).__name__} cannot be saved, as loading would refuse it: {error}"
         ) from error
-    stream = with_header(
-        content, {"format": FORMAT, "class": type(model).__name__, "versions": versions()}
-    )
+    stream = with_header(content, {"class": type(model).__name__, "versions": versions()})
     with replacing(path, "wb") as file:
         file.write(stream.getbuffer())
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Load an estimator that :func:`save` has written, running no code that the file brings.
+    """Load an estimator that :func:`save` has written, without running any code from the file.
 
     Parameters
     ----------
@@ -98,22 +99,26 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     model : estimator
-        What was saved; its predictions are the same to the bit.
+        The saved estimator; its predictions are the same to the bit.
 
     Raises
     ------
     ModelFileError
-        If the file is no saved model, is damaged, was changed, is of a format this version does
-        not know, or holds types outside of transferable, scikit-learn, numpy and scipy.
+        If the file is no saved model, is damaged, was changed, is of a format this version does not
+        support, or holds types outside of transferable, scikit-learn, numpy and scipy.
     """
+    import skops.io
+
     content = Path(path).read_bytes()
-    header = _known_header(content, str(path))
+    header = checked_header(content, str(path))
     writer = {"transferable": "?", "scikit-learn": "?"} | header["versions"]
     try:
         content = readable(content)
         refused = refused_types(content)
         if not refused:
-            return _made(content)
+            model = skops.io.loads(content, trusted=trusted_types(content))
+            check_parts(model)
+            return model
     except Exception as error:
         raise ModelFileError(
             f"{path} cannot be loaded ({type(error).__name__}: {error}). It was saved by "
@@ -132,7 +137,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Tell what a saved model says of itself, without loading it.
+    """Return the header of a saved model, without loading it.
 
     Parameters
     ----------
@@ -144,12 +149,12 @@ def about(path: str | os.PathLike[str]) -> dict[str, Any]:
     header : dict
         ``format``, the ``class`` saved, and the ``versions`` that wrote it.
     """
-    header = _known_header(Path(path).read_bytes(), str(path))
+    header = checked_header(Path(path).read_bytes(), str(path))
     return {name: header[name] for name in ("format", "class", "versions")}
 
 
 def versions(own: str = __version__) -> dict[str, str]:
-    """Versions of this library, or what `own` says of it, of Python and of what it computes with.
+    """Return the versions of this library (or `own`), of Python and of what it computes with.
 
     Examples
     --------
@@ -159,31 +164,3 @@ def versions(own: str = __version__) -> dict[str, str]:
     """
     others = {name: version(name) for name in ("numpy", "scipy", "scikit-learn", "skops")}
     return {"transferable": own, "python": platform.python_version(), **others}
-
-
-def _made(content: bytes) -> Any:
-    """The model of an archive that names known classes only."""
-    import skops.io
-
-    model = skops.io.loads(content, trusted=trusted_types(content))
-    check_parts(model)
-    return model
-
-
-def _known_header(content: bytes, path: str) -> dict[str, Any]:
-    """The header of a file that is whole, unchanged and of a format we know."""
-    header = checked_header(content, path)
-    if not _OLDEST <= header["format"] <= FORMAT:
-        raise ModelFileError(_other_format(header, path))
-    return header
-
-
-def _other_format(header: dict[str, Any], path: str) -> str:
-    writer = header["versions"].get("transferable", "?")
-    newer = header["format"] > FORMAT
-    return (
-        f"{path} has format {header['format']}, written by transferable {writer}; this is "
-        f"transferable {__version__}, which reads format {FORMAT}. "
-        + ("Upgrade transferable" if newer else f"Install transferable=={writer}")
-        + " to load it, or fit the model again."
-    )

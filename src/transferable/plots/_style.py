@@ -1,7 +1,7 @@
-"""The house style: colours, panels and text that every Display shares.
+"""House style: colours, panels and text that every Display shares.
 
-Colours are told apart with any kind of colour vision and stand out from white and from black
-paper alike, so that a picture can be shown on either. Shape or place says the same again.
+Colours are distinct for any kind of colour vision and stand out from white and from black paper
+alike, so that a picture can be shown on either. Shape or place repeats their meaning.
 """
 
 from __future__ import annotations
@@ -16,18 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
-__all__ = [
-    "CLASS_COLOURS",
-    "DOMAIN_COLOURS",
-    "GRID",
-    "INK",
-    "add_legend",
-    "finish",
-    "line_style",
-    "new_axes",
-    "plain",
-]
-
 INK, GRID = "#222222", "#e4e4e4"
 DOMAIN_COLOURS = ("#0072b2", "#d55e00")
 CLASS_COLOURS = (
@@ -39,87 +27,75 @@ _LONGEST_TEXT = 28
 
 
 def plain(text: Any) -> str:
-    """A name from somebody's file as text that is drawn as it stands, and cut if it is long."""
+    """Return a name as text that is drawn literally, cut if it is long."""
     name = "".join(c if c.isprintable() else " " for c in str(text)).strip()
     if len(name) > _LONGEST_TEXT:
         name = name[: _LONGEST_TEXT - 1] + "…"
     # Dollars would begin a formula; a leading underscore would keep a name out of the legend.
-    return name.replace("$", r"\$") if not name.startswith("_") else " " + name.replace("$", r"\$")
+    return " " * name.startswith("_") + name.replace("$", r"\$")
 
 
 def line_style(position: int) -> dict[str, Any]:
-    """Colour and mark of the line at some position."""
+    """Return the colour and mark of the line at some position."""
     style = {key: values[position % len(values)] for key, values in _LINES.items()}
     return {**style, "linewidth": 1.6, "markersize": 4.5}
 
 
-def new_axes(
-    ax: Axes | Sequence[Axes] | None,
-    n_panels: int,
-    what: str,
-    *,
-    panel: tuple[float, float],
-    extra: tuple[float, float] = (0.2, 0.5),
-    columns: int | None = None,
-    **subplots: Any,
-) -> NDArray[np.object_]:
-    """Give one axes for each panel: those given, or those of a new figure.
+class Display:
+    """Base of the displays, which draw into panels: the axes given, or those of a new figure."""
 
-    Parameters
-    ----------
-    ax : matplotlib Axes, sequence of them or None
-        What the caller was given.
-    n_panels : int
-        How many are needed.
-    what : str
-        What panels show, for the message if their number is wrong.
-    panel, extra : tuple of float
-        Width and height of a panel and of what surrounds all of them, in inches.
-    columns : int or None, default=None
-        Panels beside each other; None puts all in a row.
-    **subplots
-        Handed to ``Figure.subplots``.
+    axes_: NDArray[np.object_]
+    figure_: Figure
 
-    Returns
-    -------
-    axes : ndarray of matplotlib Axes
-        As many as there are panels.
-    """
-    if ax is None:
-        columns = min(columns or n_panels, n_panels)
-        rows = -(-n_panels // columns)
-        figure = Figure(
-            figsize=(panel[0] * columns + extra[0], panel[1] * rows + extra[1]),
-            layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1),
-        )
-        axes = figure.subplots(rows, columns, squeeze=False, **subplots).ravel()
-        for unused in axes[n_panels:]:
-            unused.remove()
-        return axes[:n_panels]
-    given = np.array([ax] if isinstance(ax, Axes) else ax, dtype=object).ravel()
-    if len(given) != n_panels:
-        raise ValueError(
-            f"There are {n_panels} {what} but {len(given)} axes; give as many axes, or none to "
-            "get a new figure."
-        )
-    return given
+    def _make_axes(
+        self,
+        ax: Axes | Sequence[Axes] | None,
+        n_panels: int,
+        what: str,
+        *,
+        panel: tuple[float, float],
+        extra: tuple[float, float] = (0.2, 0.5),
+        columns: int | None = None,
+        sharey: bool = False,
+    ) -> None:
+        """Set one axes for each panel; `what` names them in the error if their number is wrong.
 
+        `panel` and `extra` are width and height of a panel and of the surroundings of all of them,
+        in inches. Without `columns`, all panels of a new figure are in a row.
+        """
+        if ax is None:
+            columns = min(columns or n_panels, n_panels)
+            rows = -(-n_panels // columns)
+            figure = Figure(
+                figsize=(panel[0] * columns + extra[0], panel[1] * rows + extra[1]),
+                layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1),
+            )
+            axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel()
+            for unused in axes[n_panels:]:
+                unused.remove()
+            axes = axes[:n_panels]
+        else:
+            axes = np.array([ax] if isinstance(ax, Axes) else ax, dtype=object).ravel()
+        if len(axes) != n_panels:
+            raise ValueError(
+                f"There are {n_panels} {what} but {len(axes)} axes; give as many axes, or none to "
+                "get a new figure."
+            )
+        self.axes_, self.figure_ = axes, axes[0].figure
 
-def add_legend(
-    axes: NDArray[np.object_], handles: Sequence[Artist], *, ours: bool, place: str = "lower"
-) -> None:
-    """Explain marks: outside the panels of a figure of ours, in the last panel of another's."""
-    style: dict[str, Any] = {"frameon": False, "labelcolor": INK, "fontsize": 9}
-    if not ours:
-        axes[-1].legend(handles=handles, **style)
-        return
-    columns = min(len(handles), 4 * len(axes))
-    style |= {"loc": f"outside {place} center", "ncols": columns, "columnspacing": 1.0}
-    axes[0].figure.legend(handles=handles, handletextpad=0.3, **style)
+    def _add_legend(self, handles: Sequence[Artist], *, ours: bool, place: str = "lower") -> None:
+        """Explain marks: outside the panels of a new figure, in the last panel of a given one."""
+        style: dict[str, Any] = {"frameon": False, "labelcolor": INK, "fontsize": 9}
+        if not ours:
+            self.axes_[-1].legend(handles=handles, **style)
+            return
+        columns = min(len(handles), 4 * len(self.axes_))
+        style |= {"loc": f"outside {place} center", "ncols": columns, "columnspacing": 1.0}
+        self.figure_.legend(handles=handles, handletextpad=0.3, **style)
 
 
 def finish(ax: Axes, title: str, x_label: str = "") -> None:
-    """Title, label, ink and grid of a panel with axes."""
+    """Set the title, label, ink and grid of a panel with axes."""
     ax.set_title(title, loc="left", color=INK, fontsize=11)
     ax.set_xlabel(x_label, color=INK)
     ax.tick_params(colors=INK)

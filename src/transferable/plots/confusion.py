@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, TwoSlopeNorm
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import confusion_matrix
 from sklearn.utils.multiclass import unique_labels
 
-from transferable.plots._style import GRID, INK, new_axes, plain
+from transferable.plots._style import GRID, INK, Display, plain
 
-__all__ = ["ConfusionDisplay"]
-
-# Rows that keep their class in blue, rows that lose it in orange: a pair that colour-blind
-# readers tell apart, and that differs in print without colour. Errors reach full orange at half.
-# Colours fade into the paper, whatever its colour.
+# Rows that keep their class in blue, rows that lose it in orange: a pair distinct for colour-blind
+# readers and in print without colour. Errors reach full orange at half. Colours fade into the
+# paper, whatever its colour.
 _COLOURS = LinearSegmentedColormap.from_list(
     "kept_or_confused",
     [(0, "#a63603ff"), (0.5, "#d9541000"), (0.5, "#2171b500"), (1, "#08519cff")],
 )
 _SCALE = TwoSlopeNorm(vcenter=0, vmin=-0.5, vmax=1)
-_PAPER = "white"
 _MOST_CLASSES_WITH_VALUES = 20
 
 
-class ConfusionDisplay:
+class ConfusionDisplay(Display):
     """Confusion matrices of several methods, one panel each.
 
-    Cells show which per cent of the rows of a true class were given each class. Build it with
+    Cells show the per cent of the rows of a true class that were given each class. Build it with
     :meth:`from_predictions`.
 
     Parameters
     ----------
     matrices : mapping of str to array-like of shape (n_classes, n_classes)
-        For each panel's title the number of rows of each true class (rows) that were given each
-        class (columns).
+        For each panel, the count of rows by true class (rows) and predicted class (columns).
     labels : array-like of shape (n_classes,)
         The name of each class.
 
@@ -66,8 +61,6 @@ class ConfusionDisplay:
     >>> display.figure_.savefig("confusion.png")  # doctest: +SKIP
     """
 
-    axes_: NDArray[np.object_]
-    figure_: Figure
     images_: list[AxesImage]
 
     def __init__(self, matrices: Mapping[str, ArrayLike], labels: ArrayLike) -> None:
@@ -128,67 +121,44 @@ class ConfusionDisplay:
         display : ConfusionDisplay
             The display itself.
         """
-        names = 0.08 * self._longest_label
-        self.axes_ = new_axes(
-            ax,
-            len(self.matrices),
-            "confusion matrices",
-            panel=(3.8, 4.0),
-            extra=(names + 0.2, names + 0.4),
-            sharey=True,
-        )
-        self.figure_ = self.axes_[0].figure
+        names = [plain(label) for label in self.labels]
+        margin = 0.08 * max(map(len, names))
+        extra = (margin + 0.2, margin + 0.4)
+        what = "confusion matrices"
+        self._make_axes(ax, len(self.matrices), what, panel=(3.8, 4.0), extra=extra, sharey=True)
         self.images_ = [
-            self._draw(panel, name, matrix)
+            _draw(panel, name, matrix, names)
             for panel, (name, matrix) in zip(self.axes_, self.matrices.items(), strict=True)
         ]
         self.axes_[0].set_ylabel("true class (a row sums to 100 %)", color=INK)
         return self
 
-    @property
-    def _names(self) -> list[str]:
-        return [plain(label) for label in self.labels]
 
-    @property
-    def _longest_label(self) -> int:
-        return max(len(name) for name in self._names)
-
-    def _draw(self, ax: Axes, name: str, counts: NDArray[np.float64]) -> AxesImage:
-        n_classes = len(self.labels)
-        share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
-        signed = np.where(np.eye(n_classes, dtype=bool), share, -share)
-        image = ax.imshow(signed, cmap=_COLOURS, norm=_SCALE)
-        accuracy = np.trace(counts) / max(counts.sum(), 1)
-        ax.set_title(plain(name), loc="left", color=INK, fontsize=11, fontweight="bold", pad=22)
-        subtitle = f"{100 * accuracy:.1f} % correct"
-        ax.annotate(subtitle, (0, 1), (0, 7), "axes fraction", "offset points", color=INK)
-        ax.set_xlabel("predicted class", color=INK)
-        upright = self._longest_label <= 2 and n_classes <= 20
-        size = min(10, 220 / n_classes)
-        ax.set_xticks(range(n_classes), self._names, rotation=0 if upright else 90, fontsize=size)
-        ax.set_yticks(range(n_classes), self._names, fontsize=size)
-        ax.tick_params(length=0, colors=INK)
-        ax.spines[:].set_visible(False)
-        # White lines between the cells.
-        ax.set_xticks(np.arange(n_classes + 1) - 0.5, minor=True)
-        ax.set_yticks(np.arange(n_classes + 1) - 0.5, minor=True)
-        ax.grid(which="minor", color=GRID, linewidth=0.8)
-        ax.tick_params(which="minor", length=0)
-        if n_classes <= _MOST_CLASSES_WITH_VALUES:
-            _write_values(ax, share)
-        return image
-
-
-def _write_values(ax: Axes, share: NDArray[np.float64]) -> None:
-    """Per cents into the cells that hold at least half a per cent of their row."""
-    for i, j in np.argwhere(share >= 0.005):
-        dark = share[i, j] > (0.6 if i == j else 0.35)
-        ax.text(
-            j,
-            i,
-            f"{100 * share[i, j]:.0f}",
-            ha="center",
-            va="center",
-            fontsize=8,
-            color=_PAPER if dark else INK,
-        )
+def _draw(ax: Axes, name: str, counts: NDArray[np.float64], classes: list[str]) -> AxesImage:
+    n_classes = len(classes)
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    signed = np.where(np.eye(n_classes, dtype=bool), share, -share)
+    image = ax.imshow(signed, cmap=_COLOURS, norm=_SCALE)
+    accuracy = np.trace(counts) / max(counts.sum(), 1)
+    ax.set_title(plain(name), loc="left", color=INK, fontsize=11, fontweight="bold", pad=22)
+    subtitle = f"{100 * accuracy:.1f} % correct"
+    ax.annotate(subtitle, (0, 1), (0, 7), "axes fraction", "offset points", color=INK)
+    ax.set_xlabel("predicted class", color=INK)
+    upright = max(map(len, classes)) <= 2 and n_classes <= 20
+    size = min(10, 220 / n_classes)
+    ax.set_xticks(range(n_classes), classes, rotation=0 if upright else 90, fontsize=size)
+    ax.set_yticks(range(n_classes), classes, fontsize=size)
+    ax.tick_params(length=0, colors=INK)
+    ax.spines[:].set_visible(False)
+    # White lines between the cells.
+    ax.set_xticks(np.arange(n_classes + 1) - 0.5, minor=True)
+    ax.set_yticks(np.arange(n_classes + 1) - 0.5, minor=True)
+    ax.grid(which="minor", color=GRID, linewidth=0.8)
+    ax.tick_params(which="minor", length=0)
+    if n_classes <= _MOST_CLASSES_WITH_VALUES:
+        centred: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": 8}
+        for i, j in np.argwhere(share >= 0.005):
+            dark = share[i, j] > (0.6 if i == j else 0.35)
+            colour = "white" if dark else INK
+            ax.text(j, i, f"{100 * share[i, j]:.0f}", color=colour, **centred)
+    return image

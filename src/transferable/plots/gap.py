@@ -1,4 +1,4 @@
-"""The gap between domains before and after adaptation, overall and per class."""
+"""Gap between domains before and after adaptation, overall and per class."""
 
 from __future__ import annotations
 
@@ -7,20 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from transferable.diagnostics import MEASURES, DomainGap, domain_gap, shared_space
-from transferable.linalg.rows import dense
-from transferable.plots._style import GRID, add_legend, finish, line_style, new_axes, plain
-
-__all__ = ["DomainGapDisplay"]
+from transferable.linalg.arrays import dense
+from transferable.plots._style import GRID, Display, finish, line_style, plain
 
 _MOST_CLASSES = 30
 
 
-class DomainGapDisplay:
+class DomainGapDisplay(Display):
     """A-distance, MMD and MMCD between two domains, a panel each; a line for each class.
 
     Build it with :meth:`from_estimator`, or give the gaps. Of more than 30 classes, those that
@@ -51,8 +48,6 @@ class DomainGapDisplay:
     ['A-distance', 'MMD', 'MMCD']
     """
 
-    axes_: NDArray[np.object_]
-    figure_: Figure
     lines_: list[Line2D]
 
     def __init__(self, gaps: Mapping[str, DomainGap]) -> None:
@@ -71,7 +66,7 @@ class DomainGapDisplay:
         *,
         ax: Axes | Sequence[Axes] | None = None,
     ) -> DomainGapDisplay:
-        """Draw the gap between the rows as given, and as a fitted estimator sees them.
+        """Draw the gap between the rows as given, and in the space of a fitted estimator.
 
         Parameters
         ----------
@@ -114,11 +109,8 @@ class DomainGapDisplay:
             The display itself.
         """
         classes = self._classes()
-        height = 0.28 * (len(classes) + 1) + 0.6
-        self.axes_ = new_axes(
-            ax, len(MEASURES), "measures", panel=(3.0, height), extra=(1.0, 0.7), sharey=True
-        )
-        self.figure_ = self.axes_[0].figure
+        size = (3.0, 0.28 * (len(classes) + 1) + 0.6)
+        self._make_axes(ax, len(MEASURES), "measures", panel=size, extra=(1.0, 0.7), sharey=True)
         self.lines_ = []
         for panel, measure in zip(self.axes_, MEASURES, strict=True):
             self._draw(panel, measure, classes)
@@ -126,7 +118,7 @@ class DomainGapDisplay:
         self.axes_[0].set_yticks(range(len(names)), names)
         self.axes_[0].set_ylim(len(names) - 0.4, -0.6)
         if len(self.gaps) > 1:
-            add_legend(self.axes_, self.lines_[: len(self.gaps)], ours=ax is None)
+            self._add_legend(self.lines_[: len(self.gaps)], ours=ax is None)
         return self
 
     def _classes(self) -> list[Any]:
@@ -138,7 +130,13 @@ class DomainGapDisplay:
         return [c for c in classes if c in set(by_gap[:_MOST_CLASSES])]
 
     def _draw(self, ax: Axes, measure: str, classes: list[Any]) -> None:
-        table = np.array([_values(gap, measure, classes) for gap in self.gaps.values()])
+        missing = {measure: np.nan}
+        table = np.array(
+            [
+                [gap.overall[measure], *(gap.by_class.get(c, missing)[measure] for c in classes)]
+                for gap in self.gaps.values()
+            ]
+        )
         places = np.arange(table.shape[1])
         finish(ax, measure)
         ax.hlines(places, table.min(axis=0), table.max(axis=0), color=GRID, linewidth=4)
@@ -152,9 +150,3 @@ class DomainGapDisplay:
         ax.tick_params(axis="y", length=0)
         right = 2.05 if measure == "A-distance" else ax.get_xlim()[1]
         ax.set_xlim(-0.04 * right, right)  # a marker at 0 keeps clear of the names
-
-
-def _values(gap: DomainGap, measure: str, classes: list[Any]) -> list[float]:
-    """A measure of the domains as wholes, then of each class."""
-    missing = dict.fromkeys(MEASURES, np.nan)
-    return [gap.overall[measure], *(gap.by_class.get(c, missing)[measure] for c in classes)]

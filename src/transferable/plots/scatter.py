@@ -9,31 +9,21 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import PathCollection
 from matplotlib.colors import to_rgba_array
-from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike, NDArray
+from sklearn.decomposition import PCA
+from sklearn.manifold import TSNE
 
 from transferable.diagnostics import shared_space
 from transferable.domains import marked_source
 from transferable.events import rounds
-from transferable.linalg.rows import dense
-from transferable.plots._maps import MapMethod, planar_map, spread_rows
-from transferable.plots._style import (
-    CLASS_COLOURS,
-    DOMAIN_COLOURS,
-    INK,
-    add_legend,
-    new_axes,
-    plain,
-)
+from transferable.linalg.arrays import dense
+from transferable.plots._style import CLASS_COLOURS, DOMAIN_COLOURS, INK, Display, plain
 
-__all__ = ["DomainScatterDisplay"]
-
-_MARKERS = "o^"
 _MOST_CLASSES_IN_LEGEND = 20
 
 
-class DomainScatterDisplay:
+class DomainScatterDisplay(Display):
     """Rows of both domains in the plane, coloured by class or by domain, a panel for each map.
 
     Source rows are filled circles, target rows hollow triangles. Build it with
@@ -70,8 +60,6 @@ class DomainScatterDisplay:
     [30, 30]
     """
 
-    axes_: NDArray[np.object_]
-    figure_: Figure
     collections_: list[PathCollection]
 
     def __init__(
@@ -97,14 +85,14 @@ class DomainScatterDisplay:
         sample_domain: ArrayLike,
         labels: ArrayLike | None = None,
         *,
-        method: MapMethod = "pca",
+        method: Literal["pca", "tsne"] = "pca",
         max_rows: int = 2000,
         random_state: int = 0,
         by: Literal["class", "domain"] = "class",
         domain_names: tuple[str, str] = ("source", "target"),
         ax: Axes | Sequence[Axes] | None = None,
     ) -> DomainScatterDisplay:
-        """Map the same rows, described by one or several tables, onto the plane and draw them.
+        """Map the rows of one or several tables onto the plane and draw them.
 
         Parameters
         ----------
@@ -122,7 +110,7 @@ class DomainScatterDisplay:
         random_state : int, default=0
             Seed of the map.
         by : {"class", "domain"}, default="class"
-            What colours stand for.
+            Meaning of the colours.
         domain_names : tuple of two str, default=("source", "target")
             Names for the legend.
         ax : matplotlib Axes or sequence of them, default=None
@@ -140,9 +128,9 @@ class DomainScatterDisplay:
         arrays = {title: np.asarray(dense(table)) for title, table in tables.items()}
         domain = np.asarray(sample_domain)
         named = None if labels is None else np.asarray(labels)
-        rows = spread_rows(domain > 0, named, max_rows)
+        rows = _spread_rows(domain > 0, named, max_rows)
         points = {
-            title: planar_map(arrays[title][rows], method, random_state)
+            title: _planar_map(arrays[title][rows], method, random_state)
             for title, _ in zip(arrays, rounds(len(arrays), "Mapping rows"), strict=True)
         }
         shown = None if named is None else named[rows]
@@ -158,7 +146,7 @@ class DomainScatterDisplay:
         yt: ArrayLike | None = None,
         **options: Any,
     ) -> DomainScatterDisplay:
-        """Draw the rows as given, and as a fitted estimator sees them.
+        """Draw the rows as given, and in the space of a fitted estimator.
 
         Parameters
         ----------
@@ -194,7 +182,7 @@ class DomainScatterDisplay:
         Parameters
         ----------
         by : {"class", "domain"}, default="class"
-            What colours stand for; without labels, the domain.
+            Meaning of the colours; without labels, the domain.
         ax : matplotlib Axes or sequence of them, default=None
             Where to draw, one for each map; None makes a figure, with the panels in a row.
 
@@ -205,31 +193,28 @@ class DomainScatterDisplay:
         """
         if by not in ("class", "domain"):
             raise ValueError(f"by={by!r} is unknown; choose 'class' or 'domain'.")
-        self.axes_ = new_axes(ax, len(self.points), "maps", panel=(3.2, 3.3), extra=(0.0, 0.6))
-        self.figure_ = self.axes_[0].figure
-        classes, codes = self._coded(by)
-        colours = self._colours(codes)
+        self._make_axes(ax, len(self.points), "maps", panel=(3.2, 3.3), extra=(0.0, 0.6))
         self.collections_ = []
+        shown: list[Any] = []
+        if by == "domain" or self.labels is None:
+            colours = to_rgba_array(DOMAIN_COLOURS)[np.where(self.source, 0, 1)]
+            marks = DOMAIN_COLOURS
+        else:
+            classes, codes = np.unique(self.labels, return_inverse=True)
+            colours = to_rgba_array(CLASS_COLOURS)[codes % len(CLASS_COLOURS)]
+            marks = (INK, INK)
+            shown = classes.tolist() if len(classes) <= _MOST_CLASSES_IN_LEGEND else []
         for panel, (title, points) in zip(self.axes_, self.points.items(), strict=True):
             self._draw(panel, title, points, colours)
-        add_legend(self.axes_, self._legend(classes), ours=ax is None)
+        key = [("s", colour, name) for colour, name in zip(2 * CLASS_COLOURS, shown, strict=False)]
+        key += zip("o^", marks, self.domain_names, strict=True)
+        self._add_legend([_mark(*entry) for entry in key], ours=ax is None)
         return self
-
-    def _coded(self, by: str) -> tuple[NDArray[Any] | None, NDArray[np.intp] | None]:
-        if by == "domain" or self.labels is None:
-            return None, None
-        classes, codes = np.unique(self.labels, return_inverse=True)
-        return classes, codes
-
-    def _colours(self, codes: NDArray[np.intp] | None) -> NDArray[np.float64]:
-        if codes is None:
-            return to_rgba_array(DOMAIN_COLOURS)[np.where(self.source, 0, 1)]
-        return to_rgba_array(CLASS_COLOURS)[codes % len(CLASS_COLOURS)]
 
     def _draw(
         self, ax: Axes, title: str, points: NDArray[np.float64], colours: NDArray[np.float64]
     ) -> None:
-        for domain, marker in zip((self.source, ~self.source), _MARKERS, strict=True):
+        for domain, marker in zip((self.source, ~self.source), "o^", strict=True):
             drawn = ax.scatter(
                 points[domain, 0],
                 points[domain, 1],
@@ -246,20 +231,42 @@ class DomainScatterDisplay:
         ax.set_yticks([])
         ax.spines[:].set_color("#999999")
 
-    def _legend(self, classes: NDArray[Any] | None) -> list[Line2D]:
-        named = [] if classes is None else classes.tolist()
-        if len(named) > _MOST_CLASSES_IN_LEGEND:
-            named = []
-        swatches = [
-            _mark("s", colour, "full", name)
-            for colour, name in zip(2 * CLASS_COLOURS, named, strict=False)
-        ]
-        first, second = DOMAIN_COLOURS if classes is None else (INK, INK)
-        source, target = self.domain_names
-        return [*swatches, _mark("o", first, "full", source), _mark("^", second, "none", target)]
+
+def _mark(marker: str, colour: str, name: Any) -> Line2D:
+    style: dict[str, Any] = {
+        "linestyle": "",
+        "marker": marker,
+        "color": colour,
+        "fillstyle": "none" if marker == "^" else "full",
+    }
+    return Line2D([], [], label=plain(name), **style)
 
 
-def _mark(marker: str, colour: str, fill: Literal["full", "none"], name: Any) -> Line2D:
-    return Line2D(
-        [], [], linestyle="", marker=marker, color=colour, fillstyle=fill, label=plain(name)
-    )
+def _spread_rows(
+    source: NDArray[np.bool_], labels: NDArray[Any] | None, most: int
+) -> NDArray[np.intp]:
+    """Return positions of at most `most` rows, keeping the shares of domains and classes."""
+    n = len(source)
+    if n <= most:
+        return np.arange(n)
+    codes = np.zeros(n, dtype=int) if labels is None else np.unique(labels, return_inverse=True)[1]
+    order = np.lexsort((codes, source))
+    return np.sort(order[np.linspace(0, n - 1, most).astype(np.intp)])
+
+
+def _planar_map(table: NDArray[Any], method: str, seed: int) -> NDArray[np.float64]:
+    """Map rows onto the plane.
+
+    A table with a single column needs no map: it becomes the first axis, and rows are spread along
+    the second at random so that they do not hide each other.
+    """
+    if table.shape[1] == 1:
+        spread = np.random.default_rng(seed).uniform(-1, 1, size=len(table))
+        return np.column_stack([table[:, 0], spread])
+    if np.ptp(table, axis=0).max() == 0:
+        return np.zeros((len(table), 2))
+    if method == "pca":
+        return np.asarray(PCA(2, random_state=seed).fit_transform(table), dtype=np.float64)
+    perplexity = min(30.0, (len(table) - 1) / 3)
+    map_ = TSNE(perplexity=perplexity, init="pca", random_state=seed)
+    return np.asarray(map_.fit_transform(table), dtype=np.float64)

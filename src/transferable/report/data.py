@@ -1,4 +1,4 @@
-"""What a report is about."""
+"""Data of a report on a fitted model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from transferable.diagnostics import (
     domain_gap,
     shared_space,
 )
-from transferable.linalg.rows import dense
+from transferable.linalg.arrays import dense
 from transferable.persistence import versions
 from transferable.tables import TableClassifier, TableEncoder
 from transferable.tables.classifier import checked_labels
@@ -27,14 +27,12 @@ from transferable.tables.encoder import as_table
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Facts", "ReportData", "describe"]
-
 _MOST_ROWS = 1000  # of each domain, for the gap between them
 
 
 @dataclass(frozen=True)
 class Facts:
-    """How an adaptation came about, as far as its model cannot tell.
+    """Circumstances of an adaptation that its model does not record.
 
     Attributes
     ----------
@@ -43,9 +41,9 @@ class Facts:
     command : str
         The command line that repeats it; empty if it was none.
     seed : int
-        Seed of whatever was random.
+        Seed of the random steps.
     notes : list of str or None
-        What there was to say about the input; None takes the model's own notes.
+        Notes on the input; None takes the model's own notes.
     seconds : float or None
         Time of the fit.
     """
@@ -60,10 +58,10 @@ class Facts:
 
 @dataclass(frozen=True)
 class ReportData:
-    """One adaptation: what was given, what came out, and how to do it again.
+    """One adaptation: its input, its results, and how to repeat it.
 
-    ``Xs`` and ``Xt`` are rows as the estimator takes them, ``before`` the same on a common scale,
-    before anything brought the domains together.
+    ``Xs`` and ``Xt`` are rows as the estimator takes them, ``before`` the rows on a common scale,
+    before any adaptation.
     """
 
     facts: Facts
@@ -88,7 +86,7 @@ class ReportData:
 
     @cached_property
     def versions(self) -> dict[str, str]:
-        """Versions of what computed."""
+        """Versions of the libraries that computed it."""
         return versions()
 
     @cached_property
@@ -98,13 +96,13 @@ class ReportData:
 
     @cached_property
     def row_names(self) -> list[str]:
-        """What target rows are called: by their ids, or numbered from 1."""
+        """Names of target rows: their ids, or numbers from 1."""
         if self.ids is None or self.ids.shape[1] == 0:
             return [str(i) for i in range(1, len(self.predicted) + 1)]
         return [" · ".join(map(str, row)) for row in self.ids.astype(str).to_numpy().tolist()]
 
     def space(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Some rows, counted with the source's first, in the space in which the model decides."""
+        """Return rows, counted with the source's first, in the space in which the model decides."""
         source = rows < len(self.ys)
         X = np.concatenate([self.Xs[rows[source]], self.Xt[rows[~source] - len(self.ys)]])
         marks = np.repeat([1, -1], [source.sum(), (~source).sum()])
@@ -112,7 +110,7 @@ class ReportData:
 
     @cached_property
     def gaps(self) -> tuple[DomainGap, DomainGap]:
-        """The gap before and after, with predicted labels on target rows, of up to 1000 each."""
+        """Gap before and after, with predicted labels on target rows, of up to 1000 each."""
         n, m = len(self.ys), len(self.predicted)
         ours, theirs = (
             np.unique(np.linspace(0, k - 1, min(k, _MOST_ROWS)).astype(int)) for k in (n, m)
@@ -135,39 +133,36 @@ def describe(
     trust: Trust | bool = True,
     facts: Facts | None = None,
 ) -> ReportData:
-    """Collect what a report tells of a fitted model.
+    """Collect the data of a report on a fitted model.
 
     Parameters
     ----------
     model : classifier
         A :class:`~transferable.tables.TableClassifier` or any classifier of the library.
     Xs, ys, Xt : array-like, frame
-        What it was fitted with; `ys` may be the name of a column of a table.
+        The data it was fitted to; `ys` may be the name of a column of a table.
     yt : array-like of shape (n_target,), default=None
         True labels of the target, to compare with.
     trust : Trust or bool, default=True
-        What is known of the labels; True finds out, which takes a few fits of up to 1000 rows.
+        The assessment of the labels; True computes it by a few fits of up to 1000 rows.
     facts : Facts or None, default=None
-        How it came about.
+        The circumstances of the adaptation.
 
     Returns
     -------
     data : ReportData
-        What :func:`render_report` takes.
+        The input of :func:`render_report`.
     """
     facts = facts or Facts()
-    rows = (
-        _of_table(model, Xs, ys, Xt)
-        if isinstance(model, TableClassifier)
-        else _of_arrays(model, Xs, ys, Xt)
-    )
+    collect = _of_table if isinstance(model, TableClassifier) else _of_arrays
+    rows = collect(model, Xs, ys, Xt)
     estimator, plain = rows.pop("fitted"), rows.pop("plain")
+    estimator = getattr(estimator, "best_estimator_", estimator)
     if trust is True:
         trust = assess_trust(
             estimator, rows["Xs"], rows["ys"], rows["Xt"], plain=plain, random_state=facts.seed
         )
-    notes = rows.pop("notes") if facts.notes is None else facts.notes
-    rows["notes"] = notes
+    rows |= {} if facts.notes is None else {"notes": facts.notes}
     named = getattr(estimator, "transformer", None) or estimator
     has_probabilities = hasattr(estimator, "predict_proba")
     return ReportData(
@@ -189,7 +184,7 @@ def _of_arrays(model: Any, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
     names = list(getattr(model, "feature_names_in_", range(1, source.shape[1] + 1)))
     names = [f"column {name}" if isinstance(name, int) else str(name) for name in names]
     return {
-        "fitted": getattr(model, "best_estimator_", model),
+        "fitted": model,
         "plain": (source, target),
         "label": "ys",
         "Xs": source,
@@ -206,10 +201,12 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
     source, target, encoder = as_table(Xs), as_table(Xt), model.encoder_
     labels = source[ys] if isinstance(ys, str) else ys
     alone = encoder.of_source_alone(source)
-    plain = alone.transform(source), alone.transform(target)
     raw = TableEncoder(scale="none", features=encoder.feature_names_in_.tolist())
     raw.adapt(source, None, target)
     marks = np.ones(len(source))
+    given = raw.transform(source, marks), raw.transform(target)
+    spread = np.concatenate(given).std(axis=0)
+    spread[spread == 0] = 1.0
     names = raw.get_feature_names_out().tolist()
     indicators = len(names) - len(encoder.numeric_)
     preprocessing: dict[str, str] = {"scale": encoder.scale_}
@@ -218,26 +215,17 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
     if encoder.categories_:
         count = f"{len(encoder.categories_)}, as {indicators} indicators"
         preprocessing["categorical columns"] = count
-    fitted = model.estimator_
     return {
-        "fitted": getattr(fitted, "best_estimator_", fitted),
-        "plain": plain,
+        "fitted": model.estimator_,
+        "plain": (alone.transform(source), alone.transform(target)),
         "label": model.label_ or "ys",
         "Xs": encoder.transform(source, marks),
         "ys": checked_labels(labels, None),
         "Xt": encoder.transform(target),
-        "before": _on_one_scale(raw, source, target),
+        "before": tuple(X / spread for X in given),
         "feature_names": names,
-        "shifts": column_shifts(raw.transform(source, marks), raw.transform(target), names),
+        "shifts": column_shifts(*given, names),
         "ids": target[[name for name in model.ids if name in target.columns]],
         "preprocessing": preprocessing,
         "notes": model.notes_,
     }
-
-
-def _on_one_scale(raw: TableEncoder, source: Any, target: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Rows of both domains, every column divided by its spread over both."""
-    Xs, Xt = raw.transform(source, np.ones(len(source))), raw.transform(target)
-    spread = np.concatenate([Xs, Xt]).std(axis=0)
-    spread[spread == 0] = 1.0
-    return Xs / spread, Xt / spread

@@ -1,4 +1,4 @@
-"""Tables in files: reading them, and estimators that take them as they are."""
+"""Tables in files: readers, and estimators that take them as they are."""
 
 from transferable.tables._errors import TableError
 from transferable.tables.classifier import TableClassifier

@@ -1,4 +1,4 @@
-"""What is wrong with tables, in words for the person who brought them; all of it at once."""
+"""Errors of tables, in words for their users, reported together."""
 
 from __future__ import annotations
 
@@ -7,55 +7,47 @@ from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
 
-__all__ = ["Problems", "TableError", "listed", "require_columns", "who"]
-
 
 class TableError(ValueError):
-    """A table that cannot be used as asked; the message says why and what to do."""
+    """Table that cannot be used as requested; the message gives the reason and the remedy."""
 
 
-class Problems:
-    """Collects what is wrong, so that it is told together and not one thing at a time."""
-
-    def __init__(self) -> None:
-        self._found: list[str] = []
+class Problems(list[str]):
+    """Collection of errors, which are reported together."""
 
     def add(self, text: str) -> None:
-        """Take note of something that is wrong, once."""
-        if text not in self._found:
-            self._found.append(text)
+        """Record an error, once."""
+        if text not in self:
+            self.append(text)
 
     @contextmanager
     def catching(self) -> Iterator[None]:
-        """Within, take note of an error instead of ending with it."""
+        """Record an error raised within instead of passing it on."""
         try:
             yield
         except TableError as error:
             self.add(str(error))
 
-    def __bool__(self) -> bool:
-        return bool(self._found)
-
     def tell(self) -> None:
-        """End with everything that was found, if anything was."""
-        if self._found:
-            raise TableError(" ".join(self._found))
+        """Raise all recorded errors, if there are any."""
+        if self:
+            raise TableError(" ".join(self))
 
 
 def listed(names: Iterable[Any], most: int = 8) -> str:
-    """Names in quotation marks, the first few of many."""
+    """Return names in quotation marks, the first few of many."""
     quoted = [repr(str(name)) for name in names]
     more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
     return ", ".join(quoted[:most]) + more
 
 
 def who(table: Any, otherwise: str) -> str:
-    """What to call a table: the file it was read from, if it was."""
+    """Return the name of the file that a table was read from, if it was."""
     return str(table.attrs.get("file", otherwise))
 
 
 def require_columns(columns: Sequence[str], names: Iterable[str], *where: str) -> None:
-    """Refuse names that no column has, with those that were perhaps meant."""
+    """Refuse names that no column has; suggest similar ones."""
     known = set(columns)
     lacking = [name for name in names if name not in known]
     if not lacking:

@@ -1,4 +1,4 @@
-"""A classifier that takes tables as they come, with its preprocessing inside."""
+"""Classifier of tables, with its preprocessing inside."""
 
 from __future__ import annotations
 
@@ -20,29 +20,25 @@ from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
 from transferable.domains import are_several, domain_ids
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, require_columns, who
-from transferable.tables._older import upgraded
+from transferable.tables.columns import Scale, joined
 from transferable.tables.encoder import TableEncoder, as_table
-from transferable.tables.encoding import Scale
-from transferable.tables.joining import joined
-from transferable.tables.labels import checked_labels, notes_on, target_labels
-
-__all__ = ["TableClassifier", "check_parts", "checked_labels", "default_method", "fitted_encoder"]
-
 
 _POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
+_MANY_CLASSES = 50  # more labels than that, and than half of the rows, are no classes
+_FEW_ROWS = 10  # of more, not every value can be a class
 
 
 def default_method(n_rows: int = 0) -> type[Any]:
-    """The method for tables of so many rows in all, unless one is named, here and for commands."""
+    """Return the default method for tables of so many rows in all, here and for commands."""
     return TFDF if n_rows > _POOL_ROWS else AutoAdapter
 
 
 def fitted_encoder(
     encoder: TableEncoder, classifier: Any, source: Any, target: Any, marks: Any = None
 ) -> TableEncoder:
-    """Fit an encoder to the tables, scaled as the classifier wants them where "auto" leaves it.
+    """Fit an encoder to the tables, scaled as the classifier needs them where "auto" leaves it.
 
-    `marks` tell the rows of several sources apart.
+    `marks` are the numbers of the rows' sources.
     """
     encoder._learn(source, target, marks)
     scales_itself = getattr(classifier, "_scales_domains", False)
@@ -53,27 +49,30 @@ def fitted_encoder(
 
 def _if_estimator_has(method: Callable[..., Any]) -> Any:
     """Hide a method unless the estimator has one of the same name."""
-    name = method.__name__
-    return available_if(lambda self: hasattr(self._fitted_or_not(), name))(method)
+
+    def has(self: TableClassifier) -> bool:
+        estimator = self.estimator_ if hasattr(self, "estimator_") else self._classifier()
+        return hasattr(estimator, method.__name__)
+
+    return available_if(has)(method)
 
 
 class TableClassifier(ClassifierMixin, BaseEstimator):
-    """Label the rows of a table with what a labelled table of another domain teaches.
+    """Classifier of the rows of a table, learnt from a labelled table of another domain.
 
-    Tables go in as they are, through a :class:`TableEncoder`: columns are matched by name, text
-    and missing values are taken care of.
+    Tables go in as they are, through a :class:`TableEncoder`, which matches columns by name and
+    handles text and missing values.
 
     Parameters
     ----------
     estimator : estimator or None, default=None
-        A classifier or transformer of this library, or a search over one; a transformer is
-        followed by one nearest neighbour. None means :class:`~transferable.AutoAdapter`, and
-        :class:`~transferable.TFDF` where both tables together have more than 20,000 rows, for which
-        fitting several models takes long.
+        A classifier or transformer of this library, or a search over one; a transformer is followed
+        by one nearest neighbour. None is :class:`~transferable.AutoAdapter`, or, beyond 20,000 rows
+        of both tables together, for which a pool of models takes long, :class:`~transferable.TFDF`.
     scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
         As for :class:`TableEncoder`, like the other parameters.
     ids : sequence of str, default=()
-        Columns that name rows, which are no features.
+        Columns of identifiers, which are no features.
     drop : sequence of str, default=()
         Columns to leave out.
     features : sequence of str or None, default=None
@@ -92,7 +91,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The fitted classifier of encoded rows.
     notes_ : list of str
-        What was left out or chosen, and why.
+        Notes on what was left out or chosen, and why.
 
     Examples
     --------
@@ -128,7 +127,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def takes(self) -> Takes:
-        """What the estimator takes, but for weights of rows."""
+        """Optional inputs that the estimator supports, except weights of rows."""
         return replace(getattr(self._classifier(), "takes", Takes()), sample_weight=False)
 
     def fit(self, X: Any, y: ArrayLike | str, sample_domain: ArrayLike | None = None) -> Self:
@@ -139,12 +138,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         X : frame or array-like of shape (n_rows, n_columns)
             The rows of both domains.
         y : array-like of shape (n_rows,) or str
-            Labels, or the column of `X` that holds them; those of target rows are looked at only
-            if the estimator has ``target_labels="use"``.
+            Labels, or the name of their column in `X`; those of target rows are used only if the
+            estimator has ``target_labels="use"``.
         sample_domain : array-like of shape (n_rows,), default=None
             Positive for source rows, by the number of their source, negative for target rows.
-            Without it, rows that have no label, as for the estimators of the library, are the
-            target; without any, the source is fitted alone.
+            Without it, rows without a label, as for the estimators of the library, are the target;
+            without any, the source is fitted alone.
 
         Returns
         -------
@@ -180,12 +179,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Xs : frame or array-like of shape (n_source, n_columns), or list of such
             Source rows; a list is several sources, of which the columns that all have are used.
         ys : array-like of shape (n_source,), list of such, or str
-            Their labels, or the column of `Xs` that holds them. A column of that name in the
-            target is not looked at.
+            Labels, or the name of their column in `Xs`, which is ignored in the target.
         Xt : frame or array-like of shape (n_target, n_columns)
             Target rows.
         yt : array-like of shape (n_target,), default=None
-            Known labels of target rows, None or NaN where there is none; the estimator has to have
+            Known labels of target rows, None or NaN where there is none; the estimator must have
             ``target_labels="use"``.
 
         Returns
@@ -214,12 +212,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Label rows of the target domain.
+        """Predict labels of rows of the target domain.
 
         Parameters
         ----------
         X : frame or array-like of shape (n_rows, n_columns)
-            Rows with the columns that were learnt from; others are not looked at.
+            Rows with the fitted columns; others are ignored.
 
         Returns
         -------
@@ -231,12 +229,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @_if_estimator_has
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Probability of each class, if the estimator gives any.
+        """Return the probability of each class, if the estimator gives any.
 
         Parameters
         ----------
         X : frame or array-like of shape (n_rows, n_columns)
-            Rows with the columns that were learnt from; others are not looked at.
+            Rows with the fitted columns; others are ignored.
 
         Returns
         -------
@@ -248,12 +246,12 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @_if_estimator_has
     def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Scores of the classes, if the estimator gives any.
+        """Return scores of the classes, if the estimator gives any.
 
         Parameters
         ----------
         X : frame or array-like of shape (n_rows, n_columns)
-            Rows with the columns that were learnt from; others are not looked at.
+            Rows with the fitted columns; others are ignored.
 
         Returns
         -------
@@ -265,7 +263,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def notes_(self) -> list[str]:
-        """What was left out or chosen, and why."""
+        """Notes on what was left out or chosen, and why."""
         return [*self._notes_on_labels, *self.encoder_.notes_]
 
     def _learn(
@@ -276,7 +274,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         marks: NDArray[Any] | None = None,
         known: ArrayLike | None = None,
     ) -> NDArray[Any]:
-        """Fit encoder and estimator; the labels of source rows, then of target rows."""
+        """Fit encoder and estimator; return the labels of source rows, then of target rows."""
         source, target = parts
         n_rows = len(source) + len(target)
         classifier = self._classifier(n_rows)
@@ -288,7 +286,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             aside += [label]
         with problems.catching():
             ys = checked_labels(labels, label, who(source, "the source"))
-            notes = notes_on(ys, label if label in target.columns else None)
+            notes = _notes_on(ys, label if label in target.columns else None)
             if self.estimator is None and default_method() is not default_method(n_rows):
                 notes.append(
                     f"the method is {type(classifier).__name__}: {default_method().__name__} fits "
@@ -307,19 +305,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if len(target):
             Z.append(encoder.transform(target))
         ids = np.concatenate([marks, np.full(len(target), -1)])
-        y = np.concatenate([ys, target_labels(classifier, ys, known, len(target))])
+        y = np.concatenate([ys, _target_labels(classifier, ys, known, len(target))])
         classifier.fit(np.concatenate(Z), y, **({"sample_domain": ids} if len(target) else {}))
         self._notes_on_labels, self.label_ = notes, label
         self.encoder_, self.estimator_ = encoder, classifier
-        self.feature_names_in_, self.n_features_in_ = (
-            encoder.feature_names_in_,
-            encoder.n_features_in_,
-        )
+        self.feature_names_in_ = encoder.feature_names_in_
+        self.n_features_in_ = encoder.n_features_in_
         self.classes_ = classifier.classes_
         return np.asarray(classifier.transduction_)
-
-    def _fitted_or_not(self) -> Any:
-        return self.estimator_ if hasattr(self, "estimator_") else self._classifier()
 
     def _classifier(self, n_rows: int = 0) -> Any:
         estimator = default_method(n_rows)() if self.estimator is None else clone(self.estimator)
@@ -329,9 +322,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
                 f"got {type(estimator).__name__}."
             )
         return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(upgraded(state))
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -344,7 +334,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 def check_parts(
     label: str, *, ids: Sequence[str], drop: Sequence[str], features: Sequence[str]
 ) -> None:
-    """Refuse a column of labels that is to be something else as well."""
+    """Refuse a column of labels that has another role too."""
     for role, names in {"id": ids, "dropped": drop, "feature": features}.items():
         if label in names:
             raise TableError(f"column {label!r} cannot be the label and also {role}; name it once.")
@@ -353,3 +343,79 @@ def check_parts(
 def _column(table: pd.DataFrame, label: str, where: str) -> pd.Series:
     require_columns(list(table.columns), [label], where)
     return table[label]
+
+
+def checked_labels(column: pd.Series, label: str | None, where: str = "the source") -> NDArray[Any]:
+    """Return labels of the source, text as text and numbers as numbers; refuse invalid classes."""
+    missing = int(column.isna().sum())
+    if missing:
+        called = f"the label column {label!r}" if label else "ys"
+        raise TableError(
+            f"{where}: {missing} of the {len(column)} source rows have no value in {called}; fill "
+            "it or remove these rows."
+        )
+    values = column.astype(object).tolist()
+    labels = np.array([str(v) for v in values] if isinstance(values[0], str) else values)
+    classes, n = np.unique(labels), len(labels)
+    if len(classes) < 2:
+        raise TableError(
+            f"{where}: the {n} source rows all have the label {classes[0].item()!r}, which is one "
+            "class; at least two are needed."
+        )
+    if labels.dtype.kind == "f" and not np.all(classes == np.floor(classes)):
+        example = classes[classes != np.floor(classes)][0].item()
+        raise TableError(
+            f"{where}: Unknown label type: {label or 'ys'!r} holds fractions, such as {example}, "
+            "which measure something; turn them into text if they are names of classes."
+        )
+    if len(classes) > max(_MANY_CLASSES, n // 2) or len(classes) == n > _FEW_ROWS:
+        raise TableError(
+            f"{where}: {label or 'ys'!r} has {len(classes):,} different values in {n:,} source "
+            "rows, so it seems to name rows or to measure something; labels are classes that "
+            "several rows share."
+        )
+    return labels
+
+
+def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
+    """Return notes on labels: those of the target that are ignored, and texts of numbers."""
+    notes = []
+    if in_target is not None:
+        notes.append(
+            f"the target's own column {in_target!r} is not looked at; to evaluate with it: "
+            f"--target-label {in_target}."
+        )
+    if labels.dtype.kind != "U":
+        return notes
+    numbers: dict[float, list[str]] = {}
+    for text in np.unique(labels).tolist():
+        try:
+            numbers.setdefault(float(text), []).append(text)
+        except ValueError:
+            return notes
+    notes += [
+        f"the labels {' and '.join(map(repr, texts))} are one number, written in "
+        f"{len(texts)} ways, and are taken for {len(texts)} classes; write them alike if they are "
+        "one."
+        for texts in numbers.values()
+        if len(texts) > 1
+    ]
+    broken = [texts[0] for number, texts in numbers.items() if not number.is_integer()]
+    if broken:
+        notes.append(
+            f"labels such as {broken[0]!r} are taken for names of classes, as they are written, "
+            "and not for measurements."
+        )
+    return notes
+
+
+def _target_labels(
+    classifier: Any, ys: NDArray[Any], known: ArrayLike | None, n_target: int
+) -> NDArray[Any]:
+    """Return target labels that a classifier uses, None where there is none, or placeholders."""
+    if known is None or getattr(classifier, "target_labels", "ignore") != "use":
+        return np.repeat(ys[:1], n_target)
+    column = pd.Series(np.asarray(known, dtype=object))
+    if ys.dtype.kind == "U":
+        column = column.map(str, na_action="ignore")
+    return column.where(column.notna(), None).to_numpy(dtype=object)

@@ -1,4 +1,4 @@
-"""What kind of values a column holds, and its values in the form the encoder takes."""
+"""Columns of tables: their kinds and treatment, determined from both domains."""
 
 from __future__ import annotations
 
@@ -7,34 +7,24 @@ import re
 from collections.abc import Sequence
 from decimal import Decimal
 from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pandas.api.types import is_bool_dtype, is_complex_dtype, is_integer_dtype, is_numeric_dtype
+from pandas.api.types import is_complex_dtype, is_integer_dtype, is_numeric_dtype
 
-from transferable.tables._errors import Problems, TableError
-
-__all__ = [
-    "MISSING",
-    "Kind",
-    "as_text",
-    "is_running_number",
-    "kinds_of",
-    "names_rows",
-    "numbers_of",
-    "plain_numbers",
-]
+from transferable.tables._errors import Problems, TableError, listed, who
 
 Kind = Literal["numeric", "categorical", "empty"]
-MISSING = "(missing)"  # the category of cells without a value
-
+Scale = Literal["auto", "per-domain", "joint", "none", "unit"]
+SCALES: tuple[Scale, ...] = get_args(Scale)
+_MISSING = "(missing)"  # the category of cells without a value
 _DATE = re.compile(
     r"\s*(\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.](\d{4}|\d{2}))"
     r"([T ]\s*\d{1,2}:\d{2}.*)?\s*"
 )
-_LOOKED_AT = 200  # values that tell dates and written numbers
+_LOOKED_AT = 200  # values that determine dates and written numbers
 # Numbers as people write them, and the remedy for each; the first that fits any value counts.
 _WRITTEN = {
     r"[-+]?\d+([.,]\d+)?\s?%": "per cents ({}); write plain numbers",
@@ -45,17 +35,21 @@ _WRITTEN = {
     "--decimal ,",
 }
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
-_MANY_DIGITS = 100_000  # whole numbers below are seldom names of rows
+_MANY_DIGITS = 100_000  # smaller whole numbers are seldom identifiers of rows
 _SEVERAL = 20
+_MANY_CATEGORIES = 50
+_MANY_COLUMNS = 20  # fewer are seldom pixels or embeddings
+_ALIKE = 10.0  # ranges that differ by less may be of one unit
+_WORDS = {"numeric": "numbers", "categorical": "text"}
 
 
 def plain_numbers(table: pd.DataFrame) -> NDArray[np.bool_]:
-    """Which columns hold numbers of numpy's: of tables with many, all are then read at once."""
+    """Return which columns hold numbers of numpy's, which can be read all at once."""
     return np.array([getattr(dtype, "kind", "O") in "iuf" for dtype in table.dtypes.array], bool)
 
 
 def kinds_of(table: pd.DataFrame, where: str, problems: Problems) -> dict[str, Kind]:
-    """The kind of each column; what is none is told to `problems` and left out."""
+    """Return the kind of each column; columns of none are reported to `problems` and left out."""
     plain = plain_numbers(table)
     numbers = table.loc[:, plain]
     found: dict[str, Kind] = {
@@ -64,117 +58,91 @@ def kinds_of(table: pd.DataFrame, where: str, problems: Problems) -> dict[str, K
     }
     for name in table.columns[~plain]:
         with problems.catching():
-            found[name] = kind_of(table[name], where)
+            found[name] = _kind_of(table[name], where)
     return found
 
 
 def numbers_of(table: pd.DataFrame, names: Sequence[str], where: str) -> NDArray[np.float64]:
-    """Columns of numbers and booleans side by side as floats, NaN where a value is missing."""
+    """Return numbers and booleans side by side as floats, NaN where a value is missing."""
     columns = table[list(names)]
     if plain_numbers(columns).all():
         numbers = columns.to_numpy(dtype=np.float64)
         if not np.isinf(numbers).any():
             return numbers
-    each = [as_numbers(columns[name], where) for name in names]
-    return np.stack(each, axis=1).astype(np.float64, copy=False)
+    return np.stack([_as_numbers(columns[name], where) for name in names], axis=1)
 
 
-def kind_of(column: pd.Series, where: str = "") -> Kind:
-    """Tell the kind of a column; refuse dates, written numbers and whatever is no plain value."""
+def _kind_of(column: pd.Series, where: str) -> Kind:
+    """Return the kind of a column; refuse dates, written numbers and values that are not plain."""
     if column.isna().all():
         return "empty"
     if is_numeric_dtype(column.dtype) and not is_complex_dtype(column.dtype):
         return "numeric"
-    name = _named(column, where)
     if isinstance(column.dtype, pd.CategoricalDtype):
         values: Any = column.cat.categories.tolist()
         if all(isinstance(value, Real) for value in values):
             return "categorical"
     else:
         values = column.dropna().tolist()
-    if column.dtype.kind in "mM" or isinstance(values[0], datetime.date | datetime.time):
-        raise _dates(name, column.name, values[0])
-    if all(isinstance(value, bool | Real | Decimal) for value in values):
-        return "numeric"
-    if not all(isinstance(value, str) for value in values):
+    name, some = f"{where}: column {column.name!r}", values[:_LOOKED_AT]
+    texts = all(isinstance(value, str) for value in values)
+    dates = texts and all(_DATE.fullmatch(value) for value in some)
+    dates = dates or isinstance(values[0], datetime.date | datetime.time)
+    if dates or column.dtype.kind in "mM":
         raise TableError(
-            f"{name} holds values of type {type(values[0]).__name__}; a column must hold numbers, "
-            f"booleans or text. Leave it out: --drop {column.name}."
+            f"{name} holds dates ({str(values[0])!r}), which have no place in a distance; turn "
+            "them into numbers, such as an age in days or a month, or leave them out: "
+            f"--drop {column.name}."
         )
-    if all(_DATE.fullmatch(value) for value in values[:_LOOKED_AT]):
-        raise _dates(name, column.name, values[0])
-    written = _written(values[:_LOOKED_AT])
-    if written:
-        raise TableError(f"{name} holds {written}.")
-    return "categorical"
+    if texts:
+        if written := _written(some):
+            raise TableError(f"{name} holds {written}.")
+        return "categorical"
+    if all(isinstance(value, Real | Decimal) for value in values):
+        return "numeric"
+    raise TableError(
+        f"{name} holds values of type {type(values[0]).__name__}; a column must hold numbers, "
+        f"booleans or text. Leave it out: --drop {column.name}."
+    )
 
 
-def as_numbers(column: pd.Series, where: str = "") -> NDArray[np.floating]:
-    """Numbers and booleans as floats, NaN where a value is missing."""
+def _as_numbers(column: pd.Series, where: str) -> NDArray[np.float64]:
     if column.isna().all():
         return np.full(len(column), np.nan)
-    if kind_of(column, where) != "numeric":
+    name = f"{where}: column {column.name!r}"
+    if _kind_of(column, where) != "numeric":
         values = column.dropna()
         example = next((value for value in values if not _is_number(value)), values.iloc[0])
         raise TableError(
-            f"{_named(column, where)} must hold numbers, but it holds {example!r}; leave cells "
-            "empty where a value is missing."
+            f"{name} must hold numbers, but it holds {example!r}; leave cells empty where a value "
+            "is missing."
         )
-    if column.dtype == np.float32:
-        numbers: NDArray[np.floating] = column.to_numpy()
-    elif is_numeric_dtype(column.dtype):
-        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
-    else:
-        numbers = column.map(float, na_action="ignore").to_numpy(dtype=np.float64)
+    if not is_numeric_dtype(column.dtype):
+        column = column.map(float, na_action="ignore")
+    numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
     if np.isinf(numbers).any():
         raise TableError(
-            f"{_named(column, where)} holds infinite numbers; leave cells empty where a value is "
-            "missing."
+            f"{name} holds infinite numbers; leave cells empty where a value is missing."
         )
     return numbers
 
 
 def as_text(column: pd.Series) -> NDArray[np.object_]:
-    """Text, with a word of its own where a value is missing."""
+    """Return text, with a placeholder where a value is missing."""
     values = column.astype(object)
-    return values.map(str, na_action="ignore").where(values.notna(), MISSING).to_numpy(dtype=object)
-
-
-def is_running_number(column: pd.Series) -> bool:
-    """Whether a column numbers its rows, as exported indices do."""
-    if column.dtype.kind not in "iu" or len(column) < 10:
-        return False
-    return bool((np.diff(column.to_numpy()) == 1).all())
-
-
-def names_rows(column: pd.Series) -> bool:
-    """Whether a column holds another long whole number in every row, as identifiers do."""
-    if not is_integer_dtype(column.dtype) or is_bool_dtype(column.dtype) or len(column) < _SEVERAL:
-        return False
-    return bool(column.is_unique and column.abs().max() >= _MANY_DIGITS)
+    return (
+        values.map(str, na_action="ignore").where(values.notna(), _MISSING).to_numpy(dtype=object)
+    )
 
 
 def _written(values: Sequence[str]) -> str | None:
-    """What kind of written numbers these are, with an example; None if they are not all numbers."""
+    """Return the kind of written numbers with an example; None if they are not all numbers."""
     odd = [value for value in map(str.strip, values) if not _PLAIN.fullmatch(value)]
     if not odd or not all(any(re.fullmatch(form, value) for form in _WRITTEN) for value in odd):
         return None
-    for form, told in _WRITTEN.items():
-        example = next((value for value in odd if re.fullmatch(form, value)), None)
-        if example is not None:
-            return told.format(repr(example))
-    return None
-
-
-def _named(column: pd.Series, where: str) -> str:
-    return f"{where}: column {column.name!r}" if where else f"column {column.name!r}"
-
-
-def _dates(called: str, name: object, example: object) -> TableError:
-    return TableError(
-        f"{called} holds dates ({str(example)!r}), which have no place in a distance; turn them "
-        f"into numbers, such as an age in days or a month, or leave them out: --drop {name}."
-    )
+    found = ((told, v) for form, told in _WRITTEN.items() for v in odd if re.fullmatch(form, v))
+    told, example = next(found)
+    return told.format(repr(example))
 
 
 def _is_number(value: object) -> bool:
@@ -183,3 +151,131 @@ def _is_number(value: object) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def joined(tables: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, NDArray[np.intp], list[str]]:
+    """Return the rows of all sources in their shared columns, their marks 1, 2, ..., and notes."""
+    shared = [c for c in tables[0].columns if all(c in table.columns for table in tables)]
+    names = [who(table, f"source {k}") for k, table in enumerate(tables, 1)]
+    if not shared:
+        raise TableError(f"{' and '.join(names)} have no column in common.")
+    notes = []
+    for name, table in zip(names, tables, strict=True):
+        own = [column for column in table.columns if column not in shared]
+        if own:
+            notes.append(f"{name}: column {listed(own)} is not in every source and is left out.")
+    table = pd.concat([table[shared] for table in tables], ignore_index=True)
+    table.attrs = {"file": " and ".join(names)} if "file" in tables[0].attrs else {}
+    sizes: Any = [len(table) for table in tables]
+    return table, np.repeat(np.arange(1, len(tables) + 1), sizes), notes
+
+
+def choose_columns(
+    source: pd.DataFrame, target: pd.DataFrame, *, numbered: bool, problems: Problems
+) -> tuple[list[str], list[str], list[str]]:
+    """Return numeric and text columns that both domains have values in, and notes on the others.
+
+    `numbered` keeps columns that only number the rows.
+    """
+    notes = []
+    for name, table, other in (("source", source, target), ("target", target, source)):
+        extra = [column for column in table.columns if column not in other.columns]
+        if extra:
+            notes.append(f"only the {name} has {_columns(extra)}; left out.")
+    shared = [column for column in source.columns if column in target.columns]
+    if not shared:
+        raise TableError(
+            f"{who(source, 'source')} and {who(target, 'target')} have no feature in common: "
+            f"{listed(source.columns) or 'none'} and {listed(target.columns) or 'none'}."
+        )
+    ours = kinds_of(source[shared], who(source, "source"), problems)
+    theirs = kinds_of(target[shared], who(target, "target"), problems)
+    kinds = {c: (ours[c], theirs[c]) for c in shared if c in ours and c in theirs}
+    for column, (one, other) in kinds.items():
+        if {one, other} == {"numeric", "categorical"}:
+            problems.add(
+                f"column {column!r} holds {_WORDS[one]} in {who(source, 'the source')}, but "
+                f"{_WORDS[other]} in {who(target, 'the target')}; leave cells empty where a "
+                f"value is missing, or --drop {column}."
+            )
+    empty = [column for column, pair in kinds.items() if "empty" in pair]
+    if empty:
+        notes.append(f"{_columns(empty)} without any value in one of the domains; left out.")
+    dtypes = [dict(zip(t.columns, t.dtypes.array, strict=True)) for t in (source, target)]
+    whole = {
+        c: (source[c], target[c])
+        for c in kinds
+        if not numbered and all(is_integer_dtype(of[c]) for of in dtypes)
+    }
+    counters = [c for c, pair in whole.items() if all(map(_numbers_rows, pair))]
+    if counters:
+        notes.append(f"{_columns(counters)} only numbering the rows; left out.")
+    notes += [
+        f"column {c!r} holds another long whole number in every row, as identifiers do, and is "
+        f"used as a feature; if it names rows: --id {c}."
+        for c, pair in whole.items()
+        if c not in counters and all(map(_names_rows, pair))
+    ]
+    numeric, text = (
+        [c for c, pair in kinds.items() if pair == (kind, kind) and c not in counters]
+        for kind in ("numeric", "categorical")
+    )
+    return numeric, text, notes
+
+
+def shared_categories(
+    source: pd.DataFrame, target: pd.DataFrame, columns: list[str], problems: Problems
+) -> tuple[dict[str, list[str]], list[str]]:
+    """Return the categories that both domains know in each column, and notes on the rest."""
+    shared, notes = {}, []
+    for column in columns:
+        ours, theirs = (set(as_text(table[column])) for table in (source, target))
+        most = max(_MANY_CATEGORIES, (len(source) + len(target)) // 2)
+        if len(ours | theirs) > most:
+            problems.add(
+                f"column {column!r} holds {len(ours | theirs):,} different texts, too many for "
+                f"categories. If it names rows: --id {column}, else --drop {column}."
+            )
+        for name, only in (("source", ours - theirs), ("target", theirs - ours)):
+            if only:
+                notes.append(
+                    f"column {column!r} has categories in the {name} only, which are encoded as "
+                    f"none of the others: {listed(sorted(only))}."
+                )
+        if ours & theirs:
+            shared[column] = sorted(ours & theirs)
+    return shared, notes
+
+
+def choose_scale(
+    numbers: tuple[NDArray[np.float64], NDArray[np.float64]], *, all_numeric: bool
+) -> Scale:
+    """Return the meaning of "auto" for these columns: "none" if all seem to be of one unit.
+
+    They seem so if there are at least 20, all numeric, and the widest range is at most ten times
+    that of the narrowest quarter. Constant columns do not count.
+    """
+    if not all_numeric or numbers[0].shape[1] < _MANY_COLUMNS:
+        return "per-domain"
+    highest = np.fmax(*(np.nanmax(table, axis=0) for table in numbers))
+    lowest = np.fmin(*(np.nanmin(table, axis=0) for table in numbers))
+    ranges = (highest - lowest)[highest > lowest]
+    alike = len(ranges) and ranges.max() <= _ALIKE * np.quantile(ranges, 0.25, method="lower")
+    return "none" if alike else "per-domain"
+
+
+def _numbers_rows(column: pd.Series) -> bool:
+    """Return whether a column numbers its rows, as exported indices do."""
+    if column.dtype.kind not in "iu" or len(column) < 10:
+        return False
+    return bool((np.diff(column.to_numpy()) == 1).all())
+
+
+def _names_rows(column: pd.Series) -> bool:
+    """Return whether a column has a different long whole number in every row, as identifiers do."""
+    many = len(column) >= _SEVERAL and column.is_unique
+    return bool(many and column.abs().max() >= _MANY_DIGITS)
+
+
+def _columns(names: list[str]) -> str:
+    return f"column {listed(names)}" if len(names) == 1 else f"columns {listed(names)}"

@@ -1,4 +1,4 @@
-"""Tables as rows of numbers: what is needed is learnt once, from both domains, and kept."""
+"""Encoder of tables as rows of numbers, learnt from both domains."""
 
 from __future__ import annotations
 
@@ -25,44 +25,43 @@ from transferable.domains import (
 )
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, listed, require_columns, who
-from transferable.tables.columns import as_text, numbers_of
-from transferable.tables.encoding import (
+from transferable.tables.columns import (
     SCALES,
     Scale,
+    as_text,
     choose_columns,
     choose_scale,
+    joined,
+    numbers_of,
     shared_categories,
 )
-from transferable.tables.joining import joined
-
-__all__ = ["TableEncoder", "as_table"]
 
 _BLOCK_CELLS = 2**22  # that are encoded at once
-_FEW_ROWS = 10  # of a domain, from which no scale is learnt with any certainty
+_FEW_ROWS = 10  # of a domain, too few to learn a scale
 _MANY_ROWS = 10_000  # of both domains; fewer need no saving of memory
 _MOST_SPREADS = 160  # within which single precision rounds by less than 1e-5 of a spread
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Turn tables of two domains into rows of numbers that both domains share.
+    """Encoder of tables of two domains as rows of numbers that both domains share.
 
-    Columns are found by name, in any order. Numbers and booleans are numeric; missing ones get
-    the median. Text is categorical: one indicator for each category that both domains know, a
-    missing value being a category of its own, and any other category none of them. Dates are
-    refused. Columns that only one table has, that are empty in one of them or that merely number
-    the rows are left out, which `notes_` tells.
+    Columns are matched by name, in any order. Numbers and booleans are numeric; missing ones get
+    the median. Text is categorical: one indicator for each category present in both domains, a
+    missing value being a category of its own, and none for any other category. Dates are refused.
+    Columns that only one table has, that are empty in one of them or that merely number the rows
+    are left out, as reported in `notes_`.
 
     Parameters
     ----------
     scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
-        "per-domain" brings numeric columns to mean 0 and variance 1 in each domain, with missing
+        "per-domain" scales numeric columns to mean 0 and variance 1 in each domain, with missing
         values filled from the same domain; "joint" does so over both domains; "none" only fills
-        missing values; "unit" fills them and brings rows to unit length. "auto" is "none" if all
+        missing values; "unit" fills them and scales rows to unit length. "auto" is "none" if all
         columns seem to be of one unit, as pixels and embeddings are, and "per-domain" otherwise.
-        They seem so if there are at least 20 numeric columns and none of text, and the widest
-        ranges over at most ten times what the narrowest quarter does.
+        They seem so if there are at least 20 numeric columns and none of text, and the widest range
+        is at most ten times that of the narrowest quarter.
     ids : sequence of str, default=()
-        Columns that name rows, which are no features.
+        Columns of identifiers, which are no features.
     drop : sequence of str, default=()
         Columns to leave out.
     features : sequence of str or None, default=None
@@ -73,17 +72,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numeric_ : list of str
         The numeric columns in use.
     categories_ : dict of str to list of str
-        The text columns in use, with the categories that both domains know.
+        The text columns in use, with the categories present in both domains.
     scale_ : str
-        What `scale` came to.
+        The scale in use.
     medians_, means_, spreads_ : ndarray of shape (n_sources + 1, n_numeric)
-        What missing values are filled with, what is subtracted and what is divided by, for rows
-        of each source and of the target.
+        Fill values, offsets and divisors for rows of each source and of the target.
     dtype_ : dtype
         Precision of encoded rows: single where there are more than 10,000 and that rounds no
         column by more than 1e-5 of its spread, else double.
     notes_ : list of str
-        What was left out or chosen, and why.
+        Notes on what was left out or chosen, and why.
     feature_names_in_ : ndarray of str
         The columns in use.
 
@@ -104,8 +102,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     takes = Takes(several_sources=True, no_labels=True)
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
-
-    _source_ids: NDArray[Any] = np.array([1])  # encoders of earlier versions knew one source
 
     def __init__(
         self,
@@ -128,8 +124,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : frame or array-like of shape (n_rows, n_columns)
             The rows of both domains.
         y : array-like of shape (n_rows,), default=None
-            Looked at to tell domains apart, where `sample_domain` does not: target rows have no
-            label. None takes all rows for source rows.
+            Used to separate the domains without `sample_domain`: target rows have no label. None
+            takes all rows for source rows.
         sample_domain : array-like of shape (n_rows,), default=None
             Positive for source rows, negative for target rows; several positive numbers are
             several sources, which "per-domain" scales each by itself.
@@ -153,7 +149,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Xs : frame or array-like of shape (n_source, n_columns), or list of such
             Source rows; a list is several sources, 1, 2, ... in its order.
         ys : object
-            Not looked at; there so that all estimators are called alike.
+            Ignored; present for a common signature.
         Xt : frame or array-like of shape (n_target, n_columns)
             Target rows.
 
@@ -168,15 +164,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._learn(source, as_table(Xt), marks)
 
     def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> NDArray[np.floating]:
-        """Rows of numbers for rows of a table.
+        """Return rows of numbers for rows of a table.
 
         Parameters
         ----------
         X : frame or array-like of shape (n_rows, n_columns)
-            Rows with the columns that were learnt from; others are not looked at.
+            Rows with the fitted columns; others are ignored.
         sample_domain : array-like of shape (n_rows,), default=None
             Positive for source rows, by the number of their source, negative for target rows; None
-            takes all for target rows.
+            treats all as target rows.
 
         Returns
         -------
@@ -210,7 +206,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return normalize(rows, copy=False) if self.scale_ == "unit" else rows
 
     def of_source_alone(self, source: Any) -> TableEncoder:
-        """An encoder of the same columns that has seen source rows only, for baselines.
+        """Return an encoder of these columns fitted to source rows only, for baselines.
 
         Parameters
         ----------
@@ -229,12 +225,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return TableEncoder(scale=scale, features=columns).fit(source)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """Names of the encoded columns.
+        """Return the names of the encoded columns.
 
         Parameters
         ----------
         input_features : object, default=None
-            Not looked at.
+            Ignored.
 
         Returns
         -------
@@ -252,13 +248,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.scale not in SCALES:
             raise TableError(f"scale={self.scale!r} is unknown; choose one of {', '.join(SCALES)}.")
         both = source, target if len(target) else source
+        self._check_names(*both)
         problems = Problems()
-        with problems.catching():
-            self._check_names(*both)
-        problems.tell()
-        columns = [self._candidates(table) for table in both]
+        aside, named = {*self.ids, *self.drop}, self.features
+        columns = [
+            table[[c for c in table.columns if c not in aside] if named is None else list(named)]
+            for table in both
+        ]
         numeric, text, notes = choose_columns(
-            *columns, numbered=self.features is not None, problems=problems
+            *columns, numbered=named is not None, problems=problems
         )
         categories, more = shared_categories(columns[0], columns[1], text, problems)
         if not numeric and not categories:
@@ -283,21 +281,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def _learn_scale(self, domains: list[NDArray[np.float64]]) -> None:
-        """What fills, centres and divides the rows of each domain, and their precision."""
-        joint = self.scale_ != "per-domain"
-        parts = [np.concatenate(domains)] * len(domains) if joint else domains
-        medians, means, spreads, farthest = [], [], [], [0.0]
-        for part in parts:
-            medians.append(_medians(part))
-            filled = np.where(np.isnan(part), medians[-1], part)
-            mean, spread = _mean_and_spread(filled)
-            scaled = self.scale_ in ("per-domain", "joint")
-            means.append(mean if scaled else np.zeros_like(mean))
-            spreads.append(spread if scaled else np.ones_like(spread))
-            farthest += (np.abs(filled - means[-1]).max(axis=0) / spread).tolist()
-        self.medians_, self.means_, self.spreads_ = map(np.stack, (medians, means, spreads))
+        """Learn fill values, means and scales of the rows of each domain, and their precision."""
+        joint, scaled = self.scale_ != "per-domain", self.scale_ in ("per-domain", "joint")
+        learnt, farthest = [], 0.0
+        for part in [np.concatenate(domains)] * len(domains) if joint else domains:
+            if not part.shape[1]:
+                learnt.append((np.empty(0),) * 3)
+                continue
+            medians = np.nanmedian(part, axis=0)
+            filled = np.where(np.isnan(part), medians, part)
+            scaler = StandardScaler().fit(filled)
+            spreads = scaler.scale_
+            means = scaler.mean_ if scaled else np.zeros_like(spreads)
+            farthest = max(farthest, (np.abs(filled - means).max(axis=0) / spreads).max())
+            learnt.append((medians, means, spreads if scaled else np.ones_like(spreads)))
+        self.medians_, self.means_, self.spreads_ = map(np.stack, zip(*learnt, strict=True))
         many = sum(map(len, domains)) > _MANY_ROWS
-        self.dtype_ = np.dtype(np.float32 if many and max(farthest) < _MOST_SPREADS else np.float64)
+        self.dtype_ = np.dtype(np.float32 if many and farthest < _MOST_SPREADS else np.float64)
 
     def _notes_on_scale(self, n_source: int, n_target: int) -> list[str]:
         notes = []
@@ -320,7 +320,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return notes
 
     def _check_names(self, source: pd.DataFrame, target: pd.DataFrame) -> None:
-        """Refuse names of columns that are not there, and columns that play two parts."""
+        """Refuse names of missing columns, and columns with two roles."""
         problems = Problems()
         either = list(dict.fromkeys([*source.columns, *target.columns]))
         for names in (self.ids, self.drop):
@@ -334,13 +334,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             problems.add(f"column {listed(twice)} cannot be a feature and also set aside.")
         problems.tell()
 
-    def _candidates(self, table: pd.DataFrame) -> pd.DataFrame:
-        """The columns that may become features."""
-        if self.features is not None:
-            return table[list(self.features)]
-        aside = {*self.ids, *self.drop}
-        return table[[column for column in table.columns if column not in aside]]
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
@@ -350,7 +343,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def as_table(X: Any) -> pd.DataFrame:
-    """A frame of pandas, made of a frame of any library or of an array, whose columns get names."""
+    """Return a frame of pandas for a frame of any library or an array, whose columns get names."""
     table = as_pandas(X)
     if not is_frame(table):
         rows = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
@@ -363,15 +356,3 @@ def as_table(X: Any) -> pd.DataFrame:
             f"{who(table, 'the table')} has several columns called {listed(twice)}; rename them."
         )
     return table if list(table.columns) == names else table.set_axis(names, axis=1)
-
-
-def _medians(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.nanmedian(table, axis=0) if table.shape[1] else np.empty(0)
-
-
-def _mean_and_spread(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Means and standard deviations; 1 instead of a deviation that is none."""
-    if not table.shape[1]:
-        return np.empty(0), np.empty(0)
-    scaler = StandardScaler().fit(table)
-    return scaler.mean_, scaler.scale_

@@ -1,121 +1,91 @@
-"""Reading tables from files: the format is told by the extension, text is read in pieces.
+"""Readers of tables from files: the extension determines the format, text is read in pieces.
 
 Pieces keep memory bounded: a text column is kept as codes into its different values, and
-predicting needs one piece at a time.
+predicting needs one piece at a time. In files of arrays (NPY, NPZ and MAT) a matrix named X of d
+columns becomes the columns X0 to X{d-1}, a vector named y the column y; the one matrix of an NPY
+file is named x.
 """
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Generator, Iterator
-from contextlib import closing, suppress
+import warnings
+from collections import Counter
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from pandas._libs.parsers import STR_NA_VALUES
 from pandas.api.types import is_float_dtype, is_numeric_dtype, union_categoricals
 
-from transferable.tables._arrays import read_mat, read_npy, read_npz
-from transferable.tables._delimited import Dialect, missing_texts, text_pieces
 from transferable.tables._errors import TableError, listed
 from transferable.tables.columns import plain_numbers
 
 __all__ = ["FORMATS", "Dialect", "iter_table", "read_table"]
 
+_PIECE_BYTES = 4_000_000
 _PIECE_ROWS = 20_000
+# From pandas 3.1 on, numbers are read exactly by default.
+_PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
+_EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _PANDAS < (3, 1) else {}
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_WORDS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
+# Formats that are read by an optional package, and the extra that installs it.
+_NEEDED = {
+    ".parquet": ("pyarrow", "tables"),
+    ".feather": ("pyarrow", "tables"),
+    ".xlsx": ("openpyxl", "excel"),
+}
+FORMATS = (*_SEPARATORS, *_NEEDED, ".npz", ".npy", ".mat")
 STDIN = "-"
 
-_Reader = Callable[[IO[bytes], Path, Collection[str], Dialect], pd.DataFrame]
+Names = Collection[str]
 
 
-def _needing(package: str, extra: str, read: _Reader) -> _Reader:
-    """A reader that needs an optional package, with a message where it is not installed."""
+@dataclass(frozen=True)
+class Dialect:
+    """Format of the cells of a file: text files, except for the last two.
 
-    def reader(
-        stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
-    ) -> pd.DataFrame:
-        try:
-            return read(stream, path, as_written, dialect)
-        except ImportError as error:
-            raise TableError(
-                f"{path} needs {package} to be read: pip install 'transferable[{extra}]'."
-            ) from error
+    Attributes
+    ----------
+    sep : str or None
+        Separator of cells; None is a comma, in .tsv files a tab.
+    decimal : str
+        Decimal separator.
+    encoding : str
+        The encoding of the text.
+    missing : tuple of str or None
+        Texts of cells without a value, besides empty ones; None takes the usual words (NA, NaN,
+        null, None, n/a and so on) in columns of features, and none in columns of names. Texts named
+        here are missing in files of any format.
+    sheet : str or None
+        The sheet of an Excel file; None for the only one with cells in it.
 
-    return reader
+    Examples
+    --------
+    >>> from transferable.tables.reading import Dialect
+    >>> Dialect(sep=";", decimal=",").encoding
+    'utf-8'
+    """
 
-
-def _read_parquet(
-    stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
-) -> pd.DataFrame:
-    import pyarrow.parquet
-
-    return _from_arrow(pyarrow.parquet.read_table(stream), as_written)
-
-
-def _read_feather(
-    stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
-) -> pd.DataFrame:
-    import pyarrow.feather
-
-    return _from_arrow(pyarrow.feather.read_table(stream), as_written)
-
-
-def _from_arrow(table: Any, as_written: Collection[str]) -> pd.DataFrame:
-    """A table of Arrow; whole numbers with gaps, which pandas would make floats, as text if so."""
-    import pyarrow as pa
-
-    for i, field in enumerate(table.schema):
-        if field.name in as_written and (
-            pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
-        ):
-            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
-    return table.to_pandas()
-
-
-def _read_excel(
-    stream: IO[bytes], path: Path, as_written: Collection[str], dialect: Dialect
-) -> pd.DataFrame:
-    with pd.ExcelFile(stream, engine="openpyxl") as book:
-        sheet = _sheet(book, path, dialect.sheet)
-        columns = pd.read_excel(book, sheet_name=sheet, nrows=0).columns
-        missing = {name: missing_texts(name in as_written, dialect) for name in columns}
-        kinds = dict.fromkeys(as_written, object)
-        return pd.read_excel(
-            book, sheet_name=sheet, dtype=kinds, keep_default_na=False, na_values=missing
-        )
-
-
-def _sheet(book: Any, path: Path, wanted: str | None) -> str:
-    """The sheet that is meant: the one that is named, or the only one with cells in it."""
-    if wanted is not None:
-        if wanted in book.sheet_names:
-            return wanted
-        raise TableError(
-            f"{path} has no sheet {wanted!r}; its sheets are {listed(book.sheet_names)}."
-        )
-    sheets = pd.read_excel(book, sheet_name=None, nrows=1)
-    filled = [name for name, rows in sheets.items() if len(rows.columns)]
-    if len(filled) > 1:
-        raise TableError(f"{path} holds several sheets, {listed(filled)}; name one with --sheet.")
-    return filled[0] if filled else book.sheet_names[0]
-
-
-_READERS: dict[str, _Reader] = {
-    ".parquet": _needing("pyarrow", "tables", _read_parquet),
-    ".feather": _needing("pyarrow", "tables", _read_feather),
-    ".xlsx": _needing("openpyxl", "excel", _read_excel),
-    ".npz": lambda stream, path, *_: read_npz(stream, path),
-    ".npy": lambda stream, path, *_: read_npy(stream, path),
-    ".mat": lambda stream, path, *_: read_mat(stream, path),
-}
-FORMATS = (*_SEPARATORS, *_READERS)
+    sep: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+    missing: tuple[str, ...] | None = None
+    sheet: str | None = None
 
 
 def read_table(
@@ -135,19 +105,19 @@ def read_table(
         "-" for CSV on standard input.
     as_written : collection of str, default=()
         Columns of names, such as ids and labels: text, kept as it is written; missing only where
-        the cell is empty or holds what `dialect` names. Names that no column has do no harm.
+        the cell is empty or holds a text named in `dialect`. Names that no column has are ignored.
     text : collection of str, default=()
-        Columns to take for text, whatever they look like.
+        Columns to read as text, whatever they look like.
     dialect : Dialect or None, default=None
-        How the file is written.
+        Format of the file.
     progress : callable or None, default=None
-        Told the share of the file that has been read, after each piece.
+        Called with the share of the file that has been read, after each piece.
 
     Returns
     -------
     table : DataFrame
-        The rows in order. Text columns are of category dtype, to save memory. The name of the
-        file is in ``table.attrs["file"]``, where messages find it.
+        The rows in order. Text columns are of category dtype, to save memory. The name of the file
+        is in ``table.attrs["file"]``, for error messages.
 
     Raises
     ------
@@ -164,38 +134,26 @@ def read_table(
     ...     read_table(path, as_written=["who"])["who"].tolist()
     ['007', '008']
     """
-    if str(path) == STDIN and not text:  # it may have to be read twice
-        with _spooled() as spool:
-            table = _read(Path(spool.name), as_written, text, dialect, progress, STDIN)
-    else:
-        table = _read(Path(path), as_written, text, dialect, progress, str(path))
-    table.attrs["file"] = "standard input" if str(path) == STDIN else Path(path).name
-    return table
-
-
-def _read(
-    path: Path,
-    as_written: Collection[str],
-    text: Collection[str],
-    dialect: Dialect | None,
-    progress: Callable[[float], None] | None,
-    name: str,
-) -> pd.DataFrame:
-    pieces = []
-    for piece, done in _pieces(path, as_written, text, dialect or Dialect(), name):
-        if progress is not None:
-            progress(done)
-        others = piece.columns[~plain_numbers(piece)]
-        pieces.append(piece.assign(**{column: _compact(piece[column]) for column in others}))
-    plain = np.all([plain_numbers(piece) for piece in pieces], axis=0)
-    others = pieces[0].columns[~plain]
-    mixed = [column for column in others if _is_mixed([piece[column] for piece in pieces])]
-    if mixed:
-        return _read(path, as_written, {*text, *mixed}, dialect, progress, name)
-    joined = {column: _joined([piece[column] for piece in pieces]) for column in others}
+    with _on_disk(path) as (file, called):
+        while True:
+            pieces = []
+            for piece, done in _pieces(file, called, as_written, text, dialect or Dialect()):
+                if progress is not None:
+                    progress(done)
+                others = piece.columns[~plain_numbers(piece)]
+                pieces.append(piece.assign(**{name: _compact(piece[name]) for name in others}))
+            plain = np.all([plain_numbers(piece) for piece in pieces], axis=0)
+            parts = {name: [piece[name] for piece in pieces] for name in pieces[0].columns[~plain]}
+            mixed = [name for name, column in parts.items() if _is_mixed(column)]
+            if not mixed:
+                break
+            text = {*text, *mixed}
+    joined = {name: _joined(column) for name, column in parts.items()}
     numbers = pd.concat([piece.loc[:, plain] for piece in pieces], ignore_index=True)
     table = pd.concat([numbers, pd.DataFrame(joined)], axis=1)[pieces[0].columns]
-    return table.copy()  # in one block for each type: a parser leaves one for each column
+    table = table.copy()  # in one block for each type: a parser leaves one for each column
+    table.attrs["file"] = called.name
+    return table
 
 
 def iter_table(
@@ -214,9 +172,9 @@ def iter_table(
     as_written : collection of str, default=()
         Columns of names, such as ids and labels, kept as they are written.
     text : collection of str, default=()
-        Columns to take for text, whatever they look like.
+        Columns to read as text, whatever they look like.
     dialect : Dialect or None, default=None
-        How the file is written.
+        Format of the file.
 
     Yields
     ------
@@ -225,28 +183,28 @@ def iter_table(
     done : float
         The share of the file that has been read.
     """
-    if str(path) == STDIN:
-        with _spooled() as spool:
-            yield from _pieces(Path(spool.name), as_written, text, dialect or Dialect(), STDIN)
-    else:
-        yield from _pieces(Path(path), as_written, text, dialect or Dialect(), str(path))
+    with _on_disk(path) as (file, called):
+        yield from _pieces(file, called, as_written, text, dialect or Dialect())
 
 
-def _spooled() -> Any:
-    """Standard input as a file that can be looked at more than once."""
-    spool = tempfile.NamedTemporaryFile(suffix=".csv")  # noqa: SIM115 (closed by the caller)
-    shutil.copyfileobj(sys.stdin.buffer, spool)
-    spool.flush()
-    return spool
+@contextmanager
+def _on_disk(path: str | os.PathLike[str]) -> Iterator[tuple[Path, Path]]:
+    """Yield a file that can be read more than once, also for standard input, and its name."""
+    if str(path) != STDIN:
+        yield Path(path), Path(path)
+        return
+    with tempfile.NamedTemporaryFile(suffix=".csv") as spool:
+        shutil.copyfileobj(sys.stdin.buffer, spool)
+        spool.flush()
+        yield Path(spool.name), Path("standard input")
 
 
 def _pieces(
-    path: Path, as_written: Collection[str], text: Collection[str], dialect: Dialect, name: str
+    path: Path, called: Path, as_written: Names, text: Names, dialect: Dialect
 ) -> Iterator[tuple[pd.DataFrame, float]]:
-    """The pieces of a file; errors tell what the user calls it."""
-    called = Path("standard input" if name == STDIN else name)
-    suffix = path.with_suffix("").suffix if path.suffix.lower() == ".gz" else path.suffix
-    suffix = suffix.lower()
+    """Yield the pieces of a file; errors name it as the user does."""
+    zipped = path.suffix.lower() == ".gz"
+    suffix = (path.with_suffix("") if zipped else path).suffix.lower()
     if suffix not in FORMATS and dialect.sep is None:
         raise TableError(
             f"{called} must end in one of {', '.join(FORMATS)}, with or without .gz after it; text "
@@ -258,15 +216,13 @@ def _pieces(
         raise TableError(f"{called} is empty.")
     rows = 0
     with path.open("rb") as raw:
-        stream: Any = gzip.GzipFile(fileobj=raw) if path.suffix.lower() == ".gz" else raw
+        stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
         try:
-            if suffix in _READERS:
-                found = _array_pieces(
-                    _READERS[suffix](stream, called, as_written, dialect), as_written, dialect
-                )
+            if suffix in _SEPARATORS or suffix not in FORMATS:
+                found = _text_pieces(stream, called, suffix, as_written, text, dialect)
             else:
-                separator = _SEPARATORS.get(suffix, ",")
-                found = text_pieces(stream, called, separator, dialect, as_written, text)
+                table = _read_whole(stream, called, suffix, as_written, dialect)
+                found = _array_pieces(table, as_written, dialect)
             with closing(found):
                 for piece in found:
                     rows += len(piece)
@@ -288,29 +244,205 @@ def _pieces(
         raise TableError(f"{called} has no rows.")
 
 
-def _array_pieces(
-    table: pd.DataFrame, as_written: Collection[str], dialect: Dialect
+def _text_pieces(
+    stream: IO[bytes], path: Path, suffix: str, as_written: Names, text: Names, dialect: Dialect
 ) -> Generator[pd.DataFrame, None, None]:
-    """Rows of a format that is read at once."""
+    """Yield rows of delimited text, each piece with the types its own values suggest."""
+    head, sample = stream.readline(_PIECE_BYTES), stream.read(65_536)
+    encoding = "utf-8-sig" if dialect.encoding.lower() in ("utf-8", "utf8") else dialect.encoding
+    if encoding == "utf-8-sig" and head.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise TableError(f"{path} is text in UTF-16; say so: --encoding utf-16.")
+    if encoding == "utf-8-sig" and b"\0" in head + sample:
+        raise TableError(f"{path} is not a text file; name it after its format, or export it anew.")
+    sep = dialect.sep or _SEPARATORS.get(suffix, ",")
+    start = (head + sample).decode(encoding, "ignore")
+    first = next(iter(start.splitlines()), "")
+    names = _heading(start, first, sep, path, guessed=dialect.sep is None)
+    stream.seek(0)
+    lines = sample.count(b"\n") or 1
+    with pd.read_csv(
+        stream,
+        sep=sep,
+        decimal=dialect.decimal,
+        dtype=dict.fromkeys([*as_written, *text], str),
+        na_values={name: _missing_texts(name in as_written, dialect) for name in names},
+        keep_default_na=False,
+        chunksize=max(100, min(_PIECE_ROWS, _PIECE_BYTES * lines // max(len(sample), 1))),
+        encoding=encoding,
+        low_memory=False,
+        **_EXACT,
+        # Spaces are part of a cell, except in files with a space after every separator.
+        skipinitialspace=0 < first.count(sep) == first.count(sep + " "),
+        index_col=False,
+    ) as reader:
+        while True:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", pd.errors.ParserWarning)
+                try:
+                    piece = next(reader)
+                except StopIteration:
+                    return
+                except pd.errors.ParserWarning as warning:
+                    raise TableError(
+                        f"{path} has rows that are longer than its heading; give every column a "
+                        "name."
+                    ) from warning
+            yield piece
+
+
+def _missing_texts(as_written: bool, dialect: Dialect) -> list[str]:
+    """Return the texts of missing values in a column."""
+    if dialect.missing is not None:
+        return ["", *dialect.missing]
+    return [""] if as_written else sorted(STR_NA_VALUES)
+
+
+def _heading(text: str, line: str, sep: str, path: Path, *, guessed: bool) -> list[str]:
+    """Return the names of the columns, which must be distinct."""
+    if guessed and sep not in line:
+        other = next((mark for mark in _WORDS if mark in line.strip()), None)
+        if other is not None:
+            word = "tab" if other == "\t" else f"'{other}'"
+            raise TableError(
+                f"{path} has one column only, which {_WORDS[other]} seem to divide; say so: "
+                f"--sep {word}."
+            )
+    try:
+        names = next(csv.reader(io.StringIO(text), delimiter=sep), []) if len(sep) == 1 else []
+    except csv.Error as error:
+        raise TableError(f"{path} has a heading that is no line of text ({error}).") from error
+    stripped = [name.strip() for name in names]
+    twice = [name for name, count in Counter(stripped).items() if name and count > 1]
+    if twice:
+        raise TableError(f"{path} has several columns called {listed(twice)}; rename them.")
+    return [name for raw in zip(names, stripped, strict=True) for name in dict.fromkeys(raw)]
+
+
+def _read_whole(
+    stream: IO[bytes], path: Path, suffix: str, as_written: Names, dialect: Dialect
+) -> pd.DataFrame:
+    """Read a table of a format that is read at once."""
+    if suffix == ".mat":
+        return _as_table(_mat_arrays(stream, path), path)
+    if suffix not in _NEEDED:
+        loaded = np.load(stream, allow_pickle=False)
+        if not isinstance(loaded, np.ndarray):
+            with loaded:
+                return _as_table(dict(loaded), path)
+        names = loaded.dtype.names
+        return _as_table({name: loaded[name] for name in names} if names else {"x": loaded}, path)
+    try:
+        if suffix == ".xlsx":
+            return _read_excel(stream, path, as_written, dialect)
+        return _read_arrow(stream, suffix, as_written)
+    except ImportError as error:
+        package, extra = _NEEDED[suffix]
+        raise TableError(
+            f"{path} needs {package} to be read: pip install 'transferable[{extra}]'."
+        ) from error
+
+
+def _read_arrow(stream: IO[bytes], suffix: str, as_written: Names) -> pd.DataFrame:
+    """Read Parquet or Feather; whole numbers with gaps, which pandas would make floats, as text."""
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+
+    table = (pa.parquet if suffix == ".parquet" else pa.feather).read_table(stream)
+    for i, field in enumerate(table.schema):
+        exact = pa.types.is_integer(field.type) or pa.types.is_decimal(field.type)
+        if exact and field.name in as_written:
+            table = table.set_column(i, field.name, table.column(i).cast(pa.string()))
+    return table.to_pandas()
+
+
+def _read_excel(stream: IO[bytes], path: Path, as_written: Names, dialect: Dialect) -> pd.DataFrame:
+    with pd.ExcelFile(stream, engine="openpyxl") as book:
+        sheet = _sheet(book, path, dialect.sheet)
+        columns = pd.read_excel(book, sheet_name=sheet, nrows=0).columns
+        missing = {name: _missing_texts(name in as_written, dialect) for name in columns}
+        kinds = dict.fromkeys(as_written, object)
+        return pd.read_excel(
+            book, sheet_name=sheet, dtype=kinds, keep_default_na=False, na_values=missing
+        )
+
+
+def _sheet(book: Any, path: Path, wanted: str | None) -> str:
+    """Return the sheet that is named, or the only one with cells in it."""
+    if wanted in book.sheet_names:
+        return str(wanted)
+    if wanted is not None:
+        raise TableError(
+            f"{path} has no sheet {wanted!r}; its sheets are {listed(book.sheet_names)}."
+        )
+    sheets = pd.read_excel(book, sheet_name=None, nrows=1)
+    filled = [name for name, rows in sheets.items() if len(rows.columns)]
+    if len(filled) > 1:
+        raise TableError(f"{path} holds several sheets, {listed(filled)}; name one with --sheet.")
+    return filled[0] if filled else book.sheet_names[0]
+
+
+def _mat_arrays(stream: IO[bytes], path: Path) -> dict[str, NDArray[Any]]:
+    """Read matrices, also sparse ones, and column or row vectors of as many rows each."""
+    from scipy.io import loadmat
+
+    try:
+        arrays = loadmat(stream, spmatrix=False)
+    except NotImplementedError as error:
+        raise TableError(f"{path} is a MAT file of version 7.3; save it with -v7.") from error
+    except Exception as error:  # its readers take any bytes for sizes and types
+        raise TableError(f"{path} cannot be read as a MAT file ({error}).") from error
+    dense = {
+        name: value.toarray() if sp.issparse(value) else np.asarray(value)
+        for name, value in arrays.items()
+        if not name.startswith("__")
+    }
+    matrices = [value for value in dense.values() if min(value.shape, default=0) > 1]
+    rows = len(matrices[0]) if matrices else max((v.size for v in dense.values()), default=0)
+    return {name: v.ravel() if v.size == rows else v for name, v in dense.items()}
+
+
+def _as_table(arrays: Mapping[str, NDArray[Any]], path: Path) -> pd.DataFrame:
+    """Return arrays side by side, if they have as many rows each."""
+    shapes = {name: array.shape for name, array in arrays.items()}
+    rows, axes = {shape[:1] for shape in shapes.values()}, {len(s) for s in shapes.values()}
+    if len(rows) != 1 or not axes <= {1, 2}:
+        raise TableError(
+            f"{path} must hold matrices and vectors with a row for each sample; it holds "
+            + (", ".join(f"{name} of shape {shape}" for name, shape in shapes.items()) or "nothing")
+            + ". Save one file for each domain."
+        )
+    columns: dict[str, Any] = {}
+    for name, array in arrays.items():
+        values = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+        if values.dtype.kind not in "biufUM":
+            raise TableError(f"{path} holds an array of dtype {array.dtype}, which is no table.")
+        if values.ndim == 1:
+            columns[name] = values
+        else:
+            columns |= {f"{name}{i}": values[:, i] for i in range(values.shape[1])}
+    return pd.DataFrame(columns)
+
+
+def _array_pieces(
+    table: pd.DataFrame, as_written: Names, dialect: Dialect
+) -> Generator[pd.DataFrame, None, None]:
+    """Yield rows of a table that was read at once."""
     table.columns = table.columns.map(str)
     if dialect.missing:
-        table = table.mask(table.isin([*dialect.missing, *_numbers(dialect.missing)]))
-    for name in as_written:
-        if name in table.columns:
-            table[name] = _written(table[name])
+        values: list[Any] = list(dialect.missing)
+        for text in dialect.missing:
+            with suppress(ValueError):
+                values.append(float(text))
+        table = table.mask(table.isin(values))
+    for name in table.columns.intersection(list(as_written)):
+        table[name] = _written(table[name])
     for start in range(0, len(table), _PIECE_ROWS):
         yield table.iloc[start : start + _PIECE_ROWS]
 
 
-def _numbers(texts: Collection[str]) -> Iterator[float]:
-    """Those of the texts that are numbers, as numbers."""
-    for text in texts:
-        with suppress(ValueError):
-            yield float(text)
-
-
 def _written(column: pd.Series) -> pd.Series:
-    """Values as text; floats that are all whole, as formats without whole numbers hold, so."""
+    """Return values as text; floats that are all whole as whole numbers."""
     known = column.dropna()
     if is_float_dtype(column.dtype) and np.all(known == np.floor(known)):
         column = column.astype("Int64")
@@ -319,22 +451,20 @@ def _written(column: pd.Series) -> pd.Series:
 
 
 def _compact(column: pd.Series) -> pd.Series:
-    """Text as codes into its different values; anything else as it is."""
+    """Return text as codes into its different values; anything else as it is."""
     if pd.api.types.infer_dtype(column, skipna=True) == "string":
         return column.astype(object).astype("category")
     return column
 
 
 def _is_mixed(parts: list[pd.Series]) -> bool:
-    """Whether some pieces of a column read as text and others as numbers."""
-    text = [isinstance(part.dtype, pd.CategoricalDtype) for part in parts]
-    numbers = [is_numeric_dtype(part.dtype) and part.notna().any() for part in parts]
-    return any(text) and any(numbers)
+    """Return whether some pieces of a column read as text and others as numbers."""
+    text = any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)
+    return text and any(is_numeric_dtype(part.dtype) and part.notna().any() for part in parts)
 
 
 def _joined(parts: list[pd.Series]) -> pd.Series:
-    """The pieces of a column as one."""
+    """Return the pieces of a column as one."""
     if any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
-        coded = [pd.Categorical(part.astype(object)) for part in parts]
-        return pd.Series(union_categoricals(coded))
+        return pd.Series(union_categoricals([pd.Categorical(p.astype(object)) for p in parts]))
     return pd.concat(parts, ignore_index=True)

@@ -1,61 +1,50 @@
-"""The engine of TCA, JDA, BDA, McDA, TJM, SCA, JGSA and LPJT.
+"""Engine of TCA, JDA, BDA, McDA, TJM, SCA, JGSA, LPJT and LDML.
 
-Each method asks for maps W that maximise tr(W'BW) / tr(W'AW), where B and A are sums of terms of
-the embedded rows and of a penalty on W. The solution is the leading eigenvectors of B v = w A v.
-Methods that compare classes guess the target's labels in the space they have, and solve again.
+Each method finds maps W that maximise tr(W'BW) / tr(W'AW), where B and A are sums of terms of the
+embedded rows and of a penalty on W. The solution is the leading eigenvectors of B v = w A v.
+Methods that compare classes pseudo-label the target in this space and solve again.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from numbers import Integral
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import NUMBER, POSITIVE, WEIGHT, Interval, StrOptions
+from transferable._sklearn import POSITIVE, Interval, StrOptions
+from transferable.base import WeightedTransformer
 from transferable.domains import Domains
-from transferable.engines.sources import SourceWeights, weigh_sources
-from transferable.engines.spectral.components import warn_if_reduced
-from transferable.engines.spectral.features import (
+from transferable.kernel.choose import SOURCE_WEIGHTS, SourceWeights, source_weights
+from transferable.kernel.objective import Means
+from transferable.limits import LIMITS
+from transferable.linalg.arrays import CPU, unit_rows
+from transferable.linalg.eigen import Matrix, Root, leading_updated
+from transferable.linalg.kernels import Kernel
+from transferable.linalg.memory import Plan, memory_budget
+from transferable.linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
+from transferable.transformers._bases import (
+    COUNT,
+    BlockwiseTransformer,
+    KernelParameters,
+    Spread,
+    warn_if_reduced,
+)
+from transferable.transformers._features import (
     Features,
     RowMap,
+    by_row,
+    farthest,
     kernel_features,
     row_features,
     table_features,
 )
-from transferable.engines.spectral.sizes import SpectralSizes
-from transferable.engines.spectral.spread import Spread
-from transferable.linalg.arrays import CPU
-from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.feature_tables import FeatureTable
-from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
-from transferable.linalg.memory import Plan, memory_budget
-from transferable.linalg.nystrom import Nystrom, draw_landmarks
-from transferable.linalg.rows import unit_rows
-from transferable.terms.base import LowRank
-from transferable.terms.means import MeanDiscrepancy
-from transferable.transformers._blocks import BlockwiseTransformer
 
-__all__ = [
-    "COUNT",
-    "POSITIVE",
-    "WEIGHT",
-    "Codes",
-    "Labeller",
-    "Solution",
-    "Solver",
-    "SpectralTransformer",
-    "Times",
-    "WeighingSolver",
-    "aligning_solver",
-    "mean_discrepancy",
-]
-
-COUNT = Interval(Integral, 1, None, closed="left")
 _DEFAULT_COMPONENTS = 30
 
 Codes = NDArray[np.intp]
@@ -63,119 +52,71 @@ Codes = NDArray[np.intp]
 Solution = tuple[Matrix, Matrix]
 # From pseudo-labels of the target (None if there are none yet) and the number of vectors.
 Solver = Callable[[Codes | None, int], Solution]
-# From embedded rows to their classes.
-Labeller = Callable[[Matrix], Codes]
-
-
-@runtime_checkable
-class WeighingSolver(Protocol):
-    """A solver that weights the rows too."""
-
-    weights: Matrix  # one for each row, as of the last solve
-
-    def __call__(self, codes: Codes | None, k: int, /) -> Solution:
-        """Solve for the target's pseudo-labels."""
-
-
 # From coefficients to embedded rows.
 Times = Callable[[Matrix], Matrix]
 
 
-class SpectralTransformer(BlockwiseTransformer):
-    """Base of all of them; a subclass solves its problem in ``_learn``.
+class SpectralTransformer(KernelParameters, BlockwiseTransformer):
+    """Base of the spectral methods; a subclass solves its problem in ``_learn``.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the shared space. None means 30, or as many as there are if fewer; a number
-        that is too large is reduced with a warning.
+        Dimension of the shared space. None is 30, or as many as there are if fewer; a number that
+        is too large is reduced with a warning.
     kernel : {"linear", "rbf", "poly"}, callable or None, default=None
-        None learns a linear map of the features. A kernel learns an expansion over the fitted rows
-        in it; a callable receives two tables and returns their kernel matrix.
-    gamma : float or "scale", default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=1.0
-        Constant of "poly".
+        None learns a linear map of the features. A kernel learns an expansion over the fitted rows;
+        a callable receives two tables and returns their kernel matrix.
     regularization : float, default=0.1
         lambda: penalty on ||W||^2, relative to the mean squared length of the rows (of their kernel
-        features), so that it means the same in any unit.
+        features), which makes it independent of the unit.
     scaling : {"unit", "constraint"}, default="unit"
         "unit" gives each column of W the length 1, as published results need; "constraint" scales
         it so that W'K H K W = I, as the objective is printed.
     normalize : bool, default=False
-        Bring embedded rows to unit length. Helps nearest neighbours on histograms and deep
-        features.
+        Scale embedded rows to unit length, which helps 1-NN on histograms and deep features.
     n_landmarks : int, "auto" or None, default="auto"
-        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
-        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
-        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. None and "linear" need none.
+        Landmark rows, drawn from both domains alike, for a Nystrom approximation of the kernel
+        matrix in time and memory linear in the rows. None takes all rows. "auto" takes all up to
+        10,000 rows if memory allows, else 1,000, with a warning. None and "linear" need none.
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
-    random_state : int, RandomState instance or None, default=0
-        Draws the landmarks.
+
+    Attributes
+    ----------
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ratio of the two sides of the objective for each component, largest first.
+    n_landmarks_ : int or None
+        Number of landmarks; None if the solution is exact.
     """
 
-    source_weights: SourceWeights  # of those that take several sources
     _needs_factor: ClassVar[bool] = False
     _power: ClassVar[int | None] = None
-    # Tables as large as the features of all rows that `_learn` forms.
+    # Tables of the size of all rows' features that `_learn` forms.
     _feature_tables: ClassVar[int] = 0
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [COUNT, None],
-        "kernel": [StrOptions(set(KERNELS)), callable, None],
-        "gamma": [POSITIVE, StrOptions({"scale"})],
-        "degree": [COUNT],
-        "coef0": [NUMBER],
+        "kernel": [*KernelParameters._parameter_constraints["kernel"], None],
         "regularization": [POSITIVE],
         "scaling": [StrOptions({"unit", "constraint"})],
         "normalize": ["boolean"],
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
         "max_memory": [COUNT, str, None],
-        "random_state": ["random_state"],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.regularization = regularization
-        self.scaling = scaling
-        self.normalize = normalize
-        self.n_landmarks = n_landmarks
-        self.max_memory = max_memory
-        self.random_state = random_state
-
-    @property
-    def _scale_free(self) -> bool:
-        return is_scale_free(self.kernel, self.gamma)
+    n_components: int | None = field(default=None, kw_only=False)
+    kernel: Kernel | None = None
+    regularization: float = 0.1
+    scaling: str = "unit"
+    normalize: bool = False
+    n_landmarks: int | str | None = "auto"
+    max_memory: int | str | None = None
 
     def _fit_domains(self, domains: Domains) -> None:
         self.n_landmarks_: int | None = None
-        if self.takes.several_sources:
-            domains = weigh_sources(domains, self.source_weights)
-            self.source_weights_ = domains.weights_of_sources
-        features = self._features_of(domains, Spread.of(domains.X, domains.row_weights))
+        features = self._features_of(domains, Spread.of_rows(domains.X, domains.row_weights))
         self._take(features, *self._learn(domains, features))
 
     def _take(self, features: Features, values: Matrix, W: Matrix) -> None:
@@ -188,14 +129,12 @@ class SpectralTransformer(BlockwiseTransformer):
         self._n_features_out = W.shape[1]
 
     def _features_of(self, domains: Domains, spread: Spread) -> Features:
-        """Features of the rows, of their kernel with all rows or with landmarks."""
+        """Return features of the rows, or of their kernel with all rows or with landmarks."""
         self._refuse_equal_rows(spread, *domains.X.shape)
         power = self._power or (1 if self.kernel is None else 2)
         if self.kernel is None or self.kernel == "linear":
             return row_features(domains, power)
-        gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
-        kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
-        plan = self._plan(domains)
+        kernel, plan = self._kernel(spread), self._plan(domains)
         self.n_landmarks_ = plan.n_landmarks
         if plan.n_landmarks is None:
             return kernel_features(domains, kernel, power, factored=self._needs_factor)
@@ -207,7 +146,7 @@ class SpectralTransformer(BlockwiseTransformer):
         return table_features(table, domains, power, row_map, nystrom.whitening)
 
     def _refuse_equal_rows(self, spread: Spread, n_rows: int, n_features: int) -> None:
-        if spread.range <= 1e-10 * spread.largest:
+        if spread.range <= 1e-10 * spread.largest.max():
             raise ValueError(
                 f"All {n_rows} rows are the same, of {n_features} feature(s); "
                 f"{type(self).__name__} needs rows that differ."
@@ -226,18 +165,18 @@ class SpectralTransformer(BlockwiseTransformer):
 
     @abstractmethod
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        """Eigenvalues and scaled coefficients."""
+        """Return eigenvalues and scaled coefficients."""
 
     def _wanted(self, rank: int) -> int:
-        """Components to look for where so many features differ; two maps could give twice that."""
+        """Return the number of components to find; two maps could give twice the rank."""
         if self.n_components is None:
             return min(_DEFAULT_COMPONENTS, rank)
         return int(self.n_components)
 
     def _scaled(self, values: Matrix, vectors: Matrix, lengths: Matrix | None = None) -> Solution:
-        """Coefficients of maps of unit length, or such that W'BW = I.
+        """Return coefficients of maps of unit length, or such that W'BW = I.
 
-        The maps have the length of their coefficients unless `lengths` tells.
+        The maps have the length of their coefficients unless `lengths` are given.
         """
         if len(values) == 0:
             raise ValueError(
@@ -248,16 +187,15 @@ class SpectralTransformer(BlockwiseTransformer):
             lengths = np.sqrt(values)
         elif lengths is None:
             lengths = np.linalg.norm(vectors, axis=0)
-        largest = vectors[np.abs(vectors).argmax(axis=0), np.arange(len(values))]
-        return values, vectors * (np.sign(largest) / lengths)
+        return values, vectors * (np.sign(farthest(vectors)) / lengths)
 
     def _embed(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
-        """Rows in the shared space, from products with what W has coefficients of."""
+        """Return rows in the shared space, from products with the table that W multiplies."""
         Z = self._project(times, W, source)
         return unit_rows(Z) if self.normalize else Z
 
     def _project(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
-        """With one map for both domains."""
+        """Return rows embedded by one map for both domains."""
         return times(W)
 
     def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> Matrix:
@@ -268,29 +206,98 @@ class SpectralTransformer(BlockwiseTransformer):
         return self._map.width(n_features)
 
 
-def mean_discrepancy(
+class AligningTransformer(WeightedTransformer, SpectralTransformer):
+    """Base of TCA, JDA and BDA, which align the means of every source with those of the target.
+
+    Parameters
+    ----------
+    source_weights : "auto", mapping or array-like, default="auto"
+        Weight of each of several sources, by id or in the order of the ids; only ratios matter.
+        "auto" takes the squared share of target rows whose nearest row is of that source.
+
+    Attributes
+    ----------
+    source_weights_ : ndarray of shape (n_sources,)
+        Weight of each source, in the order of the ids, 1 on average over their rows.
+    """
+
+    _parameter_constraints = {"source_weights": SOURCE_WEIGHTS}  # noqa: RUF012
+
+    source_weights: SourceWeights = "auto"
+
+    def _fit_domains(self, domains: Domains) -> None:
+        self.source_weights_ = source_weights(self.source_weights, domains)
+        super()._fit_domains(replace(domains, source_weights=self.source_weights_))
+
+    def _solver(self, domains: Domains, features: Features) -> Solver:
+        """Return the solver for B = Phi'HPhi, A = Phi'M Phi + ridge I with M of low rank."""
+        root = Root.diagonal(1.0 / np.sqrt(self.regularization * features.scale))
+
+        def solve(codes: Codes | None, k: int) -> Solution:
+            columns = features.projected(self._means(domains, codes), domains, codes)
+            return leading_updated(features.total_scatter, root, columns, k)
+
+        return solve
+
+    def _means(self, domains: Domains, codes: Codes | None) -> Matrix:
+        return means_by_group(domains, codes)
+
+
+def means_by_group(
     domains: Domains, codes: Codes | None, *, balance: float = 0.5, class_weighted: bool = False
-) -> MeanDiscrepancy:
-    """M of JDA and its kin for the target's pseudo-labels; without any, of whole domains only."""
-    if codes is None:
-        balance = 0.0
-    return MeanDiscrepancy(
-        domains.groups(codes),
-        weight=1.0,
-        balance=balance,
-        normalised=True,
-        class_weighted=class_weighted,
-    )
+) -> Matrix:
+    """Return B by group with E = G B, M = E E' of JDA for the target's pseudo-labels.
+
+    Without any, it compares marginals only. `class_weighted` weights a class's mean by the root of
+    its share of the domain, as weighted BDA does.
+    """
+    counts = domains.counts(codes)
+    balance = 0.0 if codes is None else balance
+    return Means(1.0, class_weighted).by_group(domains, counts, domains.ratios, balance)
 
 
-def aligning_solver(
-    features: Features, ridge: float, means: Callable[[Codes | None], LowRank]
-) -> Solver:
-    """B = Phi'HPhi, A = Phi'M Phi + ridge I with M of few columns: Lanczos with a small update."""
-    root = Root.diagonal(1.0 / np.sqrt(ridge))
+def mean_columns(domains: Domains, codes: Codes | None, balance: float = 0.5) -> Matrix:
+    """Return the columns E of JDA's M."""
+    return by_row(means_by_group(domains, codes, balance=balance), domains, codes)
 
-    def solve(codes: Codes | None, k: int) -> Solution:
-        columns = features.projected(means(codes))
-        return leading_updated(features.total_scatter, root, columns, k)
 
-    return solve
+def between_columns(domains: Domains) -> Matrix:
+    """Return E with E E' the form sum_c n_c |mean_c - mean|^2 over the source's classes."""
+    E = np.zeros((len(domains.order), domains.n_classes))
+    sizes = np.bincount(domains.y)
+    E[np.arange(domains.n_source), domains.y] = 1.0 / sizes[domains.y]
+    E[domains.source] -= 1.0 / domains.n_source
+    return np.sqrt(sizes) * E
+
+
+@dataclass(frozen=True)
+class SpectralSizes:
+    """Sizes that determine the memory of a fit besides its rows."""
+
+    n_rows: int
+    n_classes: int
+    n_components: int
+    itemsize: int  # of a number of the rows
+    factored: bool  # whether the kernel matrix is decomposed
+    tables: int = 0  # of all rows' features that a method forms for itself
+
+    @property
+    def growth(self) -> str:
+        """Growth of the time of the exact solve with the rows."""
+        return "cube" if self.factored else "square"
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a few tables of embedded rows, and of columns for each class."""
+        return 8 * (6 * self.n_components + 4 * (self.n_classes + 1))
+
+    @property
+    def matrices(self) -> int:
+        """Number of matrices as large as the kernel matrix, with its eigenvectors, as measured."""
+        return (14 if self.factored else 3) + self.tables
+
+    def landmark_bytes(self, m: int, *, held: bool, chunk: int) -> int:
+        """Return the bytes of m landmarks: features, blocks, and m x m matrices by class."""
+        matrices = 10 + (2 * self.n_classes if self.factored else 0)
+        row = m * ((self.itemsize if held else 0) + 8 * self.tables) + self.row_bytes
+        return 8 * matrices * m * m + self.n_rows * row + 4 * 8 * LIMITS.block_values

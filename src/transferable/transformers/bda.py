@@ -3,71 +3,34 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import Literal
-
-from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains
-from transferable.engines.shares import ClassShares
-from transferable.engines.sources import SourceWeights
-from transferable.engines.spectral.features import Features
-from transferable.linalg.kernels import Kernel
-from transferable.transformers._aligning import AligningTransformer
-from transferable.transformers._spectral import (
-    Solver,
-    aligning_solver,
-    mean_discrepancy,
-)
-
-__all__ = ["BDA"]
+from transferable.linalg.eigen import Matrix
+from transferable.transformers._spectral import Codes, means_by_group
+from transferable.transformers.jda import JDA
 
 
-class BDA(AligningTransformer):
+class BDA(JDA):
     """Balanced distribution adaptation: JDA with a weight between domains and classes.
 
         min tr(W'K M K W) + lambda ||W||^2   subject to   W'K H K W = I
 
     with M = (1 - mu) C M_0 + mu sum_c M_c, divided by its Frobenius norm. At mu = 0.5 it is JDA, at
     mu = 0 TCA. Its class-weighted form (W-BDA) weights each class's mean by the root of the share
-    that the class has in its domain, for domains whose classes differ in frequency.
+    of the class in its domain, for domains with different class priors.
 
     Parameters
     ----------
     balance : float, default=0.5
-        mu: 0 compares the domains as wholes only, 1 class by class only.
+        mu: 0 compares the marginals only, 1 class by class only.
     class_weighted : bool, default=False
         Whether classes are weighted by their shares, from labels and pseudo-labels.
-    source_weights : "auto", mapping or array-like, default="auto"
-        What each of several sources counts, by id or in the order of the ids; only ratios matter.
-        "auto" takes the squared share of target rows whose nearest row is of that source.
-    target_labels : {"ignore", "use"}, default="ignore"
-        "use" takes the labels of target rows that are not -1, NaN or None for known, if
-        ``sample_domain`` is given: they train the classifier that labels the others, and stand in
-        every round and in ``transduction_``. "ignore" never looks at them.
-
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of the source rows and last pseudo-labels of the target rows, in input order.
-    n_iter_ : int
-        Rounds that were run.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-    class_shares_ : ndarray of shape (n_classes,)
-        The shares that the target's classes were taken to have.
-    class_shares_history_ : ndarray of shape (n_iter, n_classes)
-        Those of each round.
-    source_weights_ : ndarray of shape (n_sources,)
-        What each source counted, in the order of the ids, 1 on average over their rows.
 
     Notes
     -----
-    Published: mu searched over a grid with target labels, otherwise as JDA. Ours leaves it at 0.5:
-    no unlabelled data tells a better one.
+    Published: mu searched over a grid with target labels, otherwise as JDA. Ours is 0.5: no
+    unlabelled data determines a better value.
 
     References
     ----------
@@ -87,61 +50,15 @@ class BDA(AligningTransformer):
     (30, 2)
     """
 
-    _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
-        **AligningTransformer._parameter_constraints,
         "balance": [Interval(Real, 0, 1, closed="both")],
         "class_weighted": ["boolean"],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        balance: float = 0.5,
-        class_weighted: bool = False,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        estimator: ClassifierMixin | None = None,
-        max_iter: int = 10,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-        class_shares: ClassShares = "source",
-        source_weights: SourceWeights = "auto",
-        target_labels: Literal["ignore", "use"] = "ignore",
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            estimator=estimator,
-            max_iter=max_iter,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-            class_shares=class_shares,
-            source_weights=source_weights,
-            target_labels=target_labels,
-        )
-        self.balance = balance
-        self.class_weighted = class_weighted
+    balance: float = 0.5
+    class_weighted: bool = False
 
-    def _solver(self, domains: Domains, features: Features) -> Solver:
-        return aligning_solver(
-            features,
-            self.regularization * features.scale,
-            lambda codes: mean_discrepancy(
-                domains, codes, balance=self.balance, class_weighted=self.class_weighted
-            ),
+    def _means(self, domains: Domains, codes: Codes | None) -> Matrix:
+        return means_by_group(
+            domains, codes, balance=self.balance, class_weighted=self.class_weighted
         )

@@ -8,15 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable._sklearn import WEIGHT
 from transferable.base import Takes, WeightedTransformer
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
-from transferable.linalg.moments import Moments
-from transferable.linalg.row_tables import RowTable
-from transferable.transformers._blocks import PerDomainTransformer, weighted_tables
-from transferable.transformers._spectral import WEIGHT
-
-__all__ = ["CORAL"]
+from transferable.linalg.moments import Moments, RowTable
+from transferable.transformers._bases import PerDomainTransformer, table_of, tables_by_id
 
 
 class CORAL(WeightedTransformer, PerDomainTransformer):
@@ -42,9 +39,9 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
 
     Notes
     -----
-    Rows to transform are taken for target rows, and left alone, unless ``sample_domain`` marks them
-    as source. Covariances act through the directions that rows span: with more features than rows
-    no square matrix of features is formed.
+    Rows to transform are treated as target rows, and left unchanged, unless ``sample_domain`` marks
+    them as source. Covariances act through the directions that rows span: with more features than
+    rows no square matrix of features is formed.
 
     Published: regularization 1 on standardised features.
 
@@ -71,7 +68,7 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
     }
 
     takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
-    # None: rows go through the directions one after the other.
+    # None: rows are multiplied by one set of directions after the other.
     _recolouring: Matrix | None = None
     _further: Sequence[tuple[Covariance, Matrix | None]] = ()  # sources after the first
 
@@ -80,13 +77,11 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
         self.align_means = align_means
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source_ids, tables = weighted_tables(domains, domains.source)
+        self._source_ids, tables = tables_by_id(domains, domains.source)
         first, *further = (Covariance.of(*part, self.regularization) for part in tables)
         target = first
         if domains.n_target:
-            weights = None if domains.weights is None else domains.weights[domains.target]
-            table = RowTable(domains.X).part(domains.target)
-            target = Covariance.of(table, weights, self.regularization)
+            target = Covariance.of(*table_of(domains, domains.target), self.regularization)
         self._align_covariances(first, target)
         self._further = [(source, self._one_matrix(source)) for source in further]
 
@@ -96,8 +91,8 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
         self._recolouring = self._one_matrix(source)
 
     def _one_matrix(self, source: Covariance) -> Matrix | None:
-        """C_s^-1/2 C_t^1/2, where it takes no more room than the directions it is made of."""
-        if len(source.mean) > source.rank + self._target.rank:
+        """Return C_s^-1/2 C_t^1/2 where it is no larger than the directions it is made of."""
+        if len(source.mean) > len(source.values) + len(self._target.values):
             return None
         return source.matrix(-0.5) @ self._target.matrix(0.5)
 
@@ -123,7 +118,7 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
 class Covariance:
     """Powers of C + regularization * I, through the directions that the rows of a table span.
 
-    A direction without variance keeps none. Rows may have weights.
+    A direction without variance keeps none.
     """
 
     def __init__(
@@ -134,58 +129,47 @@ class Covariance:
         self.values = s**2 / max(count - 1, 1) + regularization
 
     @classmethod
-    def of(
-        cls, table: RowTable, weights: NDArray[np.float64] | None, regularization: float
-    ) -> Covariance:
-        """That of the rows of a table."""
+    def of(cls, table: RowTable, weights: Matrix, regularization: float) -> Covariance:
+        """Return the covariance of the rows of a table."""
         if table.rank <= table.n:
             return cls.of_moments(*_shifted_moments(table, weights), regularization)
         mean = table.mean(weights)
         centred = np.concatenate([rows - mean for _, rows in table.blocks()])
-        if weights is None:
-            return cls(mean, row_basis(centred), table.n, regularization)
         basis = row_basis(np.sqrt(weights)[:, None] * centred)
         return cls(mean, basis, float(weights.sum()), regularization)
 
     @classmethod
     def of_moments(cls, shift: Matrix, moments: Moments, regularization: float) -> Covariance:
-        """That of rows whose moments about a row near their mean these are."""
+        """Return the covariance of rows from their moments about a row near their mean."""
         basis = gram_basis(moments.count * moments.covariance)
         return cls(shift + moments.mean, basis, moments.count, regularization)
 
-    @property
-    def rank(self) -> int:
-        """How many directions there are."""
-        return len(self.values)
-
     def times(self, rows: Matrix, exponent: float) -> Matrix:
-        """Rows times the power."""
+        """Return rows times the power."""
         outside, inside = self._powers(exponent)
         return outside * rows + ((rows @ self.V) * inside) @ self.V.T
 
     def matrix(self, exponent: float) -> Matrix:
-        """The power itself."""
+        """Return the power itself."""
         outside, inside = self._powers(exponent)
         power = (self.V * inside) @ self.V.T
         power[np.diag_indices_from(power)] += outside
         return power
 
     def _powers(self, exponent: float) -> tuple[float, Matrix]:
-        """The power's eigenvalue outside of the directions, and what they add to it."""
+        """Return the power's eigenvalue outside the directions, and their additions to it."""
         outside = self.floor**exponent if self.floor > 0 else 0.0
         return outside, self.values**exponent - outside
 
 
-def _shifted_moments(
-    table: RowTable, weights: NDArray[np.float64] | None
-) -> tuple[Matrix, Moments]:
-    """The mean of the first block and, in one reading, moments of all rows about it.
+def _shifted_moments(table: RowTable, weights: Matrix) -> tuple[Matrix, Moments]:
+    """Return the mean of the first block and, in one reading, moments of all rows about it.
 
-    That difference leaves little to take off the Gram matrix, wherever the rows lie.
+    The shift avoids cancellation in the Gram matrix, wherever the rows lie.
     """
     shift: Any = None
     moments = Moments.none(table.rank)
     for some, rows in table.blocks():
         shift = rows.mean(axis=0) if shift is None else shift
-        moments += Moments.of(rows - shift, None if weights is None else weights[some])
+        moments += Moments.of(rows - shift, weights[some])
     return shift, moments

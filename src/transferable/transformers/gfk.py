@@ -1,4 +1,4 @@
-"""The geodesic flow kernel's feature map."""
+"""Feature map of the geodesic flow kernel."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.linalg.grassmann import geodesic_flow_factor
-from transferable.transformers._subspaces import SubspaceTransformer
-
-__all__ = ["GFK"]
+from transferable.transformers._bases import SubspaceTransformer
 
 
 class GFK(SubspaceTransformer):
@@ -26,8 +24,8 @@ class GFK(SubspaceTransformer):
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of both subspaces; the output has twice as many features. None means 20, or as
-        many as both domains span if fewer; a number that is too large is reduced with a warning.
+        Dimension of both subspaces; the output has twice as many features. None is 20, or as many
+        as both domains span if fewer; a number that is too large is reduced with a warning.
 
     Attributes
     ----------
@@ -36,8 +34,7 @@ class GFK(SubspaceTransformer):
 
     Notes
     -----
-    Subspaces are those of centred rows, the map is applied to rows as they are. Labels are not
-    used.
+    Subspaces are those of centred rows; the map applies to rows as they are. Labels are not used.
 
     Published: the dimension by the subspaces' disagreement, 10 to 40. Ours is 20 unless given.
 

@@ -2,55 +2,31 @@
 
 from __future__ import annotations
 
-from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
-from transferable.transformers._aligning import AligningTransformer
-from transferable.transformers._spectral import (
-    Solver,
-    aligning_solver,
-    mean_discrepancy,
-)
+from typing import Literal
 
-__all__ = ["JDA"]
+from transferable._sklearn import StrOptions
+from transferable.base import Takes
+from transferable.transformers._pseudo_labels import ClassSharesTransformer
+from transferable.transformers._spectral import AligningTransformer
 
 
-class JDA(AligningTransformer):
+class JDA(AligningTransformer, ClassSharesTransformer):
     """Joint distribution adaptation: the means of the domains and of each class meet.
 
-    TCA with the classes' means beside the domains': pseudo-labels of the target, renewed in each
-    round, tell which rows to compare.
+    TCA with class means beside domain means, compared by pseudo-labels of the target that are
+    renewed in each round:
 
         min tr(W'K M K W) + lambda ||W||^2   subject to   W'K H K W = I
 
     with M = C M_0 + sum_c M_c, divided by its Frobenius norm. The first round has no pseudo-labels
-    yet and compares the domains as wholes.
+    yet and compares the marginals.
 
     Parameters
     ----------
-    source_weights : "auto", mapping or array-like, default="auto"
-        What each of several sources counts, by id or in the order of the ids; only ratios matter.
-        "auto" takes the squared share of target rows whose nearest row is of that source.
     target_labels : {"ignore", "use"}, default="ignore"
-        "use" takes the labels of target rows that are not -1, NaN or None for known, if
-        ``sample_domain`` is given: they train the classifier that labels the others, and stand in
-        every round and in ``transduction_``. "ignore" never looks at them.
-
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of the source rows and last pseudo-labels of the target rows, in input order.
-    n_iter_ : int
-        Rounds that were run.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-    class_shares_ : ndarray of shape (n_classes,)
-        The shares that the target's classes were taken to have.
-    class_shares_history_ : ndarray of shape (n_iter, n_classes)
-        Those of each round.
-    source_weights_ : ndarray of shape (n_sources,)
-        What each source counted, in the order of the ids, 1 on average over their rows.
+        "use" takes labels of target rows other than -1, NaN and None as known, if ``sample_domain``
+        is given: they train the classifier that labels the others, and are kept in every round and
+        in ``transduction_``. "ignore" never reads them.
 
     Notes
     -----
@@ -79,8 +55,8 @@ class JDA(AligningTransformer):
     (30, 2)
     """
 
+    takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
+    _parameter_constraints = {"target_labels": [StrOptions({"ignore", "use"})]}  # noqa: RUF012
 
-    def _solver(self, domains: Domains, features: Features) -> Solver:
-        ridge = self.regularization * features.scale
-        return aligning_solver(features, ridge, lambda codes: mean_discrepancy(domains, codes))
+    target_labels: Literal["ignore", "use"] = "ignore"

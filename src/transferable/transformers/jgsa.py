@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 import numpy as np
-from numpy.random import RandomState
 from scipy.linalg import eigh
-from sklearn.base import ClassifierMixin
 
+from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
+from transferable.kernel.objective import mean_differences
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.kernels import Kernel
-from transferable.terms.means import mean_differences
-from transferable.terms.scatter import BetweenScatter
-from transferable.transformers._paired import PairedMapsTransformer
-from transferable.transformers._spectral import POSITIVE, WEIGHT, Codes, Solution, Solver
-
-__all__ = ["JGSA"]
+from transferable.transformers._features import Features, by_row
+from transferable.transformers._pseudo_labels import PairedMapsTransformer, by_domain
+from transferable.transformers._spectral import Codes, Solution, Solver, between_columns
 
 
 class JGSA(PairedMapsTransformer):
@@ -30,30 +23,18 @@ class JGSA(PairedMapsTransformer):
         over  tr(MMD of both) + lambda ||A - B||^2 + mu ||B||^2 + beta tr(A'S_w A)
 
     where S_t is the target's scatter, S_b and S_w those between and inside the source's classes,
-    and MMD the distances of the means of domains and classes, C M_0 + sum_c M_c over the norm of C
-    M_0.
+    and MMD the distances of the means of domains and classes, C M_0 + sum_c M_c over ||C M_0||.
 
     Parameters
     ----------
     discrimination : float, default=0.1
         beta: weight of the scatter between and inside the source's classes.
 
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of the source rows and last pseudo-labels of the target rows, in input order.
-    n_iter_ : int
-        Rounds that were run.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-
     Notes
     -----
-    Rows to transform are taken for target rows unless ``sample_domain`` marks them as source. The
+    Rows to transform are treated as target rows unless ``sample_domain`` marks them as source. The
     first pseudo-labels come from the rows as they are. In the eigenvectors of S_w the penalties
-    couple nothing but two numbers at a time; what a round changes has rank C + 1.
+    couple only two numbers at a time; a round changes a matrix of rank C + 1.
 
     Published: 30 components and beta 0.1 on SURF histograms, 100 and 0.01 on pixels, lambda and mu
     1, 10 rounds. Ours takes the former.
@@ -76,58 +57,18 @@ class JGSA(PairedMapsTransformer):
     (30, 2)
     """
 
-    _parameter_constraints = {  # noqa: RUF012
-        **PairedMapsTransformer._parameter_constraints,
-        "target_variance": [POSITIVE],
-        "discrimination": [WEIGHT],
-    }
+    _parameter_constraints = {"discrimination": [WEIGHT]}  # noqa: RUF012
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        target_variance: float = 1.0,
-        discrimination: float = 0.1,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 1.0,
-        scaling: str = "unit",
-        normalize: bool = False,
-        estimator: ClassifierMixin | None = None,
-        max_iter: int = 10,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            estimator=estimator,
-            max_iter=max_iter,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.target_variance = target_variance
-        self.discrimination = discrimination
+    discrimination: float = 0.1
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
-        """Coefficients are those of A over those of B, in the eigenvectors of the source's S_w.
+        """Return the solver over coefficients of A above those of B, in the eigenvectors of S_w.
 
-        There the penalty on both maps, lambda ||A - B||^2 + mu ||B||^2 + beta A'S_w A, couples
-        nothing but the two coefficients of one eigenvector.
+        There the penalty on both maps, lambda ||A - B||^2 + mu ||B||^2 + beta A'S_w A, couples only
+        the two coefficients of one eigenvector.
         """
         r = features.rank
-        of_source = domains.with_target(np.full(domains.n_target, -1))
-        between = features.transposed_times(BetweenScatter(of_source).columns)
+        between = features.transposed_times(between_columns(domains))
         within, rotation = eigh(features.scatter(0) - between @ between.T)
         between = np.sqrt(self.discrimination) * (rotation.T @ between)
         variance = self.target_variance * (rotation.T @ features.scatter(1) @ rotation)
@@ -137,8 +78,7 @@ class JGSA(PairedMapsTransformer):
             return np.concatenate([between @ (between.T @ x[:r]), variance @ x[r:]])
 
         def solve(codes: Codes | None, k: int) -> Solution:
-            means = self._means(domains, cast(Codes, codes))
-            projected = features.transposed_times(_by_domain(means, domains))
+            projected = features.transposed_times(by_domain(_means(domains, codes), domains))
             columns = np.concatenate(np.split(rotation.T @ projected, 2, axis=1))
             values, vectors = leading_updated(product, root, columns, k)
             return values, np.concatenate([rotation @ vectors[:r], rotation @ vectors[r:]])
@@ -146,7 +86,7 @@ class JGSA(PairedMapsTransformer):
         return solve
 
     def _penalty_root(self, within: Matrix, scale: float) -> Root:
-        """R of [[lambda + beta S_w, -lambda], [-lambda, lambda + mu]], with S_w diagonal."""
+        """Return R of [[lambda + beta S_w, -lambda], [-lambda, lambda + mu]], with S_w diagonal."""
         r = len(within)
         coupling = self.regularization * scale
         first = coupling + self.discrimination * within
@@ -170,19 +110,11 @@ class JGSA(PairedMapsTransformer):
 
         return Root(apply, transposed)
 
-    def _means(self, domains: Domains, codes: Codes) -> Matrix:
-        """Columns of M, which the authors divide by the Frobenius norm of its marginal part."""
-        groups = domains.groups(codes)
-        columns = groups.spread(mean_differences(groups))
-        norm = float(np.sum(columns[:, 0] ** 2))
-        columns[:, 1:] /= np.sqrt(domains.n_classes)
-        return columns / np.sqrt(norm) if norm > 0 else columns
 
-
-def _by_domain(columns: Matrix, domains: Domains) -> Matrix:
-    """The columns with zeros on target rows, and beside them the same with zeros on source rows."""
-    n, width = columns.shape
-    apart = np.zeros((n, 2 * width))
-    apart[domains.source, :width] = columns[domains.source]
-    apart[domains.target, width:] = columns[domains.target]
-    return apart
+def _means(domains: Domains, codes: Codes | None) -> Matrix:
+    """Return columns of M, which the authors divide by the Frobenius norm of its marginal part."""
+    B = mean_differences(domains.counts(codes), domains.ratios, domains.source_weights)
+    columns = by_row(B[:, 0], domains, codes)
+    norm = float(np.sum(columns[:, 0] ** 2))
+    columns[:, 1:] /= np.sqrt(domains.n_classes)
+    return columns / np.sqrt(norm) if norm > 0 else columns

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import NUMBER, POSITIVE, Interval, StrOptions
+from transferable._sklearn import Interval
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.engines.spectral.features import RowMap
-from transferable.engines.spectral.spread import Spread
 from transferable.linalg.eigen import gram_basis
-from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
+from transferable.linalg.kernels import Kernel
 from transferable.linalg.nystrom import draw_landmarks
-from transferable.transformers._blocks import BlockwiseTransformer
+from transferable.transformers._bases import BlockwiseTransformer, KernelParameters, Spread
+from transferable.transformers._features import RowMap
 
-__all__ = ["LandmarkFeatures"]
 
-
-class LandmarkFeatures(BlockwiseTransformer):
+class LandmarkFeatures(KernelParameters, BlockwiseTransformer):
     """Kernel features from landmarks, with which linear methods act as kernel methods.
 
     Rows are mapped to K(x, L) K(L, L)^-1/2, where the landmarks L are rows drawn from both domains
-    alike. Inner products of the features are the kernel, as far as the landmarks span it, and
-    equal to it between landmarks. The domains are not brought any closer: a linear method that
-    does so, such as CORAL, follows in a pipeline.
+    alike. Inner products of the features approximate the kernel within the span of the landmarks,
+    and equal it between landmarks. The domains are not aligned: a linear method such as CORAL does
+    that in a pipeline.
 
     Parameters
     ----------
@@ -38,14 +35,6 @@ class LandmarkFeatures(BlockwiseTransformer):
         features; all rows if there are no more.
     kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
         The kernel; a callable receives two tables and returns their kernel matrix.
-    gamma : float or "scale", default="scale"
-        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
-    degree : int, default=3
-        Degree of "poly".
-    coef0 : float, default=1.0
-        Constant of "poly".
-    random_state : int, RandomState instance or None, default=0
-        Draws the landmarks.
 
     Attributes
     ----------
@@ -83,39 +72,13 @@ class LandmarkFeatures(BlockwiseTransformer):
     """
 
     takes = Takes(no_labels=True)
-    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "n_landmarks": [Interval(Integral, 2, None, closed="left")],
-        "kernel": [StrOptions(set(KERNELS)), callable],
-        "gamma": [POSITIVE, StrOptions({"scale"})],
-        "degree": [Interval(Integral, 1, None, closed="left")],
-        "coef0": [NUMBER],
-        "random_state": ["random_state"],
-    }
+    _parameter_constraints = {"n_landmarks": [Interval(Integral, 2, None, closed="left")]}  # noqa: RUF012
 
-    def __init__(
-        self,
-        n_landmarks: int = 1000,
-        *,
-        kernel: Kernel = "rbf",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        self.n_landmarks = n_landmarks
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.random_state = random_state
-
-    @property
-    def _scale_free(self) -> bool:
-        return is_scale_free(self.kernel, self.gamma)
+    n_landmarks: int = field(default=1000, kw_only=False)
+    kernel: Kernel | None = "rbf"
 
     def _fit_domains(self, domains: Domains) -> None:
-        gamma = Spread.of(domains.X).gamma if isinstance(self.gamma, str) else float(self.gamma)
-        kernel = KernelFunction(self.kernel, gamma, self.degree, self.coef0)
+        kernel = self._kernel(Spread.of_rows(domains.X, domains.weights))
         rng = check_random_state(self.random_state)
         drawn = draw_landmarks(domains.X, domains.n_source, self.n_landmarks, rng)
         landmarks = np.ascontiguousarray(domains.X[drawn], dtype=np.float64)

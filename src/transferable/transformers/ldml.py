@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import cast
 
 import numpy as np
-from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
 
 from transferable._sklearn import Interval
 from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.kernels import Kernel
-from transferable.terms.weighted_rows import WeightedDiscrepancy
-from transferable.transformers._pseudo_labels import PseudoLabelTransformer
-from transferable.transformers._spectral import Codes, Solution, Solver
-
-__all__ = ["LDML"]
+from transferable.transformers._features import Features
+from transferable.transformers._pseudo_labels import (
+    PseudoLabelTransformer,
+    WeighingSolver,
+    WeightedDiscrepancy,
+)
+from transferable.transformers._spectral import Solution, Solver
 
 
 class LDML(PseudoLabelTransformer):
@@ -35,19 +32,17 @@ class LDML(PseudoLabelTransformer):
         Mean of the weights in each class of each domain; 1 weights all rows alike.
     regularization : float, default=0.1
         lambda: penalty on W, relative to the mean squared length of the rows (of their kernel
-        features), so that it means the same in any unit.
+        features), which makes it independent of the unit.
     scaling : {"unit", "constraint"}, default="unit"
-        "unit" gives each column of W the length 1; "constraint" scales it so that the numerator
-        is I.
+        "unit" gives each column of W the length 1; "constraint" makes the numerator I.
     max_iter : int, default=10
         Rounds of weighting rows, solving and relabelling.
     n_landmarks : int, "auto" or None, default="auto"
-        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
-        matrix (Nystrom); no landmarks in the sense of the weights. "auto" takes none for up to
-        10,000 rows that fit in memory, else 1,000 or as many as fit, and says so. None and
-        "linear" need none.
+        Rows, drawn from both domains alike, for a Nystrom approximation of the kernel matrix; no
+        landmarks in the sense of the weights. "auto" takes none for up to 10,000 rows that fit in
+        memory, else 1,000 or as many as fit, with a warning. None and "linear" need none.
     random_state : int, RandomState instance or None, default=0
-        Draws the rows of Nystrom.
+        Seed of the draw of landmark rows.
 
     Attributes
     ----------
@@ -65,11 +60,11 @@ class LDML(PseudoLabelTransformer):
 
     Notes
     -----
-    A reconstruction: the paper's abstract and its authors' later
-    :class:`~transferable.transformers.LPJT`, without locality, pairs of rows and a second map, tell
-    what is learnt; parameters and order of steps are ours, and no published number was compared.
-    M is divided by its Frobenius norm, as in JDA, which ``weight_share=1`` is, but for first
-    pseudo-labels from the rows as they are.
+    A reconstruction from the paper's abstract and its authors' later
+    :class:`~transferable.transformers.LPJT`, without locality, pairs of rows and a second map;
+    parameters and order of steps are ours, and no published number was compared. M is divided by
+    its Frobenius norm, as in JDA, which ``weight_share=1`` is, except for first pseudo-labels from
+    the rows as they are.
 
     References
     ----------
@@ -91,70 +86,18 @@ class LDML(PseudoLabelTransformer):
 
     _starts_from_rows = True
     _settles = False
-    _parameter_constraints = {  # noqa: RUF012
-        **PseudoLabelTransformer._parameter_constraints,
-        "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
-    }
+    _parameter_constraints = {"weight_share": [Interval(Real, 1e-6, 1, closed="both")]}  # noqa: RUF012
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        weight_share: float = 0.5,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        estimator: ClassifierMixin | None = None,
-        max_iter: int = 10,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            estimator=estimator,
-            max_iter=max_iter,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.weight_share = weight_share
+    weight_share: float = 0.5
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
-        ridge = self.regularization * features.scale
-        return _Subspace(domains, features, ridge=ridge, share=self.weight_share)
+        root = Root.diagonal(1.0 / np.sqrt(self.regularization * features.scale))
 
+        def solve(discrepancy: WeightedDiscrepancy, weights: Matrix, k: int) -> Solution:
+            columns = weights[:, None] * discrepancy.means
+            columns[:, 0] *= np.sqrt(domains.n_classes)  # as JDA's M
+            norm = np.linalg.norm(columns.T @ columns) or 1.0
+            projected = features.transposed_times(columns / np.sqrt(norm))
+            return leading_updated(features.total_scatter, root, projected, k)
 
-class _Subspace:
-    """One problem: weights from the last embedding, then the map from the weights."""
-
-    def __init__(self, domains: Domains, features: Features, *, ridge: float, share: float) -> None:
-        self.domains, self.features, self.share = domains, features, share
-        self.root = Root.diagonal(1.0 / np.sqrt(ridge))
-        self.weights = np.full(len(domains.order), float(share))
-        self.Z: Matrix | None = None
-
-    def __call__(self, codes: Codes | None, k: int) -> Solution:
-        """Solve for the target's pseudo-labels."""
-        groups = self.domains.groups(cast(Codes, codes))
-        discrepancy = WeightedDiscrepancy(groups, share=self.share, pairs=False)
-        if self.Z is not None:
-            self.weights = discrepancy.least_weights(self.Z, self.weights)
-        columns = self.weights[:, None] * discrepancy.means
-        columns[:, 0] *= np.sqrt(self.domains.n_classes)  # as JDA's M
-        norm = np.linalg.norm(columns.T @ columns) or 1.0
-        projected = self.features.transposed_times(columns / np.sqrt(norm))
-        values, vectors = leading_updated(self.features.total_scatter, self.root, projected, k)
-        self.Z = self.features.times(vectors / np.linalg.norm(vectors, axis=0))
-        return values, vectors
+        return WeighingSolver(domains, features.times, solve, share=self.weight_share, pairs=False)

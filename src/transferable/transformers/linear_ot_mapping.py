@@ -8,27 +8,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable._sklearn import POSITIVE
-from transferable.base import Takes
+from transferable.base import Parameters, Takes
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_wide
 from transferable.linalg.transport import load_pot
-from transferable.transformers._blocks import BlockwiseTransformer
-
-__all__ = ["LinearOTMapping"]
+from transferable.transformers._bases import BlockwiseTransformer
 
 _ROUNDING = 1e-6  # share of the usual variance that covariances need to have roots
 _TABLES = 13  # of columns by columns, at most at once
 
 
-class LinearOTMapping(BlockwiseTransformer):
+class LinearOTMapping(Parameters, BlockwiseTransformer):
     """Optimal transport between the Gaussians of both domains: a linear map of the source.
 
     With means m and covariances C, source rows become m_t + (x - m_s) A where
 
         A = C_s^-1/2 (C_s^1/2 C_t C_s^1/2)^1/2 C_s^-1/2,
 
-    the map of least squared movement that gives the source the target's mean and covariance.
-    Target rows stay.
+    the map of least squared movement to the target's mean and covariance. Target rows stay.
 
     Parameters
     ----------
@@ -71,12 +68,9 @@ class LinearOTMapping(BlockwiseTransformer):
     """
 
     takes = Takes(no_labels=True)
-    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "regularization": [POSITIVE],
-    }
+    _parameter_constraints = {"regularization": [POSITIVE]}  # noqa: RUF012
 
-    def __init__(self, *, regularization: float = 0.1) -> None:
-        self.regularization = regularization
+    regularization: float = 0.1
 
     def _fit_domains(self, domains: Domains) -> None:
         d = domains.X.shape[1]

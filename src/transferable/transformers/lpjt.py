@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
+from sklearn.metrics import pairwise_distances
+from sklearn.neighbors import NearestNeighbors
 
-from transferable._sklearn import Interval
+from transferable._sklearn import WEIGHT, Interval
 from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
+from transferable.linalg.arrays import row_blocks
 from transferable.linalg.eigen import Matrix, leading_dense
-from transferable.linalg.group_graphs import nearest_between, nearest_inside
-from transferable.linalg.kernels import Kernel
-from transferable.terms.scatter import EdgeScatter, WithinScatter
-from transferable.terms.weighted_rows import WeightedDiscrepancy
-from transferable.transformers._paired import PairedMapsTransformer
-from transferable.transformers._spectral import COUNT, POSITIVE, WEIGHT, Codes, Solution, Solver
-
-__all__ = ["LPJT"]
+from transferable.transformers._bases import COUNT
+from transferable.transformers._features import Features
+from transferable.transformers._pseudo_labels import (
+    PairedMapsTransformer,
+    WeighingSolver,
+    WeightedDiscrepancy,
+    by_domain,
+)
+from transferable.transformers._spectral import Codes, Solution, Solver
 
 
 class LPJT(PairedMapsTransformer):
@@ -63,11 +63,11 @@ class LPJT(PairedMapsTransformer):
         Weights of the fitted rows, in input order. An estimator that takes sample
         weights was given those of the source.
     n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
+        Number of landmarks; None if the solution is exact.
 
     Notes
     -----
-    Rows to transform are taken for target rows unless ``sample_domain`` marks them as source. The
+    Rows to transform are treated as target rows unless ``sample_domain`` marks them as source. The
     first pseudo-labels come from the rows as they are.
 
     Published: the defaults, with an SVM on weighted rows and first labels by 1-NN in a principal
@@ -95,119 +95,88 @@ class LPJT(PairedMapsTransformer):
     _settles = False
     _feature_tables = 20  # its features are twice as wide, and terms are applied to them
     _parameter_constraints = {  # noqa: RUF012
-        **PairedMapsTransformer._parameter_constraints,
-        "target_variance": [POSITIVE],
         "locality": [WEIGHT],
         "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
         "n_neighbors": [COUNT],
         "n_pairs": [COUNT],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        target_variance: float = 1.0,
-        locality: float = 0.05,
-        weight_share: float = 0.5,
-        n_neighbors: int = 5,
-        n_pairs: int = 10,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 1.0,
-        scaling: str = "unit",
-        normalize: bool = False,
-        estimator: ClassifierMixin | None = None,
-        max_iter: int = 5,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            estimator=estimator,
-            max_iter=max_iter,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.target_variance = target_variance
-        self.locality = locality
-        self.weight_share = weight_share
-        self.n_neighbors = n_neighbors
-        self.n_pairs = n_pairs
+    locality: float = 0.05
+    weight_share: float = 0.5
+    n_neighbors: int = 5
+    n_pairs: int = 10
+    max_iter: int = 5
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
-        return _Maps(
-            domains,
-            features,
-            share=self.weight_share,
-            target_variance=self.target_variance,
-            coupling=self.regularization,
-            locality=self.locality,
-            n_neighbors=self.n_neighbors,
-            n_pairs=self.n_pairs,
-        )
-
-
-class _Maps:
-    """One problem: weights from the last embedding, then maps from the weights."""
-
-    def __init__(
-        self,
-        domains: Domains,
-        features: Features,
-        *,
-        share: float,
-        target_variance: float,
-        coupling: float,
-        locality: float,
-        n_neighbors: int,
-        n_pairs: int,
-    ) -> None:
-        n, rank = len(domains.order), features.rank
-        self.domains, self.share, self.locality = domains, share, locality
-        self.n_neighbors, self.n_pairs = n_neighbors, n_pairs
-        self.X = np.asarray(domains.X, dtype=np.float64)
+        r, sides = features.rank, (domains.source, domains.target)
+        X = np.asarray(domains.X, dtype=np.float64)
         # Rows of the source have the first half of the features, rows of the target the second.
-        self.Psi = np.zeros((n, 2 * rank))
-        Phi = features.times(np.eye(rank))
-        self.Psi[domains.source, :rank] = Phi[domains.source]
-        self.Psi[domains.target, rank:] = Phi[domains.target]
-        of_target = np.repeat([-1, 0], [domains.n_source, domains.n_target])
-        self.variance = target_variance * WithinScatter(of_target).apply(self.Psi)
+        Psi = by_domain(features.times(np.eye(r)), domains)
+        variance = np.zeros((2 * r, 2 * r))
+        variance[r:, r:] = self.target_variance * features.scatter(1)
         # lambda ||A - B||^2 + mu ||B||^2
-        pair = np.array([[coupling, -coupling], [-coupling, coupling + target_variance]])
-        self.penalty = np.kron(features.scale * pair, np.eye(rank))
-        self.weights = np.full(n, float(share))
-        self.Z: Matrix | None = None
+        coupling = self.regularization
+        pair = np.array([[coupling, -coupling], [-coupling, coupling + self.target_variance]])
+        penalty = np.kron(features.scale * pair, np.eye(r))
 
-    def __call__(self, codes: Codes | None, k: int) -> Solution:
-        """Solve for the target's pseudo-labels."""
-        every = self.domains.with_target(cast(Codes, codes))
-        discrepancy = WeightedDiscrepancy(self.domains.groups(cast(Codes, codes)), share=self.share)
-        if self.Z is not None:
-            self.weights = discrepancy.least_weights(self.Z, self.weights)
-        discrepancy.weights = self.weights[:, None]
-        inside, between = self._graphs(every)
-        B = self.Psi.T @ (self.locality * between.apply(self.Psi) + self.variance)
-        A = self.Psi.T @ (self.locality * inside.apply(self.Psi) + discrepancy.apply(self.Psi))
-        values, vectors = leading_dense((B + B.T) / 2, (A + A.T) / 2 + self.penalty, k)
-        self.Z = self.Psi @ (vectors / np.linalg.norm(vectors, axis=0))
-        return values, vectors
+        def solve(discrepancy: WeightedDiscrepancy, weights: Matrix, k: int) -> Solution:
+            codes = discrepancy.groups % domains.n_classes
+            inside = [nearest_inside(X[i], codes[i], self.n_neighbors) for i in sides]
+            between = [nearest_between(X[i], codes[i], self.n_pairs) for i in sides]
+            B = self.locality * edge_scatter(sp.block_diag(between, "csr"), Psi) + variance
+            A = self.locality * edge_scatter(sp.block_diag(inside, "csr"), Psi) + penalty
+            weighted = weights[:, None] * Psi
+            compared = weighted.T @ discrepancy.apply(weighted)
+            return leading_dense((B + B.T) / 2, (A + A.T + compared + compared.T) / 2, k)
 
-    def _graphs(self, every: Codes) -> tuple[EdgeScatter, EdgeScatter]:
-        """Neighbours of the same class, and the closest pairs of different ones, by domain."""
-        sides = self.domains.source, self.domains.target
-        inside = [nearest_inside(self.X[i], every[i], self.n_neighbors) for i in sides]
-        between = [nearest_between(self.X[i], every[i], self.n_pairs) for i in sides]
-        return EdgeScatter(sp.block_diag(inside, "csr")), EdgeScatter(sp.block_diag(between, "csr"))
+        share = self.weight_share
+        return WeighingSolver(domains, lambda W: Psi @ W, solve, share=share, pairs=True)
+
+
+def edge_scatter(graph: sp.csr_array, F: Matrix) -> Matrix:
+    """Return F' L F, the sum of w_ij |f_i - f_j|^2 over the edges of a symmetric graph."""
+    degrees = np.asarray(graph.sum(axis=1)).reshape(-1, 1)
+    return F.T @ (degrees * F - graph @ F)
+
+
+def nearest_inside(X: Matrix, groups: Codes, n_neighbors: int) -> sp.csr_array:
+    """Join each row to its nearest rows of the same group, with weight 1 in both directions."""
+    heads, tails = [], []
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        k = min(n_neighbors, len(rows) - 1)
+        if k > 0:
+            nearest = NearestNeighbors(n_neighbors=k).fit(X[rows]).kneighbors()[1]
+            heads.append(np.repeat(rows, k))
+            tails.append(rows[nearest.ravel()])
+    return _joined(heads, tails, len(X))
+
+
+def nearest_between(X: Matrix, groups: Codes, n_pairs: int) -> sp.csr_array:
+    """Join the `n_pairs` closest pairs of rows from different groups, with weight 1."""
+    heads, tails, distances = [], [], []
+    for group in np.unique(groups)[:-1]:
+        # Each pair of groups is compared once: from the one that comes first.
+        members, others = np.flatnonzero(groups == group), np.flatnonzero(groups > group)
+        for block in row_blocks(len(members), len(others)):
+            rows = members[block]
+            apart = pairwise_distances(X[rows], X[others])
+            k = min(n_pairs, apart.size)
+            closest = np.argpartition(apart, k - 1, axis=None)[:k]
+            first, second = np.unravel_index(closest, apart.shape)
+            heads.append(rows[first])
+            tails.append(others[second])
+            distances.append(apart.flat[closest])
+    if not heads:
+        return _joined([], [], len(X))
+    order = np.argsort(np.concatenate(distances), kind="stable")[:n_pairs]
+    return _joined([np.concatenate(heads)[order]], [np.concatenate(tails)[order]], len(X))
+
+
+def _joined(heads: list[Codes], tails: list[Codes], n: int) -> sp.csr_array:
+    """Return the symmetric graph with these edges."""
+    i = np.concatenate([*heads, *tails]) if heads else np.empty(0, dtype=np.intp)
+    j = np.concatenate([*tails, *heads]) if heads else np.empty(0, dtype=np.intp)
+    graph = sp.csr_array((np.ones(len(i)), (i, j)), shape=(n, n))
+    graph.data[:] = 1.0
+    return graph

@@ -5,31 +5,19 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
-from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
 
+from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
-from transferable.engines.shares import ClassShares
-from transferable.engines.spectral.features import Features
-from transferable.linalg.eigen import Matrix, leading_dense
-from transferable.linalg.kernels import Kernel
-from transferable.linalg.moments import Moments
-from transferable.terms.covariances import (
-    GroupCentring,
-    class_groups,
+from transferable.kernel.covariances import (
+    pairs_of_groups,
     squared_differences,
     weighted_covariance,
 )
-from transferable.transformers._class_shares import ClassSharesTransformer
-from transferable.transformers._spectral import (
-    WEIGHT,
-    Codes,
-    Solution,
-    Solver,
-    mean_discrepancy,
-)
-
-__all__ = ["McDA"]
+from transferable.linalg.eigen import Matrix, leading_dense
+from transferable.linalg.moments import Moments
+from transferable.transformers._features import Features
+from transferable.transformers._pseudo_labels import ClassSharesTransformer
+from transferable.transformers._spectral import Codes, Solution, Solver, mean_columns
 
 
 class McDA(ClassSharesTransformer):
@@ -41,27 +29,12 @@ class McDA(ClassSharesTransformer):
         min tr(W'K (M + beta sum_c Z_c K K Z_c) K W) + lambda ||W||^2   subject to   W'K H K W = I
 
     where Z_c centres and scales the rows of a class in both domains, Z_0 those of whole domains,
-    which counts C^2 times.
+    which count C^2 times.
 
     Parameters
     ----------
     second_order : float, default=1.0
         beta: weight of the covariances, relative to the mean squared length of the rows.
-
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    transduction_ : ndarray of shape (n_samples,)
-        Labels of the source rows and last pseudo-labels of the target rows, in input order.
-    n_iter_ : int
-        Rounds that were run.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-    class_shares_ : ndarray of shape (n_classes,)
-        The shares that the target's classes were taken to have.
-    class_shares_history_ : ndarray of shape (n_iter, n_classes)
-        Those of each round.
 
     Notes
     -----
@@ -91,47 +64,9 @@ class McDA(ClassSharesTransformer):
 
     _needs_factor = True
     _published = {"n_components": 20, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
-    _parameter_constraints = {  # noqa: RUF012
-        **ClassSharesTransformer._parameter_constraints,
-        "second_order": [WEIGHT],
-    }
+    _parameter_constraints = {"second_order": [WEIGHT]}  # noqa: RUF012
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        second_order: float = 1.0,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        estimator: ClassifierMixin | None = None,
-        max_iter: int = 10,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-        class_shares: ClassShares = "source",
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            estimator=estimator,
-            max_iter=max_iter,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-            class_shares=class_shares,
-        )
-        self.second_order = second_order
+    second_order: float = 1.0
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
         identity = np.eye(features.rank)
@@ -144,7 +79,7 @@ class McDA(ClassSharesTransformer):
             fixed += (weight * domains.n_classes**2) * covariances.of_domains()
 
         def solve(codes: Codes | None, k: int) -> Solution:
-            means = features.transposed_times(mean_discrepancy(domains, codes).columns)
+            means = features.transposed_times(mean_columns(domains, codes))
             A = fixed + means @ means.T
             if codes is not None:
                 A += weight * covariances.of_classes(codes)
@@ -154,7 +89,7 @@ class McDA(ClassSharesTransformer):
 
 
 class _Covariances:
-    """Squared differences of the domains' covariances of features, of whole domains or by class.
+    """Squared differences of the domains' covariances of features, marginal or by class.
 
     Where classes have more rows than there are features, covariances are formed, from sums over
     blocks of rows. Otherwise products with all features are cheaper, and these are few.
@@ -166,28 +101,37 @@ class _Covariances:
         self.Phi = None if self.many else features.times(np.eye(features.rank))
 
     def of_domains(self) -> Matrix:
-        """(Cov_s - Cov_t)^2, with source rows that count as the target's class shares ask."""
+        """Return (Cov_s - Cov_t)^2, the source weighted to the target's class prior."""
         domains = self.domains
         if self.Phi is not None:
-            source, target = np.split(np.arange(self.features.n), [domains.n_source])
-            weights = (domains.ratios * np.ones(domains.n_classes) / domains.n_source)[domains.y]
-            return squared_differences([GroupCentring(source, target, (weights, None))], self.Phi)
+            return self._squared(self.Phi, np.zeros(domains.n_target, dtype=np.intp), whole=True)
         D = weighted_covariance(self._source, domains.ratios)
         D = D - self.features.scatter(1) / domains.n_target
         return D @ D
 
     def of_classes(self, codes: Codes) -> Matrix:
-        """The sum of the same over classes with rows in both domains, as they are trusted."""
-        every, groups = self.domains.with_target(codes), self.domains.groups(codes)
-        both = groups.counts.all(axis=0)
+        """Return the sum of the squares over classes with rows in both domains.
+
+        A class that is rarer in the target counts less: its pseudo-labels are wrong more often.
+        """
+        domains = self.domains
         if self.Phi is not None:
-            return squared_differences(class_groups(groups), self.Phi, groups.class_trust[both])
-        target = self.features.moments(every, self.domains.n_classes, self.domains.target)
+            return self._squared(self.Phi, codes, whole=False)
+        every = domains.with_target(codes)
+        target = self.features.moments(every, domains.n_classes, domains.target)
         total = np.zeros((self.features.rank, self.features.rank))
-        for c in np.flatnonzero(both):
-            D = groups.class_trust[c] * (self._source[c].covariance - target[c].covariance)
-            total += D @ D
+        for s, t, trust in zip(self._source, target, np.minimum(1.0, domains.ratios), strict=True):
+            if s.count and t.count:
+                D = trust * (s.covariance - t.covariance)
+                total += D @ D
         return total
+
+    def _squared(self, Phi: Matrix, codes: Codes, *, whole: bool) -> Matrix:
+        """Return the sum of the squares over pairs of whole domains, or of classes."""
+        pairs = pairs_of_groups(self.domains, codes, self.domains.ratios, np.asarray)
+        weights = [weight for weight, is_whole, _ in pairs if is_whole == whole]
+        groups = [group for _, is_whole, group in pairs if is_whole == whole]
+        return squared_differences(groups, Phi, np.sqrt(weights))
 
     @cached_property
     def _source(self) -> list[Moments]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from numbers import Integral
+import warnings
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,23 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
-from transferable._sklearn import POSITIVE, Interval, StrOptions
-from transferable.base import Takes
+from transferable._sklearn import POSITIVE, StrOptions
+from transferable.base import Parameters, Takes
 from transferable.domains import Domains
+from transferable.linalg.eigen import Matrix
 from transferable.linalg.memory import refuse_if_too_large
-from transferable.linalg.transport import Transport
-from transferable.transformers._blocks import BlockwiseTransformer
+from transferable.linalg.transport import exact_coupling, load_pot, mean_scaled_cost
+from transferable.transformers._bases import COUNT, BlockwiseTransformer
 
-__all__ = ["OTMapping"]
+_PLAIN_RANGE = 200.0  # of cost over entropy up to which exp(-cost / entropy) stays above zero
+_MOST_SCALINGS = 10_000
+_MARGINAL_ERROR = 1e-6  # at which scaling stops
+_INNER_ERROR = 1e-5  # the same between rounds of "class", of which the plan keeps 1e-13
+# Bytes for each pair of rows, as measured: cost, plan and what POT works on.
+_PAIR_BYTES = {"exact": 48, "entropic": 80, "class": 48, "laplace": 72}
 
-_COUNT = Interval(Integral, 1, None, closed="left")
 
-
-class OTMapping(BlockwiseTransformer):
+class OTMapping(Parameters, BlockwiseTransformer):
     """Optimal transport: every source row moves to the mean of the target rows it is sent to.
 
     The plan G, of shape (n_source, n_target), carries equal weights from the source's rows to the
@@ -46,25 +51,24 @@ class OTMapping(BlockwiseTransformer):
     smoothness : float, default=1.0
         Weight of the graphs, in "laplace".
     n_neighbors : int, default=3
-        Of each row in those graphs; at most as many as there are.
+        Neighbours of each row in those graphs; at most as many as there are.
     n_rounds : int, default=10
         Rounds of "class" and of "laplace".
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit may take besides its rows; None is half of the
-        free memory. What does not fit is refused before it is allocated.
+        free memory. A fit that needs more is refused before it allocates.
 
     Attributes
     ----------
     coupling_ : ndarray of shape (n_source, n_target) or None
-        G; rows and columns are in the order in which the domains' rows were given. None without a
-        target.
+        G, with rows and columns in the input order of the domains. None without a target.
 
     Notes
     -----
     Needs POT, the extra ``ot``. Published: the best of several entropies by target accuracy, with
     "class" ahead of "laplace" and of "entropic" on most tasks, which makes it the default;
-    class_weight, neighbours and rounds are POT's. Costs over their mean are ours, so that
-    penalties mean the same in any unit.
+    class_weight, neighbours and rounds are POT's. Costs over their mean are ours and make penalties
+    independent of the unit.
 
     References
     ----------
@@ -91,56 +95,90 @@ class OTMapping(BlockwiseTransformer):
         "entropy": [POSITIVE],
         "class_weight": [POSITIVE],
         "smoothness": [POSITIVE],
-        "n_neighbors": [_COUNT],
-        "n_rounds": [_COUNT],
-        "max_memory": [_COUNT, str, None],
+        "n_neighbors": [COUNT],
+        "n_rounds": [COUNT],
+        "max_memory": [COUNT, str, None],
     }
 
-    def __init__(
-        self,
-        method: str = "class",
-        *,
-        entropy: float = 0.1,
-        class_weight: float = 0.1,
-        smoothness: float = 1.0,
-        n_neighbors: int = 3,
-        n_rounds: int = 10,
-        max_memory: int | str | None = None,
-    ) -> None:
-        self.method = method
-        self.entropy = entropy
-        self.class_weight = class_weight
-        self.smoothness = smoothness
-        self.n_neighbors = n_neighbors
-        self.n_rounds = n_rounds
-        self.max_memory = max_memory
+    method: str = field(default="class", kw_only=False)
+    entropy: float = 0.1
+    class_weight: float = 0.1
+    smoothness: float = 1.0
+    n_neighbors: int = 3
+    n_rounds: int = 10
+    max_memory: int | str | None = None
 
     @property
     def takes(self) -> Takes:  # type: ignore[override]
-        """Optional inputs of the method as it is set: only "class" looks at labels."""
+        """Optional inputs of the method as it is set: only "class" uses labels."""
         return Takes(no_labels=self.method != "class")
 
     def _fit_domains(self, domains: Domains) -> None:
         self._source = np.asarray(domains.Xs, dtype=np.float64)
         self._n_features_out = self._source.shape[1]
         self._moves = np.zeros_like(self._source)
-        self._plan: NDArray[np.float64] | None = None
+        self._plan: Matrix | None = None
         self._order = domains.order
         n_source, n_target = domains.n_source, domains.n_target
         if n_target == 0:
             return
-        options = self.get_params(deep=False)
-        max_memory = options.pop("max_memory")
-        transport = Transport(**options)
-        needed = transport.n_bytes(n_source, n_target, domains.n_classes)
-        refuse_if_too_large(type(self).__name__, needed, n_source, n_target, max_memory)
+        needed = self._bytes(n_source, n_target, domains.n_classes)
+        refuse_if_too_large(type(self).__name__, needed, n_source, n_target, self.max_memory)
         Xt = np.asarray(domains.Xt, dtype=np.float64)
-        G = transport.coupling(self._source, domains.y, Xt)
+        G = self._coupling(self._source, domains.y, Xt)
         self._moves = (G @ Xt) / G.sum(axis=1, keepdims=True) - self._source
         self._plan = G
 
+    def _bytes(self, n_source: int, n_target: int, n_classes: int) -> int:
+        """Return the memory that a coupling takes."""
+        pair = _PAIR_BYTES[self.method]
+        if self.method == "class":
+            pair += 18 * n_classes  # POT splits the plan by class, twice
+        within = 48 * (n_source**2 + n_target**2) if self.method == "laplace" else 0
+        return pair * n_source * n_target + within
+
+    def _coupling(self, Xs: Matrix, ys: NDArray[np.intp], Xt: Matrix) -> Matrix:
+        """Return shares of the rows' mass, of shape (n_source, n_target), that sum to 1."""
+        ot = load_pot("Optimal transport")
+        M, scale = mean_scaled_cost(Xs, Xt)
+        a, b = (np.full(n, 1.0 / n) for n in M.shape)
+        with warnings.catch_warnings():
+            # Inner solves of "class" are cut short by design; the result is checked below.
+            warnings.simplefilter("ignore")
+            if self.method == "exact":
+                return exact_coupling(ot, M)
+            if self.method == "laplace":
+                graphs = {"sim": "knn", "sim_param": min(self.n_neighbors, min(M.shape) - 1)}
+                rows = (Xs / np.sqrt(scale), Xt / np.sqrt(scale))
+                if graphs["sim_param"] < 1:  # one row has no neighbours to stay with
+                    return exact_coupling(ot, M)
+                plan = ot.da.emd_laplace(
+                    *(a, b, *rows, M), eta=self.smoothness, numItermax=self.n_rounds, **graphs
+                )
+            elif self.method == "class":
+                plan = ot.da.sinkhorn_lpl1_mm(
+                    *(a, ys, b, M, self.entropy, self.class_weight),
+                    numItermax=self.n_rounds,
+                    stopInnerThr=_INNER_ERROR,
+                )
+            else:
+                plain = float(M.max()) <= _PLAIN_RANGE * self.entropy
+                plan = ot.sinkhorn(
+                    *(a, b, M, self.entropy),
+                    method="sinkhorn" if plain else "sinkhorn_log",
+                    numItermax=_MOST_SCALINGS,
+                    stopThr=_MARGINAL_ERROR,
+                )
+        carried = np.asarray(plan).sum(axis=1)
+        if not np.isfinite(carried).all() or np.abs(carried - a).sum() > 0.1:
+            raise ValueError(
+                f"entropy={self.entropy} is too small for rows that differ this much: the plan has "
+                'lost rows to rounding. Raise entropy, or choose method="exact".'
+            )
+        return np.asarray(plan, dtype=np.float64)
+
     @property
-    def coupling_(self) -> NDArray[np.float64] | None:
+    def coupling_(self) -> Matrix | None:
         """The plan in the order in which the domains' rows were given; None without a target."""
         check_is_fitted(self)
         if self._plan is None:

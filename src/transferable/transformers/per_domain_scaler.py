@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,21 +11,20 @@ from numpy.typing import NDArray
 from transferable.base import Takes, WeightedTransformer
 from transferable.domains import Domains, positions_of
 from transferable.limits import LIMITS
-from transferable.transformers._blocks import PerDomainTransformer
+from transferable.linalg.eigen import Matrix
+from transferable.transformers._bases import PerDomainTransformer
 
-__all__ = ["Deviations", "PerDomainScaler"]
-
-Scale = tuple[NDArray[np.float64], NDArray[np.float64]]  # means and standard deviations
+Scale = tuple[Matrix, Matrix]  # means and standard deviations
 
 
 class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
-    """Bring every feature to mean 0 and variance 1 within each domain.
+    """Standardisation of every feature to mean 0 and variance 1 within each domain.
 
     Every id of ``sample_domain`` is a domain: several sources, and several targets, are each
     scaled by themselves.
 
-    The plainest adaptation there is, and a common first step of others: it removes differences in
-    level and scale, feature by feature. A feature that is constant in a domain becomes 0 there.
+    The simplest adaptation, and a common first step of others: it removes differences in level and
+    scale, feature by feature. A feature that is constant in a domain becomes 0 there.
 
     Attributes
     ----------
@@ -37,7 +33,7 @@ class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
 
     Notes
     -----
-    Rows to transform are taken for target rows unless ``sample_domain`` marks them as source; of
+    Rows to transform are treated as target rows unless ``sample_domain`` marks them as source; of
     several targets, unmarked rows are scaled as all of them together. The standard deviation is the
     population's, as in the published preprocessing of SURF histograms.
 
@@ -67,16 +63,12 @@ class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
     def _fit_domains(self, domains: Domains) -> None:
         ids = domains.ids
         self._source_ids, self._target_ids = np.unique(ids[ids > 0]), np.unique(ids[ids < 0])
-        one = len(self._source_ids) == 1
-        self._source, *self._further = (
-            _scale(domains, domains.source if one else np.flatnonzero(ids == k))
-            for k in self._source_ids
-        )
+        self._source, *self._further = (_scale(domains, ids == k) for k in self._source_ids)
         self._target, self._n_features_out = self._source, domains.X.shape[1]
         if domains.n_target:
-            self._target = _scale(domains, domains.target)
+            self._target = _scale(domains, ids < 0)
         if len(self._target_ids) > 1:
-            self._targets = [_scale(domains, np.flatnonzero(ids == k)) for k in self._target_ids]
+            self._targets = [_scale(domains, ids == k) for k in self._target_ids]
 
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         Z = np.empty(rows.shape)
@@ -89,57 +81,18 @@ class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
         return Z
 
 
-def _scale(domains: Domains, rows: slice | NDArray[np.intp]) -> Scale:
+def _scale(domains: Domains, members: NDArray[np.bool_]) -> Scale:
     """Return means and standard deviations of some rows, read block by block."""
-    X = domains.X
+    X, weights, rows = domains.X, domains.weights, np.flatnonzero(members)
     step = max(1, LIMITS.block_values // max(X.shape[1], 1))
-    if isinstance(rows, slice):
-        blocks: list[Any] = [
-            slice(start, min(start + step, rows.stop))
-            for start in range(rows.start, rows.stop, step)
-        ]
-    else:
-        blocks = [rows[start : start + step] for start in range(0, len(rows), step)]
-    weights = np.ones(len(domains.order)) if domains.weights is None else domains.weights
+    blocks = [rows[start : start + step] for start in range(0, len(rows), step)]
     mean, total = np.zeros(X.shape[1]), weights[rows].sum()
     for some in blocks:
         mean += np.asarray(X[some], dtype=np.float64).T @ (weights[some] / total)
-    parts = [
-        Deviations.of(np.asarray(X[some], dtype=np.float64), mean, weights[some]) for some in blocks
-    ]
-    return mean, reduce(add, parts).standard
-
-
-@dataclass(frozen=True)
-class Deviations:
-    """Squares about given means and largest sizes of each feature, which add up over blocks."""
-
-    count: float
-    squares: NDArray[np.float64]
-    largest: NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls,
-        rows: NDArray[np.float64],
-        mean: NDArray[np.float64],
-        weights: NDArray[np.float64] | None = None,
-    ) -> Deviations:
-        """Those of a few rows."""
-        largest, squared = np.abs(rows).max(axis=0, initial=0.0), (rows - mean) ** 2
-        if weights is None:
-            return cls(len(rows), np.sum(squared, axis=0), largest)
-        return cls(float(weights.sum()), weights @ squared, largest)
-
-    def __add__(self, other: Deviations) -> Deviations:
-        return Deviations(
-            self.count + other.count,
-            self.squares + other.squares,
-            np.maximum(self.largest, other.largest),
-        )
-
-    @property
-    def standard(self) -> NDArray[np.float64]:
-        """Standard deviations, 1 where a feature is constant."""
-        deviation = np.sqrt(self.squares / self.count)
-        return np.where(deviation <= 1e-12 * self.largest, 1.0, deviation)
+    squares, largest = np.zeros_like(mean), np.zeros_like(mean)
+    for some in blocks:
+        block = np.asarray(X[some], dtype=np.float64)
+        squares += weights[some] @ (block - mean) ** 2
+        largest = np.maximum(largest, np.abs(block).max(axis=0))
+    deviations = np.sqrt(squares / total)
+    return mean, np.where(deviations <= 1e-12 * largest, 1.0, deviations)

@@ -5,22 +5,15 @@ from __future__ import annotations
 from numbers import Real
 
 import numpy as np
-from numpy.random import RandomState
 
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import WEIGHT, Interval
 from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
+from transferable.kernel.objective import mean_differences
 from transferable.linalg.eigen import leading_dense
-from transferable.linalg.kernels import KERNELS, Kernel
-from transferable.terms.means import mean_differences
-from transferable.terms.scatter import BetweenScatter
-from transferable.transformers._spectral import (
-    WEIGHT,
-    Solution,
-    SpectralTransformer,
-)
-
-__all__ = ["SCA"]
+from transferable.linalg.kernels import Kernel
+from transferable.transformers._bases import KernelParameters
+from transferable.transformers._features import Features, by_row
+from transferable.transformers._spectral import Solution, SpectralTransformer, between_columns
 
 
 class SCA(SpectralTransformer):
@@ -38,26 +31,17 @@ class SCA(SpectralTransformer):
     alignment : float, default=1.0
         delta: weight of the scatter between domains.
     kernel : {"linear", "rbf", "poly"} or callable, default="linear"
-        The kernel of the expansion over the fitted rows; a callable receives two tables and returns
-        their kernel matrix.
+        Kernel of the expansion over the fitted rows; a callable maps two tables to their matrix.
     regularization : float, default=1.0
         weight of I: penalty on the map of the kernel's features, relative to the mean squared
-        length of the rows (of their kernel features), so that it means the same in any unit.
+        length of the rows (of their kernel features), which makes it independent of the unit.
     scaling : {"unit", "constraint"}, default="unit"
         "unit" gives each column of W the length 1, as published results need; "constraint" scales
         it so that W'((1 - beta) T + beta P) W = I, as the objective is printed.
     n_landmarks : int, "auto" or None, default="auto"
-        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
-        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
-        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. "linear" needs none.
-
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
+        Landmark rows, drawn from both domains alike, for a Nystrom approximation of the kernel
+        matrix in time and memory linear in the rows. None takes all rows. "auto" takes all up to
+        10,000 rows if memory allows, else 1,000 landmarks, with a warning. "linear" needs none.
 
     Notes
     -----
@@ -89,53 +73,23 @@ class SCA(SpectralTransformer):
     _power = 1
     _published = {"kernel": "rbf"}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
-        **SpectralTransformer._parameter_constraints,
-        "kernel": [StrOptions(set(KERNELS)), callable],
+        "kernel": KernelParameters._parameter_constraints["kernel"],
         "discrimination": [Interval(Real, 0, 1, closed="both")],
         "alignment": [WEIGHT],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        discrimination: float = 0.5,
-        alignment: float = 1.0,
-        kernel: Kernel = "linear",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 1.0,
-        scaling: str = "unit",
-        normalize: bool = False,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.discrimination = discrimination
-        self.alignment = alignment
+    kernel: Kernel | None = "linear"
+    regularization: float = 1.0
+    discrimination: float = 0.5
+    alignment: float = 1.0
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        of_source = domains.with_target(np.full(domains.n_target, -1))
-        groups = domains.groups(np.zeros(domains.n_target, dtype=np.intp))
-        means = groups.spread(mean_differences(groups))
+        counts = domains.counts(None)
+        means = mean_differences(counts, domains.ratios, domains.source_weights)[:, 0, :1]
         beta, identity = self.discrimination, np.eye(features.rank)
         B = (1.0 - beta) / features.n * features.total_scatter(identity)
         # One pass over the rows for both.
-        columns = np.column_stack([means[:, :1], BetweenScatter(of_source).columns])
+        columns = np.column_stack([by_row(means, domains, None), between_columns(domains)])
         projected = features.transposed_times(columns)
         apart, between = projected[:, :1], projected[:, 1:] @ projected[:, 1:].T
         B += beta / domains.n_source * between

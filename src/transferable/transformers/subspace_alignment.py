@@ -9,10 +9,7 @@ from numpy.typing import NDArray
 
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.transformers._blocks import domain_tables
-from transferable.transformers._subspaces import SubspaceTransformer
-
-__all__ = ["SubspaceAlignment"]
+from transferable.transformers._bases import SubspaceTransformer, table_of
 
 
 class SubspaceAlignment(SubspaceTransformer):
@@ -24,8 +21,8 @@ class SubspaceAlignment(SubspaceTransformer):
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of both subspaces. None means 20, or as many as both domains span if fewer; a
-        number that is too large is reduced with a warning.
+        Dimension of both subspaces. None is 20, or as many as both domains span if fewer; a number
+        that is too large is reduced with a warning.
 
     Attributes
     ----------
@@ -34,9 +31,9 @@ class SubspaceAlignment(SubspaceTransformer):
 
     Notes
     -----
-    Rows to transform are taken for target rows unless ``sample_domain`` marks them as source. Each
-    domain's mean is taken from its rows first, which standardised rows, as in the paper, do not
-    notice. Labels are not used.
+    Rows to transform are treated as target rows unless ``sample_domain`` marks them as source. Each
+    domain is centred first, which changes nothing for standardised rows, as in the paper. Labels
+    are not used.
 
     Published: the dimension by a bound on the subspaces' stability. Ours is 20 unless given.
 
@@ -62,7 +59,9 @@ class SubspaceAlignment(SubspaceTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         Ps, Pt = self._bases(domains)
-        self._source_mean, self._target_mean = (table.mean() for table in domain_tables(domains))
+        sides = domains.source, domains.target if domains.n_target else domains.source
+        tables = [table_of(domains, side) for side in sides]
+        self._source_mean, self._target_mean = (table.mean(weights) for table, weights in tables)
         self.source_components_ = (Ps @ (Ps.T @ Pt)).T
         self.target_components_ = Pt.T
         self._n_features_out = Pt.shape[1]

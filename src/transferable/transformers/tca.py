@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from transferable.base import Takes, WeightedTransformer
+from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.engines.sources import SOURCE_WEIGHTS, SourceWeights
-from transferable.engines.spectral.features import Features
-from transferable.linalg.kernels import Kernel
-from transferable.transformers._spectral import (
-    Solution,
-    SpectralTransformer,
-    aligning_solver,
-    mean_discrepancy,
-)
-
-__all__ = ["TCA"]
+from transferable.transformers._features import Features
+from transferable.transformers._spectral import AligningTransformer, Solution
 
 
-class TCA(WeightedTransformer, SpectralTransformer):
+class TCA(AligningTransformer):
     """Transfer component analysis: one map under which the domains' means meet.
 
     Among maps W that keep the variance of all rows, it takes the one with the smallest maximum mean
@@ -30,21 +19,6 @@ class TCA(WeightedTransformer, SpectralTransformer):
     with M = e e' / ||e||^2, where e'K is the difference of the domains' means, and H the centring
     matrix; of several sources, M is the weighted sum of their e e' over its Frobenius norm. With
     ``kernel=None``, K is replaced by the rows themselves.
-
-    Parameters
-    ----------
-    source_weights : "auto", mapping or array-like, default="auto"
-        What each of several sources counts, by id or in the order of the ids; only ratios matter.
-        "auto" takes the squared share of target rows whose nearest row is of that source.
-
-    Attributes
-    ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
-    source_weights_ : ndarray of shape (n_sources,)
-        What each source counted, in the order of the ids, 1 on average over their rows.
 
     Notes
     -----
@@ -76,43 +50,7 @@ class TCA(WeightedTransformer, SpectralTransformer):
 
     takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
     _published = {"kernel": "linear", "regularization": 1.0}  # noqa: RUF012
-    _parameter_constraints = {  # noqa: RUF012
-        **SpectralTransformer._parameter_constraints,
-        "source_weights": SOURCE_WEIGHTS,
-    }
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Kernel | None = None,
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | np.random.RandomState | None = 0,
-        source_weights: SourceWeights = "auto",
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.source_weights = source_weights
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        means = mean_discrepancy(domains, None)
-        solve = aligning_solver(features, self.regularization * features.scale, lambda _: means)
+        solve = self._solver(domains, features)
         return self._scaled(*solve(None, self._wanted(features.rank)))

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.random import RandomState
 from scipy.linalg import cho_solve, cholesky
 
-from transferable._sklearn import StrOptions
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.engines.spectral.features import Features
 from transferable.events import rounds
 from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.kernels import KERNELS, Kernel
-from transferable.transformers._spectral import (
-    COUNT,
-    Solution,
-    SpectralTransformer,
-    mean_discrepancy,
-)
-
-__all__ = ["TJM"]
+from transferable.linalg.kernels import Kernel
+from transferable.transformers._bases import COUNT, KernelParameters
+from transferable.transformers._features import Features
+from transferable.transformers._spectral import Solution, SpectralTransformer, mean_columns
 
 # Rows of W shorter than this count as this long: 1 / 0 would remove a row for good.
 _SMALLEST_SHARE = 1e-8
@@ -37,15 +29,13 @@ class TJM(SpectralTransformer):
     Parameters
     ----------
     kernel : {"linear", "rbf", "poly"} or callable, default="linear"
-        The kernel of the expansion over the fitted rows; a callable receives two tables and returns
-        their kernel matrix.
+        Kernel of the expansion over the fitted rows; a callable maps two tables to their matrix.
     max_iter : int, default=10
         Rounds of reweighting, each of which solves for W with the lengths of the last.
     n_landmarks : int, "auto" or None, default="auto"
-        Rows, drawn from both domains alike, whose kernel with all others stands for the kernel
-        matrix (Nystrom), so that time and memory grow with the rows and not with their square.
-        None takes all rows. "auto" takes all up to 10,000 rows if memory allows, else 1,000
-        landmarks, and says so. "linear" needs none.
+        Landmark rows, drawn from both domains alike, for a Nystrom approximation of the kernel
+        matrix in time and memory linear in the rows. None takes all rows. "auto" takes all up to
+        10,000 rows if memory allows, else 1,000 landmarks, with a warning. "linear" needs none.
 
     Attributes
     ----------
@@ -54,12 +44,12 @@ class TJM(SpectralTransformer):
     n_iter_ : int
         Rounds that were run.
     n_landmarks_ : int or None
-        Landmarks that were taken; None if the solution is exact.
+        Number of landmarks; None if the solution is exact.
 
     Notes
     -----
-    Of all W that embed the rows alike, each round takes the cheapest; so the problem has the size
-    of the smaller side of X although W has a row for each of X's. Labels are not used.
+    Of all W with the same embedding, each round takes the cheapest; so the problem has the size of
+    the smaller side of X although W has a row for each of X's. Labels are not used.
 
     Published: linear or RBF kernel, 20 components and lambda 1 on SURF histograms, 10 rounds. Ours
     differs in the defaults for lambda and components only.
@@ -85,45 +75,16 @@ class TJM(SpectralTransformer):
     takes = Takes(no_labels=True)
     _published = {"n_components": 20, "regularization": 1.0}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
-        **SpectralTransformer._parameter_constraints,
-        "kernel": [StrOptions(set(KERNELS)), callable],
+        "kernel": KernelParameters._parameter_constraints["kernel"],
         "max_iter": [COUNT],
     }
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        kernel: Kernel = "linear",
-        gamma: float | str = "scale",
-        degree: int = 3,
-        coef0: float = 1.0,
-        regularization: float = 0.1,
-        scaling: str = "unit",
-        normalize: bool = False,
-        max_iter: int = 10,
-        n_landmarks: int | str | None = "auto",
-        max_memory: int | str | None = None,
-        random_state: int | RandomState | None = 0,
-    ) -> None:
-        super().__init__(
-            n_components,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            regularization=regularization,
-            scaling=scaling,
-            normalize=normalize,
-            n_landmarks=n_landmarks,
-            max_memory=max_memory,
-            random_state=random_state,
-        )
-        self.max_iter = max_iter
+    kernel: Kernel | None = "linear"
+    max_iter: int = 10
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
         ridge = self.regularization * features.scale
-        columns = features.transposed_times(mean_discrepancy(domains, None).columns)
+        columns = features.transposed_times(mean_columns(domains, None))
         weights = np.ones(features.n)
         for _ in rounds(self.max_iter):
             expansion = Expansion(features, weights)
@@ -142,7 +103,7 @@ class Expansion:
     """Maps W over rows that are cheapest, by tr(W'GW), among those with U'W = z.
 
     They are W = G^-1 U N^-1 z with N = U'G^-1 U, and cost z'N^-1 z. Embedded rows depend on W
-    through z only, so z takes the place of coefficients.
+    through z only, which replaces the coefficients.
     """
 
     def __init__(self, features: Features, weights: Matrix) -> None:
@@ -156,13 +117,13 @@ class Expansion:
             self.lower = cholesky(N, lower=True)
 
     def root(self, ridge: float) -> Root:
-        """R with R R' = (ridge N^-1)^-1."""
+        """Return R with R R' = (ridge N^-1)^-1."""
         if self.features.roots is None:
             return Root.diagonal(np.sqrt(self.inverse / ridge))
         return Root.matrix(self.lower / np.sqrt(ridge))
 
     def over_rows(self, z: Matrix) -> Matrix:
-        """W from z."""
+        """Return W from z."""
         if self.features.roots is None:
             return z
         solved = cho_solve((self.lower, True), z)

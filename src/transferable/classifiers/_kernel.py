@@ -1,0 +1,310 @@
+"""Base of ARTL, MEDA, TFDF-V and TFDF: from a problem to a solution, and prediction.
+
+A method lists its terms in ``_objective``; the functions of :mod:`transferable.kernel` do the rest.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.random import RandomState
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin, clone
+from sklearn.utils import check_random_state
+
+from transferable._sklearn import CLASS_SHARES, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
+from transferable.base import DomainClassifier, Takes, WeightedFit, trained
+from transferable.domains import Domains
+from transferable.events import stage
+from transferable.kernel import choose
+from transferable.kernel.class_shares import ClassShares, GivenShares, Labelling, given_shares
+from transferable.kernel.objective import Objective
+from transferable.kernel.rounds import Rounds
+from transferable.kernel.solvers import ExactSolver, LandmarkSolver, Solver
+from transferable.limits import LIMITS
+from transferable.linalg.arrays import CPU, Arrays, is_torch_array, to_numpy, unit_rows
+from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
+from transferable.linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
+from transferable.linalg.search import nearest
+
+COUNT = Interval(Integral, 1, None, closed="left")
+SOFTNESS = 0.2  # softness of labels that must meet a given class prior, in units of the scores
+
+
+class KernelClassifier(DomainClassifier):
+    """Base of ARTL, MEDA, TFDF-V and TFDF.
+
+    Parameters
+    ----------
+    ridge : float, default=0.1
+        eta, the weight of the squared norm of the classifier.
+    alignment : float, default=10
+        lambda, the weight of the discrepancy between the domains. 0 switches it off.
+    graph : {"auto", "neighbors", "anchors"} or int, default="auto"
+        "neighbors" joins rows that are nearest by cosine, found by a search. "anchors" joins rows
+        that are near the same of a few anchors, in time linear in the rows and without a search:
+        one anchor for five rows, at most 1,000, placed by k-means; a row is tied to its three
+        nearest. An integer is the number of anchors. "auto" takes anchors where landmarks are taken
+        and there are 10,000 rows or more.
+    kernel : {"rbf", "linear", "poly"} or callable, default="rbf"
+        Kernel between feature rows, which have unit length; "poly" is (gamma x'y + 1)^3. A model
+        with a callable cannot be saved.
+    gamma : float, default=0.5
+        Coefficient of the "rbf" and "poly" kernels.
+    max_iter : int, default=10
+        T, the maximum number of rounds of solving and relabelling; fewer if no label changes.
+    n_landmarks : "auto", int or None, default="auto"
+        None solves over all rows, at a cost cubic in their number. An integer expands the
+        classifier over so many landmark rows, half of them drawn from each domain, at a cost linear
+        in the number of rows. "auto" is None up to 10,000 rows if that fits ``max_memory``, else
+        1,000 landmarks or as many as fit, with a warning.
+    max_memory : int, str or None, default=None
+        Memory for a fit, in bytes or as text such as "4GB"; None is half of the free memory. A fit
+        that needs more is refused before it begins. Features of all rows that do not fit are
+        computed block by block whenever they are needed.
+    device : str, default="cpu"
+        "cpu" computes with numpy, "torch" with torch on the CPU, "cuda" on a GPU, "auto" on a GPU
+        if there is one. A fitted model can be used on any device.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the random steps: the choice of landmarks, and randomised iterations for the leading
+        directions in which A-distances of rows with more than 256 features are measured.
+    class_shares : {"auto", "estimated", "source"} or mapping or array-like, default="auto"
+        Class prior of the target: the share of its rows that each class has. "source" assumes that
+        of the source; where it is wrong, surplus rows of a class are pulled into others.
+        "estimated" checks whether the labels of target rows, without alignment, have other shares
+        than those of left-out source rows, follows a label shift as far as the evidence supports
+        it, and keeps small classes from shrinking; with fewer than 30 target rows it follows none.
+        "auto" does the same and reverts the shift unless neighbouring target rows then agree more
+        often. Known shares are given by label or in the order of ``classes_``: they are met to
+        within a row on the fitted rows, and a class of share 0 is never predicted. They must be
+        right: an error of a factor of 1.35 for each class costs 3 to 6 points.
+    source_weights : "auto", mapping or array-like, default="auto"
+        Weight of each of several sources in the loss and in the alignment, by id or in the order
+        of the ids; only ratios matter. "auto" takes the squared share of target rows whose nearest
+        row is of that source, as many rows of each compared.
+    target_labels : {"ignore", "use"}, default="ignore"
+        "use" takes labels of target rows other than -1, NaN and None as known, if ``sample_domain``
+        is given: these rows enter the loss and keep their labels in every round and in
+        ``transduction_``. "ignore" never reads them.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+    """
+
+    alignment: float
+    balance: Any
+    kernel: Kernel
+    gamma: float
+    max_iter: int
+    estimator: ClassifierMixin | None
+    device: str
+    random_state: int | RandomState | None
+    class_shares: ClassShares
+    # Inputs a method does not support.
+    manifold_dim: Any = None
+    second_order: float = 0.0
+    _nearest_start = False  # whether first labels are those of the nearest source rows
+
+    takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
+    _accept_sparse = True
+    _takes_tensors = True
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "ridge": [WEIGHT],
+        "alignment": [WEIGHT],
+        "manifold": [WEIGHT],
+        "n_neighbors": [COUNT],
+        "graph": [
+            StrOptions({"auto", "neighbors", "anchors"}),
+            Interval(Integral, 2, None, closed="left"),
+        ],
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [POSITIVE],
+        "max_iter": [COUNT],
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
+        "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
+        "device": [str],
+        "class_shares": [StrOptions({"estimated"}), *CLASS_SHARES],
+        "source_weights": choose.SOURCE_WEIGHTS,
+        "target_labels": [StrOptions({"ignore", "use"})],
+        "verbose": ["boolean"],
+    }
+
+    fit = WeightedFit.fit
+
+    # How a round with class confusion is made, and how many there are.
+    _separate: Any = staticmethod(Rounds.solve)
+    _n_confusion_rounds: Any = 10
+
+    @abstractmethod
+    def _objective(self, problem: choose.Problem) -> Objective:
+        """Return the terms that the method minimises."""
+
+    def _fit_domains(self, domains: Domains) -> None:
+        given = None
+        if not isinstance(self.class_shares, str):
+            given = given_shares(self.class_shares, domains)
+        problem = choose.parameters(self, domains)
+        objective = self._objective(problem)
+        if problem.plan.n_landmarks is None:
+            solver: Solver = ExactSolver(problem, objective.fixed)
+        else:
+            solver = self._landmark_solver(problem, objective)
+        rounds = self._solve(solver, objective, given)
+        self._keep(rounds, given)
+        source = Labelling.codes(rounds.labelling, rounds.F[domains.source])
+        codes = np.concatenate([source, rounds.target.codes])
+        self.transduction_ = domains.restore(domains.classes[codes])
+
+    def _landmark_solver(self, problem: choose.Problem, objective: Objective) -> Solver:
+        """Return the solver over landmarks, drawn from both domains."""
+        stage("Comparing rows with landmarks")
+        plan, arrays, Z = problem.plan, problem.arrays, problem.Z
+        rng = check_random_state(self.random_state)
+        drawn = draw_landmarks(Z, problem.domains.n_source, int(plan.n_landmarks or 0), rng)
+        key = "landmarks", problem.kernel, arrays, problem.flow.tobytes(), drawn.tobytes()
+        nystrom = problem.domains.share(key, Nystrom, Z[drawn], problem.kernel, arrays)
+        table = FeatureTable(problem.table, nystrom, arrays, held=plan.held, chunk=plan.chunk)
+        return LandmarkSolver(problem, objective.fixed, table)
+
+    def _solve(
+        self, solver: Solver, objective: Objective, given: NDArray[np.float64] | None
+    ) -> Rounds:
+        """Run all rounds, with the class prior that is given, estimated or the source's."""
+        d, follow = solver.problem.domains, self.class_shares if given is None else "source"
+        labelling, prior = Labelling(np.zeros(d.n_classes)), d.prior
+        if given is not None and d.n_target:
+            labelling = GivenShares(given, SOFTNESS, d)
+            prior = labelling.prior
+        learner = self._nearest_start and partial(NearestSource, arrays=solver.problem.arrays)
+        if self.estimator is not None:
+            learner = partial(_labeller, self.estimator)
+        if learner and given is None and d.n_target:
+            first = solver.label_by(learner)
+        else:
+            key = "source only", solver.key, d.y.tobytes(), d.known.tobytes()
+            w, F = d.share(key, solver.source_only)
+            first = solver.label(w, F, labelling)
+        rounds = Rounds(solver, objective, first, labelling, prior)
+        rounds.run(self.max_iter)
+        if follow != "source":
+            rounds.follow_shift(self.max_iter, check=follow == "auto")
+        if objective.confusion:
+            step, count = self._separate, self._n_confusion_rounds
+            rounds.run(count, objective.confusion, step, until_settled=False)
+        if follow != "source":
+            rounds.keep_small_classes()
+        elif given is not None:
+            rounds.settle(labelling)
+        return rounds
+
+    def _balance(self, problem: choose.Problem) -> choose.Balance:
+        """Return the rule from pseudo-labels to mu."""
+        key = "balance", self.balance, problem.flow.tobytes(), str(self.random_state)
+        return problem.domains.share(key, choose.Balance, self.balance, problem)
+
+    def _keep(self, rounds: Rounds, given: NDArray[np.float64] | None) -> None:
+        """Set the fitted attributes except those of the fitted rows."""
+        stage("Calibrating probabilities")
+        solver, d = rounds.solver, rounds.domains
+        problem = solver.problem
+        nan = float("nan")
+        labels_only = getattr(d.store, "labels_only", False)
+        found = (nan, nan) if labels_only else rounds.temperatures()
+        self._source_temperature, self.temperature_ = found
+        self.classes_ = d.classes
+        offsets = rounds.labelling.offsets
+        self._absent = np.flatnonzero(np.isneginf(offsets))
+        self._offsets = np.where(np.isneginf(offsets), 0.0, offsets)
+        self.source_weights_ = d.source_weights
+        self.class_shares_ = rounds.shares if given is None else given
+        self.n_iter_ = len(rounds.history)
+        self.balance_ = rounds.balance
+        self.manifold_ = problem.manifold
+        self.manifold_dim_ = problem.flow.shape[1] // 2 or None
+        self.n_anchors_ = problem.n_anchors or None
+        graphs = [term for term in rounds.objective.fixed if term.name == "manifold"]
+        self.graph_recall_ = graphs[0].recall if graphs else 1.0
+        self.n_landmarks_ = solver.n_landmarks
+        self.history_ = rounds.history
+        self.class_shares_history_ = np.array(rounds.shares_history)
+        self._flow = problem.flow
+        w = rounds.w if solver.whitening is None else solver.whitening @ rounds.w
+        self._fitted_features, self._beta = solver.expanded, to_numpy(w)
+
+    def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Return classes of the source rows predicted from the given classes of the target rows.
+
+        The target rows act as the source. Features, kernel, ridge and graph are those of the fitted
+        model, so that one factorisation serves all models that share them. Nothing is aligned:
+        aligning led to no better choice of settings on real tasks.
+        """
+        resolved = clone(self).set_params(manifold=self.manifold_, source_weights="auto")
+        problem = choose.parameters(resolved, domains.reversed(target), flow=self._flow)
+        objective, d = self._objective(problem), problem.domains
+        if problem.plan.n_landmarks is None:
+            solver: Solver = ExactSolver(problem, objective.fixed)
+        else:
+            solver = self._landmark_solver(problem, objective)
+        solver = solver.reweighted(np.ones(d.n_classes))
+        w = solver.updated([])
+        return solver.label(w, solver.scores(w), Labelling(np.zeros(d.n_classes))).codes
+
+    def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = scores / self.temperature_
+        scores[:, self._absent] = -np.inf
+        return super()._probabilities(scores)
+
+    def _scores(self, rows: Any) -> NDArray[np.float64]:
+        """Return the scores of validated rows, in blocks that suit the device."""
+        arrays, device = CPU, self.device
+        if is_torch_array(rows) or device != "cpu":
+            arrays = Arrays.of(rows) if is_torch_array(rows) else Arrays.on(device)
+            rows = to_numpy(rows) if is_torch_array(rows) else rows
+        fitted = arrays.table(self._fitted_features, "float64")
+        beta, kernel = arrays.table(self._beta), KernelFunction(self.kernel, self.gamma)
+        on_cpu = arrays.device in (None, "cpu")
+        values = LIMITS.block_values if on_cpu else LIMITS.gpu_block_values
+        step, parts = max(1, values // fitted.shape[0]), []
+        for start in range(0, rows.shape[0], step):
+            Z = arrays.table(unit_rows(rows[start : start + step], self._flow), "float64")
+            parts.append(arrays.table(kernel(Z, fitted)) @ beta)
+        if arrays.device is not None:
+            parts = [to_numpy(part) for part in parts]
+        return self._decisive(np.concatenate(parts))
+
+    def _decisive(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return scores with offsets, lowest for absent classes."""
+        scores = scores + self._offsets
+        if len(self._absent):
+            present = np.delete(scores, self._absent, axis=1)
+            scores[:, self._absent] = present.min(axis=1, keepdims=True) - 1.0
+        return scores
+
+
+def _labeller(*learnt: Any) -> Any:
+    """Return the labelling of rows by an estimator once trained."""
+    return trained(*learnt).predict
+
+
+@dataclass(frozen=True)
+class NearestSource:
+    """Labels of unit rows from the nearest labelled row by cosine; weights are ignored."""
+
+    rows: Any
+    codes: NDArray[np.intp]
+    weights: Any = None
+    arrays: Arrays = CPU
+
+    def __call__(self, Z: Any) -> NDArray[np.intp]:
+        """Return class codes; the search is exact however many rows there are."""
+        step = max(1, LIMITS.exact_pairs // len(self.codes))
+        base, found = self.arrays.table(self.rows), [np.empty(0, dtype=np.intp)]
+        for start in range(0, Z.shape[0], step):
+            indices = nearest(self.arrays.table(Z[start : start + step]), base).indices
+            found.append(self.codes[to_numpy(indices).ravel()])
+        return np.concatenate(found)

@@ -1,0 +1,495 @@
+"""Base of the deep methods, and the two simplest: SourceOnly and AdaBN."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.random import RandomState
+from numpy.typing import ArrayLike, NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import validate_data
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import Dataset
+
+from transferable._sklearn import Interval, StrOptions
+from transferable.base import DomainClassifier, DomainTransformer, estimator
+from transferable.deep._data import Rows, StackedTable, dataset_labels, row_shape
+from transferable.deep._training import Batch, Losses, Phase, Training, outputs
+from transferable.deep.networks import (
+    NETWORKS,
+    Domain,
+    DomainNorm,
+    build,
+    feature_width,
+    load_weights,
+)
+from transferable.domains import Domains
+from transferable.linalg.arrays import on_host
+
+COUNT = Interval(Integral, 1, None, closed="left")
+EPOCHS = Interval(Integral, 0, None, closed="left")
+POSITIVE = Interval(Real, 0, None, closed="neither")
+WEIGHT = Interval(Real, 0, None, closed="left")
+Augment = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+
+
+@estimator
+class DeepClassifier(DomainClassifier, DomainTransformer):
+    """Base of the deep methods; alone, it trains a network on the source.
+
+    Its attributes are described in :class:`~transferable.deep.SourceOnly`.
+
+    Parameters
+    ----------
+    network : {"mlp", "lenet", "alexnet", "convm"} or callable, default="mlp"
+        The network, see :mod:`transferable.deep.networks`. A callable is given the shape of a row
+        and the number of classes and returns a ``torch.nn.Module`` with ``features`` and ``head``;
+        such a model cannot be saved, since loading runs no code.
+    weights : str, path-like or None, default=None
+        A safetensors file of weights to start from, those of the head left out or replaced.
+    input_shape : tuple of int or None, default=None
+        The shape of a row for the network, where X holds it flat; (1, 28, 28) for digits in 784
+        columns. None takes rows as they are, and gives pictures without channels one.
+    epochs : int, default=20
+        Epochs of training. The last one is the result, always.
+    epoch_steps : int or None, default=None
+        Steps of an epoch; None is the number of batches of the larger domain.
+    batch_size : int, default=128
+        Rows of each domain in a step; all rows of a smaller domain.
+    optimizer : {"adam", "sgd"}, default="adam"
+        The optimiser.
+    learning_rate : float, default=0.001
+        Initial learning rate.
+    schedule : {"cosine", "inverse", "constant"}, default="cosine"
+        Decay over the share t of the steps: cosine to 0, divided by (1 + 10 t)^0.75, or constant.
+    momentum : float, default=0.9
+        Momentum of "sgd".
+    weight_decay : float, default=0.0005
+        Weight of half the squared weights.
+    augment : callable or None, default=None
+        Changes the rows of both domains at random before every step, given a batch and a
+        ``torch.Generator``: :class:`RandomAffine` for small pictures.
+    device : str, default="auto"
+        "cpu", "cuda" or "auto": a GPU if there is one.
+    deterministic : bool, default=False
+        Whether a GPU must give equal bits for the same seed, at some cost. One CPU does anyway.
+    checkpoint : str, path-like or None, default=None
+        A file written after every epoch. A fit with the same rows and parameters resumes from it;
+        it is removed when the fit is done.
+    random_state : int, RandomState instance or None, default=0
+        Seed of weights, batches, dropout and augmentation.
+    verbose : bool, default=False
+        Whether to show a progress bar.
+    """
+
+    network: Any = "mlp"
+    weights: str | os.PathLike[str] | None = None
+    input_shape: tuple[int, ...] | None = None
+    epochs: int = 20
+    epoch_steps: int | None = None
+    batch_size: int = 128
+    optimizer: str = "adam"
+    learning_rate: float = 1e-3
+    schedule: str = "cosine"
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    augment: Augment | None = None
+    device: str = "auto"
+    deterministic: bool = False
+    checkpoint: str | os.PathLike[str] | None = None
+    random_state: int | RandomState | None = 0
+    verbose: bool = False
+
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "network": [StrOptions(set(NETWORKS)), callable],
+        "weights": [str, os.PathLike, None],
+        "input_shape": [tuple, list, None],
+        "epochs": [COUNT],
+        "epoch_steps": [COUNT, None],
+        "batch_size": [COUNT],
+        "optimizer": [StrOptions({"adam", "sgd"})],
+        "learning_rate": [POSITIVE],
+        "schedule": [StrOptions({"constant", "cosine", "inverse"})],
+        "momentum": [Interval(Real, 0, 1, closed="left")],
+        "weight_decay": [WEIGHT],
+        "augment": [callable, None],
+        "device": [str],
+        "deterministic": ["boolean"],
+        "checkpoint": [str, os.PathLike, None],
+        "random_state": ["random_state"],
+        "verbose": ["boolean"],
+    }
+
+    def adapt(self, Xs: Any, ys: ArrayLike | None, Xt: Any, sample_weight: Any = None) -> Self:
+        """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
+
+        Parameters
+        ----------
+        Xs : array, memory map or torch Dataset
+            Source rows: of shape (n_source, n_features), pictures of shape (n_source, height,
+            width) or (n_source, channels, height, width), or a dataset of (row, label).
+        ys : array-like of shape (n_source,) or None
+            Their labels; None takes those of the dataset.
+        Xt : array, memory map or torch Dataset
+            Target rows of the same shape; labels of a dataset are never used.
+        sample_weight : None, default=None
+            Not supported.
+
+        Returns
+        -------
+        self : object
+            The fitted estimator.
+        """
+        if sample_weight is not None:
+            raise ValueError(f"{type(self).__name__} takes no sample_weight; leave it out.")
+        if ys is None and isinstance(Xs, Dataset):
+            ys = dataset_labels(Xs)
+        if not any(isinstance(X, Dataset | np.memmap) for X in (Xs, Xt)):
+            Xs, Xt = np.asarray(on_host(Xs)), np.asarray(on_host(Xt))
+        shapes = [row_shape(X) for X in (Xs, Xt)]
+        if shapes[0] != shapes[1]:
+            raise ValueError(
+                f"Xt has rows of shape {shapes[1]}, but Xs has rows of shape {shapes[0]}; both "
+                "domains must be described alike."
+            )
+        labels = np.asarray(on_host(ys))
+        n_source, n_target = len(Xs), len(Xt)
+        if labels.shape[:1] != (n_source,):
+            raise ValueError(
+                f"ys has shape {labels.shape}, but Xs has {n_source} rows; give one label each."
+            )
+        held = isinstance(Xs, np.ndarray) and not isinstance(Xs, np.memmap)
+        X: Any = np.concatenate([Xs, Xt]) if held else StackedTable(Xs, Xt)
+        y = np.concatenate([labels, np.repeat(labels[:1], n_target)])
+        return self.fit(X, y, np.repeat([1, -1], [n_source, n_target]))
+
+    def predict_proba(self, X: Any) -> NDArray[Any]:
+        """Return probabilities of the classes, the softmax of the network's scores.
+
+        Parameters
+        ----------
+        X : array, memory map or torch Dataset
+            Rows, treated as target rows.
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+            A distribution over ``classes_`` for each row.
+        """
+        rows = self._validate_rows(X)
+        return self._outputs(lambda f, z: functional.softmax(z, dim=1), rows, self._statistics)
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Return rows as a table of two axes, with the shape of a row set aside."""
+        table: Any = StackedTable(X) if isinstance(X, Dataset | np.memmap) else X
+        if isinstance(table, StackedTable):
+            shape = table.row_shape
+            if reset:
+                self.n_features_in_ = shape[0]
+        else:
+            least = {"ensure_min_samples": 2} if reset else {}
+            rows = validate_data(
+                self, on_host(X), dtype="numeric", allow_nd=True, reset=reset, **least
+            )
+            table, shape = rows.reshape(rows.shape[0], -1), tuple(rows.shape[1:])
+        if self.input_shape is not None:
+            wanted = tuple(int(side) for side in self.input_shape)
+            if np.prod(wanted) != np.prod(shape):
+                raise ValueError(
+                    f"input_shape={wanted} has {np.prod(wanted)} values, but rows of X have "
+                    f"{np.prod(shape)}."
+                )
+            shape = wanted
+        elif len(shape) == 2:  # a picture has channels
+            shape = (1, *shape)
+        if reset:
+            self.input_shape_ = shape
+        elif shape != self.input_shape_:
+            raise ValueError(
+                f"X has rows of shape {shape}, but the network was fitted on {self.input_shape_}."
+            )
+        return table
+
+    def _fit_domains(self, domains: Domains) -> None:
+        device = _device(self.device)
+        seed = int(check_random_state(self.random_state).randint(2**31 - 2))
+        n_classes = domains.n_classes
+        with _seeded(seed, device, deterministic=self.deterministic):
+            network = self._build(self.input_shape_, n_classes)
+            if self.weights is not None:
+                load_weights(network, self.weights)
+            width = feature_width(network.features, self.input_shape_)
+            parts = self._parts(width, n_classes) if domains.n_target else {}
+            training = Training(self, network, parts, domains, device, seed)
+            training.run(self._phases(domains.n_target > 0))
+            self._finish(training)
+        self._statistics = training.domain
+        self.network_ = training.network.cpu().eval()
+        self._n_features_out = width
+        self.classes_ = domains.classes
+        self.history_ = training.history
+        of_source = self._outputs(_codes, domains.X, "source", 0, domains.n_source)
+        of_target = self._outputs(_codes, domains.X, self._statistics, domains.n_source)
+        self.transduction_ = domains.restore(domains.classes[np.append(of_source, of_target)])
+        if self.checkpoint is not None:
+            Path(self.checkpoint).unlink(missing_ok=True)
+
+    def _build(self, input_shape: Sequence[int], n_classes: int) -> nn.Module:
+        """Return the network with new weights, for training and for loading."""
+        return build(self.network, input_shape, n_classes)
+
+    def _parts(self, width: int, n_classes: int) -> dict[str, nn.Module]:
+        """Return modules that training needs beside the network."""
+        return {}
+
+    def _phases(self, has_target: bool) -> list[Phase]:
+        return [Phase("training", self.epochs, self._step, False, self._begin)]
+
+    def _adapting_phases(self, warmup: int) -> list[Phase]:
+        """Return epochs of the source alone, then with the target, with the same optimisers."""
+        if warmup >= self.epochs:
+            raise ValueError(
+                f"warmup_epochs={warmup} leaves none of the {self.epochs} epochs to adapt in; "
+                "lower it, or raise epochs."
+            )
+        met = warmup / self.epochs
+        source = Phase("source", warmup, self._step, False, self._begin, (0.0, met))
+        rest = self.epochs - warmup
+        adapting = Phase("adapting", rest, self._step, True, self._begin, (met, 1.0))
+        return [source, adapting] if warmup else [adapting]
+
+    def _begin(self, training: Training) -> None:
+        training.optimizers = [training.optimizer(*training.modules.values())]
+
+    def _step(self, training: Training, batch: Batch) -> Losses:
+        """Descend the cross-entropy of the source rows and, with target rows, the penalty."""
+        training.forward(batch)
+        losses = {"source": functional.cross_entropy(batch.zs, batch.ys)}
+        if batch.xt is not None:
+            losses |= self._penalty(training, batch)
+        training.descend(losses)
+        return losses
+
+    def _penalty(self, training: Training, batch: Batch) -> Losses:
+        """Return the additions to the loss, by name and with their weights."""
+        return {}
+
+    def _finish(self, training: Training) -> None:
+        """Run the final step after training."""
+
+    def _scores(self, rows: Any) -> NDArray[np.float64]:
+        return self._outputs(lambda f, z: z.double(), rows, self._statistics)
+
+    def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
+        return self._outputs(_codes, rows, self._statistics)
+
+    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+        out = self._outputs(_features, rows, self._statistics)
+        if self._statistics == "target" and source.any():
+            out[source] = self._outputs(_features, rows[np.flatnonzero(source)], "source")
+        return out
+
+    def _outputs(
+        self,
+        pick: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+        rows: Any,
+        domain: Domain,
+        start: int = 0,
+        stop: int | None = None,
+    ) -> NDArray[Any]:
+        """Return the result of `pick` on features and scores, on the CPU in the rows' precision."""
+        device = _device(self.device)
+        double = device.type == "cpu" and rows.dtype == np.float64
+        dtype = torch.float64 if double else torch.float32
+        network = copy.deepcopy(self.network_).to(device, dtype)
+        table = Rows(rows, self.input_shape_, device, start, stop)
+        blocks = outputs(network, table, domain, dtype)
+        return np.concatenate([pick(f, z).cpu().numpy() for f, z in blocks])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Store the fitted network as the bytes of a safetensors file."""
+        state = dict(super().__getstate__())
+        network = state.pop("network_", None)
+        if network is not None:
+            tensors = {name: v.clone().contiguous() for name, v in network.state_dict().items()}
+            state["_weights"] = np.frombuffer(save(tensors), dtype=np.uint8).copy()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        stored = state.pop("_weights", None)
+        super().__setstate__(state)
+        if stored is None:
+            return
+        with torch.random.fork_rng(devices=[]):
+            network = self._build(self.input_shape_, len(self.classes_))
+        try:
+            network.load_state_dict(load(stored.tobytes()))
+        except (RuntimeError, SafetensorError) as error:
+            raise ValueError(
+                f"the stored weights do not fit the network {self.network!r} for rows of shape "
+                f"{self.input_shape_} and {len(self.classes_)} classes: {error}"
+            ) from error
+        self.network_ = network.eval()
+
+
+@estimator
+class SourceOnly(DeepClassifier):
+    """Network trained on the labelled source rows and used on the target as it is.
+
+    Its parameters are those of every deep method.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels of the source.
+    transduction_ : ndarray of shape (n_samples,)
+        The predicted label of every fitted row, in input order.
+    network_ : torch.nn.Module
+        The trained network, on the CPU.
+    input_shape_ : tuple of int
+        The shape of a row for the network.
+    history_ : list of dict
+        For each epoch the parts of the loss, the learning rate, the seconds, and the mean entropy
+        and class prior of predictions on some target rows.
+
+    Notes
+    -----
+    X may be an array, a memory map, which is read batch by batch, or a torch Dataset. Bytes are
+    scaled to [0, 1]; nothing else is. ``predict`` treats rows as target rows, which matters only to
+    networks with batch normalisation: they keep statistics for each domain, here only the source's.
+    On the CPU, rows in double precision are predicted in it.
+
+    Examples
+    --------
+    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.deep import SourceOnly
+    >>> task = load_printed_to_handwritten()
+    >>> model = SourceOnly(epochs=3).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
+    >>> model.predict_proba(task.Xt).shape == (len(task.Xt), 10)
+    True
+    """
+
+    _without_target = None
+
+
+@estimator
+class AdaBN(DeepClassifier):
+    """Network trained on the source, with batch normalisation statistics of the target.
+
+    Needs a network with batch normalisation, such as ``network="convm"``.
+
+    Parameters
+    ----------
+    network : {"convm"} or callable, default="convm"
+        A network with batch normalisation.
+
+    References
+    ----------
+    Y. Li, N. Wang, J. Shi, X. Hou and J. Liu, "Adaptive batch normalization for practical domain
+    adaptation", Pattern Recognition 80, 2018.
+
+    Examples
+    --------
+    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.deep import AdaBN
+    >>> task = load_printed_to_handwritten()
+    >>> model = AdaBN(input_shape=(1, 8, 8), epochs=2, epoch_steps=2)
+    >>> model.adapt(task.Xs[::7], task.ys[::7], task.Xt[::7]).predict(task.Xt[:5]).shape
+    (5,)
+    """
+
+    network: Any = "convm"
+
+    def _finish(self, training: Training) -> None:
+        norms = [m.target for m in training.network.modules() if isinstance(m, DomainNorm)]
+        if not norms:
+            raise ValueError(
+                f"AdaBN needs a network with batch normalisation; {self.network!r} has none. Take "
+                'network="convm" for pictures, or one of your own.'
+            )
+        if not len(training.target):
+            return
+        network = training.network.eval()
+        DomainNorm.switch(network, "target")
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None  # the mean over all blocks
+            norm.train()
+        with torch.no_grad():
+            for x in training.target.blocks():
+                network.features(x)
+        training.domain = "target"
+
+
+@estimator
+class PenalisedClassifier(DeepClassifier):
+    """Base of the methods that add a penalty to the source's cross-entropy.
+
+    With ``weight=0`` it trains on the source alone, as :class:`~transferable.deep.SourceOnly`.
+
+    Parameters
+    ----------
+    warmup_epochs : int, default=0
+        Epochs, of those given, before the penalty is added.
+    """
+
+    weight: float = 1.0
+    warmup_epochs: int = 0
+
+    _parameter_constraints = DeepClassifier._parameter_constraints | {
+        "weight": [WEIGHT],
+        "warmup_epochs": [EPOCHS],
+    }
+
+    def _phases(self, has_target: bool) -> list[Phase]:
+        if self.weight == 0 or not has_target:
+            return super()._phases(has_target)
+        return self._adapting_phases(self.warmup_epochs)
+
+
+def _codes(f: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    return z.argmax(dim=1)
+
+
+def _features(f: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
+    return f
+
+
+def _device(name: str) -> torch.device:
+    """Return the requested device, if available."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(
+            f'device="{name}" was asked for, but torch sees no CUDA GPU here; device="cpu" trains '
+            'on the CPU, device="auto" on a GPU if there is one.'
+        )
+    return torch.device(name)
+
+
+@contextmanager
+def _seeded(seed: int, device: torch.device, *, deterministic: bool) -> Iterator[None]:
+    """Seed torch's random numbers within; restore their state after."""
+    devices = [device] if device.type == "cuda" else []
+    before = torch.are_deterministic_algorithms_enabled()
+    if deterministic and devices:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        torch.use_deterministic_algorithms(deterministic or before)
+        try:
+            yield
+        finally:
+            torch.use_deterministic_algorithms(before)

@@ -1,1 +1,0 @@
-"""What the methods share: an engine for each family."""

@@ -1,1 +1,0 @@
-"""The engine of the methods that learn maps: features in which each is a small eigenproblem."""

@@ -1,0 +1,229 @@
+"""Rounds of solve and relabel: their state and its history."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+
+from transferable import events
+from transferable.kernel.class_shares import (
+    N_LEFT_OUT,
+    EstimatedShares,
+    Labelling,
+    between,
+    estimate_shift,
+    neighbor_support,
+    small_class_offsets,
+)
+from transferable.kernel.objective import Objective
+from transferable.kernel.solvers import Labels
+from transferable.limits import LIMITS
+from transferable.linalg.arrays import to_numpy
+
+_N_CALIBRATED = 256  # source rows that are left out in turn for the temperature
+_LOG_TEMPERATURES = (-7.0, 3.0)
+
+
+class Rounds:
+    """Coefficients, scores and pseudo-labels after the last round.
+
+    Attributes
+    ----------
+    solver : Solver
+        The objective with the present class prior, without the terms of few columns.
+    w, F : array
+        The classifier, and its scores of all rows.
+    target, first : Labels
+        Current labels of the target rows, and those that the rounds began with.
+    labelling : Labelling
+        The rule from scores to labels.
+    shares, ratio : ndarray of shape (n_classes,)
+        Class prior assumed of the target, and its ratio to that of the source.
+    balance : float
+        mu of the last round.
+    aligned : dict of arrays
+        By name, the projected columns of the terms that labels change.
+    history : list of dict
+        For each round the objective, its terms, the balance and the share of changed labels.
+    shares_history : list of ndarray
+        The class prior of each round.
+    """
+
+    def __init__(
+        self,
+        solver: Any,
+        objective: Objective,
+        first: Labels,
+        labelling: Any,
+        shares: NDArray[np.float64],
+    ) -> None:
+        self.objective, self.base, self.first = objective, solver, first
+        self.domains = solver.problem.domains
+        self.history: list[dict[str, float]] = []
+        self.shares_history: list[NDArray[np.float64]] = []
+        self.restart(shares, first, labelling)
+
+    def restart(self, shares: NDArray[np.float64], target: Labels, labelling: Any) -> None:
+        """Continue from these labels with another class prior, on which the loss depends."""
+        self.shares, self.ratio = shares, shares / self.domains.prior
+        self.target, self.labelling, self.changed = target, labelling, 0.0
+        self.solver = self.alone = self.base.reweighted(self.ratio)
+        self.bind()
+
+    def bind(self) -> None:
+        """Bind the terms that depend on labels to the current ones."""
+        d, labels, rule = self.domains, self.target, self.objective.balance
+        self.balance = rule(d.y, labels.codes) if callable(rule) else float(rule)
+        for term in self.objective.covariances if d.n_target else []:
+            self.solver = self.alone.with_covariances(term, labels, self.ratio, self.balance)
+        counts = np.vstack([d.source_counts, labels.counts])
+        self.aligned = {}
+        for term in self.objective.aligned:
+            B = term.by_group(d, counts, self.ratio, self.balance)
+            self.aligned[term.name] = self.solver.group_columns(B, labels)
+
+    def solve(self, confusion: Any) -> Any:
+        """Return the solution, Eq. 23 of the paper; class confusion is bounded around the last."""
+        columns, pull = list(self.aligned.values()), None
+        for term in confusion:
+            x = self.F if self.solver.n_landmarks is None else self.w
+            image = self.solver.weighted(x)
+            E, pull = term.around(image, x.T @ image)
+            columns.append(E)
+        return self.solver.updated(columns, pull=pull)
+
+    def run(
+        self,
+        most: int,
+        confusion: Any = (),
+        step: Callable[[Any, Any], Any] = solve,
+        *,
+        until_settled: bool = True,
+    ) -> None:
+        """Make at most so many rounds; `until_settled` stops once pseudo-labels no longer change.
+
+        Where a round depends on pseudo-labels alone, all later rounds would be equal. Among very
+        many rows a few may alternate for ever; rounds do not wait for these.
+        """
+        for i in range(most):
+            events.stage("Adapting", i / most)
+            if self.changed > 0:
+                self.bind()
+            self.w = step(self, confusion)
+            self.F = self.solver.scores(self.w)
+            self.target = self.solver.label(self.w, self.F, self.labelling, self.target)
+            self.changed = self.target.changed
+            self.record()
+            if self.labelling.renewals:
+                shares = self.labelling.renewed(self.shares, self.target.counts)
+                self.restart(shares, self.target, self.labelling)
+            elif until_settled and self.changed < LIMITS.unsettled_share:
+                break
+
+    def record(self) -> None:
+        """Add the current objective, term by term, to the history."""
+        solver, x = self.solver, self.F if self.solver.n_landmarks is None else self.w
+        # tr((F - Y)'A (F - Y)) = tr(F'AF) - 2 tr(F'AY) + tr(Y'AY)
+        values = {
+            "ridge": solver.ridge * float((self.w * x).sum()),
+            "source": float((x * (solver.loss(x) - 2.0 * solver.image)).sum()) + solver.norm,
+        }
+        for name, weight, form in solver.fixed:
+            values[name] = weight * float((x * form(x)).sum())
+        for name, E in self.aligned.items():
+            values[name] = float(((E.T @ x) ** 2).sum())
+        for form in solver.extra:
+            values["covariances"] = float((x * form(x)).sum())
+        for term in self.objective.confusion:
+            values[term.name] = term.value(x.T @ solver.weighted(x))
+        end = {"balance": self.balance, "changed": self.changed}
+        self.history.append({"objective": sum(values.values()), **values, **end})
+        self.shares_history.append(self.shares)
+        if events.LISTENERS.get():
+            events.iterate(self.domains.with_target(self.target.codes), self.F)
+
+    def settle(self, labelling: Labelling) -> None:
+        """Label the target rows for good."""
+        self.labelling = labelling
+        if self.domains.n_target:
+            self.target = self.solver.label(self.w, self.F, labelling, settled=True)
+
+    def follow_shift(self, max_iter: int, *, check: bool) -> None:
+        """Follow an estimated label shift; revert it as far as neighbours do not support it."""
+        d = self.domains
+        if d.n_target == 0:
+            return
+        plain = Labelling(np.zeros(d.n_classes))
+        alone, aligned, before = self.alone.updated([]), self.w, self.target
+        F = self.alone.scores(alone)
+        left_out = self.alone.left_out(F, [], self.ratio, N_LEFT_OUT)
+        scores = to_numpy(F[d.target][: LIMITS.pool_rows])
+        counts = before.counts / before.counts.sum()
+        shift = estimate_shift(scores, left_out, counts, d)
+        if shift.belief == 0.0:
+            return
+        y, columns = d.y[: len(left_out)], list(self.aligned.values())
+        ours = self.solver.left_out(self.F, columns, self.ratio, N_LEFT_OUT)
+        # Both views' log-odds, weighted: linear in the scores, hence in the coefficients.
+        mixed = (shift.weight / temperature(left_out, y)) * alone
+        mixed = mixed + ((1.0 - shift.weight) / temperature(ours, y)) * aligned
+        corrected = Labelling(np.log(shift.shares / d.prior))
+        target = self.solver.label(mixed, self.solver.scores(mixed), corrected)
+        self.restart(shift.shares, target, EstimatedShares(shift.belief, d.prior))
+        self.run(max_iter)
+        part = 1.0
+        if check:
+            Z = self.solver.problem.Z[d.target]
+            part = neighbor_support(Z, before.codes, self.target.codes)
+        if part < 1.0:
+            mixed = part * self.w + (1.0 - part) * aligned
+            shares = between(d.prior, self.shares, part) if part > 0.0 else d.prior
+            target = self.solver.label(mixed, self.solver.scores(mixed), plain)
+            self.restart(shares, target, plain)
+            self.run(max_iter)
+
+    def keep_small_classes(self) -> None:
+        """Label for good with offsets that keep rare classes from shrinking."""
+        d = self.domains
+        columns = list(self.aligned.values())
+        left_out = self.solver.left_out(self.F, columns, self.ratio, N_LEFT_OUT)
+        y = d.y[: len(left_out)]
+        offsets = small_class_offsets(left_out, y, self.ratio[y] * d.weights[: len(y)])
+        if offsets.any():
+            self.settle(Labelling(offsets))
+
+    def temperatures(self) -> tuple[float, float]:
+        """Return the temperature of left-out source rows, and its maximum with that of the target.
+
+        Left-out source rows may be separated without error and do not represent the target. The
+        target's temperature follows from the number of its first labels that the scores overturned.
+        """
+        d, columns = self.domains, list(self.aligned.values())
+        left_out = self.solver.left_out(self.F, columns, self.ratio, _N_CALIBRATED)
+        count = len(left_out)
+        source = temperature(left_out, d.y[:count], d.weights[:count])
+        if d.n_target == 0:
+            return source, source
+        scores = to_numpy(self.F[d.target][: LIMITS.pool_rows]) + self.labelling.offsets
+        own = d.weights[d.target][: len(scores)]
+        return source, max(source, temperature(scores, self.first.codes[: len(scores)], own))
+
+
+def temperature(
+    scores: NDArray[np.float64],
+    codes: NDArray[np.intp],
+    weights: NDArray[np.float64] | None = None,
+) -> float:
+    """Return the divisor of the scores that maximises the softmax likelihood of the classes."""
+    rows = np.arange(len(codes))
+
+    def loss(log_temperature: float) -> float:
+        logs = log_softmax(scores / np.exp(log_temperature), axis=1)
+        return -float(np.average(logs[rows, codes], weights=weights))
+
+    return float(np.exp(minimize_scalar(loss, bounds=_LOG_TEMPERATURES, method="bounded").x))

@@ -1,0 +1,500 @@
+"""Solvers of the classifier, expanded over all rows or over landmarks.
+
+Over all rows F = K w, and w solves (S K + eta I) w = A Y. Over the Nystrom features of landmarks F
+= Phi w with K ~ Phi Phi', and w solves (Phi'S Phi + eta I) w = Phi'A Y, a system of the size of the
+landmarks that needs only sums over rows, which add up over blocks. The part of S that pseudo-labels
+change has few columns E, so that one factorisation serves all rounds; only MMCD's second order
+needs a new one in each.
+
+Tables with a row for each coefficient are called projected. The scores x of the dual, F over all
+rows and w itself over landmarks, give every value of the objective: tr(x'Sx), ||E'x||^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lu_solve
+from scipy.linalg.lapack import dgetrf
+
+from transferable.domains import table_key
+from transferable.events import stage
+from transferable.kernel.class_shares import Labelling
+from transferable.kernel.covariances import Covariances, KernelCovariances, projected_covariances
+from transferable.kernel.objective import Matrix, Term
+from transferable.limits import LIMITS
+from transferable.linalg.anchors import AnchorSums
+from transferable.linalg.arrays import is_torch_array, namespace, to_numpy
+from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
+from transferable.linalg.nystrom import FeatureTable
+from transferable.linalg.systems import effective_ridge, inverse, solve_positive
+
+Form = Callable[[Matrix], Matrix]
+
+
+@dataclass(eq=False)
+class Labels:
+    """Labels of the target rows at hand as class codes, weight of each class, share changed."""
+
+    codes: NDArray[np.intp]
+    counts: NDArray[Any]
+    changed: float = 0.0  # share that changed
+
+
+class Solver:
+    """Solver of one objective over given rows, without the terms that depend on labels.
+
+    Attributes
+    ----------
+    problem : Problem
+        The rows and the resolved parameters.
+    ridge : float
+        eta, or the least that keeps the system regular.
+    fixed : list of (str, float, callable)
+        Name, weight and form, in the dual, of each term that no label changes.
+    loss, weighted : callable
+        A x, and W x with W the weights of all rows in the loss and in class confusion.
+    image : array
+        The right-hand side A Y, projected.
+    norm : float
+        tr(Y'AY).
+    expanded : array or sparse matrix
+        The rows over which the classifier is expanded: all, or landmarks.
+    whitening : array or None
+        Coefficients of these rows are this times w; None for w itself.
+    key : hashable
+        Equal for the same rows, kernel and ridge.
+    known : dict
+        Results computed for this system: its factor and solutions.
+    extra : list of callable
+        Forms, in the dual, of terms without few columns that labels change.
+    """
+
+    problem: Any
+    ridge: float
+    n_landmarks: int | None = None
+    fixed: list[tuple[str, float, Form]]
+    loss: Form
+    weighted: Form
+    image: Matrix
+    norm: float
+    key: Any
+    expanded: Any
+    whitening: Matrix | None = None
+    known: dict[Any, Any]
+    extra: Sequence[Form] = ()
+
+    def updated(
+        self, columns: Sequence[Matrix], y: Matrix | None = None, pull: Matrix | None = None
+    ) -> Matrix:
+        """Return the solution with projected columns E in the system as EE' (Woodbury).
+
+        `y` is the solution without them, by default of the right-hand side; `pull` times the last
+        columns is added to the right-hand side. Q with P Q = E is kept for each E. The small matrix
+        is symmetric and positive definite because K P^-1 is.
+        """
+        known = self.known
+        if y is None:
+            if "solution" not in known:
+                known["solution"] = self.solved(self.image)
+            y = known["solution"]
+        if not columns:
+            return y
+        kept = known.get("columns", {})
+        parts = [kept.get(id(E)) or (self.solved(E), self.dual(E), E) for E in columns]
+        if pull is not None:
+            y = y + parts[-1][0] * pull
+        lasting = parts if pull is None else parts[:-1]  # others are of one round only
+        known["columns"] = {id(part[2]): part for part in lasting}
+        concat = namespace(y).concat
+        Q, KE = (concat([part[i] for part in parts], axis=1) for i in (0, 1))
+        small = KE.T @ Q
+        small = 0.5 * (small + small.T)
+        i = np.arange(len(small))
+        small[i, i] += 1.0
+        return y - Q @ solve_positive(small, KE.T @ y)
+
+    def left_out(
+        self, F: Matrix, columns: Sequence[Matrix], ratio: NDArray[np.float64], most: int
+    ) -> NDArray[np.float64]:
+        """Return scores of the first source rows, each left out of the fit with these columns.
+
+        With h the weight of a row's own label in its score, the score without it is
+        (F - h Y) / (1 - h), exactly. A row of weight v > 1 counts as one of v copies.
+        """
+        d = self.problem.domains
+        count = min(most, d.n_source)
+        y, weights = d.y[:count], d.row_weights[:count]
+        basis, units = self._units(count)
+        own = to_numpy((basis * self.updated(columns, units)).sum(axis=0))
+        own = own * (weights * ratio[y] / np.maximum(weights, 1.0))
+        h = np.clip(own, 0.0, 1.0 - 1e-6)[:, None]
+        return (to_numpy(F[:count]) - h * np.eye(d.n_classes)[y]) / (1.0 - h)
+
+    def label(
+        self,
+        w: Matrix,
+        F: Matrix,
+        labelling: Labelling,
+        before: Labels | None = None,
+        *,
+        settled: bool = False,
+    ) -> Labels:
+        """Return labels of the target rows: known ones, and by score for the others.
+
+        `before` are the labels to compare with; `settled` labels are final.
+        """
+        d = self.problem.domains
+        codes, changed = d.known.copy(), 0.0
+        if len(d.unknown):
+            rows = d.target if len(d.unknown) == d.n_target else d.n_source + d.unknown
+            codes[d.unknown] = labelling.codes(F[rows], settled)
+        if before is not None and len(codes):
+            changed = float((codes != before.codes).mean())
+        return Labels(codes, np.bincount(codes, d.weights[d.target], d.n_classes), changed)
+
+    def label_by(self, learn: Callable[..., Callable[[Any], NDArray[np.intp]]]) -> Labels:
+        """Return labels by a learner given features, codes and weights of labelled rows."""
+        d, Z = self.problem.domains, self.problem.Z
+        rows = d.first_labelled(LIMITS.pool_rows)
+        label = learn(Z[rows], d.with_target(d.known)[rows], d.row_weights[rows])
+        codes = d.fixed(np.asarray(label(Z[d.target]), dtype=np.intp))
+        return Labels(codes, np.bincount(codes, d.weights[d.target], d.n_classes))
+
+    # Each of the two solvers implements these.
+    reweighted: Callable[[NDArray[np.float64]], Any]
+    scores: Callable[[Matrix], Matrix]
+    source_only: Callable[[], tuple[Matrix, Matrix]]
+    dual: Callable[[Matrix], Matrix]
+    solved: Callable[[Matrix], Matrix]
+    _units: Callable[[int], tuple[Matrix, Matrix]]
+
+
+class ExactSolver(Solver):
+    """Solver of (S K + eta I) w = A Y over all rows."""
+
+    _weights: NDArray[np.float64]  # of labelled rows in the loss
+    _covariances: KernelCovariances
+
+    def __init__(self, problem: Any, terms: Sequence[Term]) -> None:
+        stage("Comparing all rows")
+        d, table = problem.domains, problem.arrays.table
+        self.problem, self.expanded = problem, problem.Z
+        rows = table(problem.Z, "float64")
+        where = problem.kernel, problem.arrays, problem.flow.tobytes()
+        self.K = table(d.share(("kernel", where), problem.kernel, rows, rows))
+        self.ridge = effective_ridge(problem.ridge, self.K, d.weights)
+        self.Y = table(d.one_hot())
+        self.fixed = [(term.name, term.weight, term.form) for term in terms]
+        self.key = where, self.ridge
+        self._key = self.key, tuple((term.key, term.weight) for term in terms)
+        self._beside_loss = 0.0
+        for term in terms:
+            product = d.share(("product", where, term.key), term.form, self.K)
+            self._beside_loss = term.weight * product + self._beside_loss
+        self._second_order: dict[Any, Any] = {}
+
+    def reweighted(self, ratio: NDArray[np.float64]) -> Self:
+        """Return a solver whose source rows are weighted by this ratio of class priors."""
+        d, table = self.problem.domains, self.problem.arrays.table
+        weights = d.row_weights.copy()
+        weights[d.source] *= ratio[d.y]
+        labelled = np.zeros_like(weights)
+        labelled[d.labelled] = weights[d.labelled]
+        loss = partial(namespace(self.K).multiply, table(labelled[:, None]))
+        other = copy(self)
+        vars(other).update(
+            known={},
+            loss=loss,
+            weighted=partial(namespace(self.K).multiply, table(weights[:, None])),
+            image=loss(self.Y),
+            norm=float(labelled.sum()),
+            _weights=labelled,
+        )
+        return other
+
+    def scores(self, w: Matrix) -> Matrix:
+        """Return F = K w; BLAS takes nearly half the time for w'K."""
+        return self.K @ w if is_torch_array(w) else (w.T @ self.K).T
+
+    dual = scores
+
+    def source_only(self) -> tuple[Matrix, Matrix]:
+        """Return coefficients and scores of least squares on the labelled rows alone."""
+        d, rows = self.problem.domains, self.problem.domains.labelled
+        inside = self.K[rows][:, rows]
+        i = np.arange(len(rows))
+        inside[i, i] += self.problem.arrays.table(self.ridge / d.row_weights[rows])
+        w = 0.0 * self.Y
+        w[rows] = solve_positive(inside, self.Y[rows])
+        return w, self.scores(w)
+
+    def group_columns(self, B: NDArray[np.float64], labels: Labels) -> Matrix:
+        """Return the columns of which each row has those of its group, times its weight."""
+        d = self.problem.domains
+        of_source, of_target = d.sources * d.n_classes + d.y, d.source_counts.size + labels.codes
+        E = B[np.concatenate([of_source, of_target])] * d.weights[:, None]
+        return self.problem.arrays.table(E)
+
+    def with_covariances(
+        self, term: Covariances, labels: Labels, ratio: NDArray[np.float64], balance: float
+    ) -> Self:
+        """Return a solver whose system has the term for these labels."""
+        p = self.problem
+        form = KernelCovariances(
+            *(term, self.K, self._second_order, p.domains, labels.codes, ratio, balance),
+            p.arrays.table,
+        )
+        other = copy(self)
+        vars(other).update(known={}, extra=[form.form], _covariances=form)
+        return other
+
+    def _factored(self) -> Any:
+        P = self.loss(self.K)
+        P += self._beside_loss
+        if self.extra:
+            P += self._covariances.times_kernel()
+        i = np.arange(len(P))
+        P[i, i] += self.ridge
+        if is_torch_array(P):
+            return namespace(P).linalg.lu_factor(P)
+        # The transpose is laid out as LAPACK wants it, and needs no copy.
+        factors, swaps, singular = dgetrf(P.T, overwrite_a=True)
+        if singular:  # rounding has made the matrix singular
+            pivots = np.einsum("ii->i", factors)
+            pivots[pivots == 0.0] = np.finfo(float).eps * np.abs(pivots).max() or 1.0
+        return factors, swaps
+
+    def solved(self, R: Matrix) -> Matrix:
+        """Return the solution of the system for projected columns R."""
+        if "factor" not in self.known:
+            share = self.problem.domains.share
+            key = "factor", self._key, self._weights.tobytes()
+            self.known["factor"] = self._factored() if self.extra else share(key, self._factored)
+        if is_torch_array(R):
+            return namespace(R).linalg.lu_solve(*self.known["factor"], R)
+        return lu_solve(self.known["factor"], R, trans=1, check_finite=False)
+
+    def _units(self, count: int) -> tuple[Matrix, Matrix]:
+        """Return K of the first rows, and the solutions for a label of one row each."""
+        units = self.known.get("units")
+        if units is None or units.shape[1] < count:
+            units = self.solved(self.problem.arrays.table(np.eye(len(self.K), count)))
+            self.known["units"] = units
+        return self.K[:, :count], units[:, :count]
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Moments of the features of each domain, and by anchors; additive over tables.
+
+    Attributes
+    ----------
+    source, target : Moments
+        Rows counting by their weights and those of their sources.
+    anchors : AnchorSums or None
+        Sums over the rows tied to each anchor, where there are anchors.
+    uniform : bool
+        Whether every row has weight 1.
+    """
+
+    source: Moments
+    target: Moments
+    anchors: AnchorSums | None = None
+    uniform: bool = True
+
+    @classmethod
+    def of(cls, table: FeatureTable, n_source: int, anchors: Any, weights: Any) -> Sums:
+        """Return the sums of a table whose first rows are the sources'."""
+        within = slice(0, n_source), slice(n_source, table.n)
+        source, target = (moments_of_blocks(table, rows, table.arrays, weights) for rows in within)
+        tied = None
+        if anchors is not None:
+            blocks = ((table.Z[rows], features) for rows, features in table.blocks())
+            tied = anchors.sums(blocks, table.rank)
+        return cls(source, target, tied, bool((weights == 1.0).all()))
+
+    def __add__(self, other: Sums) -> Sums:
+        anchors = None
+        if self.anchors is not None and other.anchors is not None:
+            anchors = self.anchors + other.anchors
+        uniform = self.uniform and other.uniform
+        return Sums(self.source + other.source, self.target + other.target, anchors, uniform)
+
+    @cached_property
+    def whole(self) -> Moments:
+        """Moments of all rows."""
+        return self.source + self.target
+
+
+class LandmarkSolver(Solver):
+    """Solver of (Phi'S Phi + eta I) w = Phi'A Y over the features of landmarks."""
+
+    system: Matrix  # Phi'S Phi
+
+    def __init__(self, problem: Any, terms: Sequence[Term], features: FeatureTable) -> None:
+        stage("Summing over rows")
+        self.problem, self.features = problem, features
+        landmarks, self.whitening = features.nystrom.landmarks, features.nystrom.whitening
+        self.n_landmarks = int(landmarks.shape[0])
+        self.expanded = landmarks if hasattr(landmarks, "indptr") else to_numpy(landmarks)
+        self.ridge = effective_ridge(problem.ridge, features.nystrom.gram)
+        where = problem.kernel, problem.arrays, problem.flow.tobytes()
+        self.key = where, self.ridge, table_key(self.expanded)
+        anchors = next((term.anchors for term in terms if hasattr(term, "anchors")), None)
+        self._sums, self._source_sums = self._sum_up(anchors)
+        self._known, self._known_sums = self._sum_up_known()
+        grams = [(term.name, term.weight, self._projected(term)) for term in terms]
+        self.fixed = [(name, weight, partial(namespace(G).matmul, G)) for name, weight, G in grams]
+        self._beside_loss = sum(weight * G for _, weight, G in grams)
+
+    # Up to `reweighted`: everything that reads the rows themselves.
+
+    def _sum_up(self, anchors: Any) -> tuple[Sums, Matrix]:
+        """Return sums over all rows, and sums of the sources' features by source and class."""
+        d = self.problem.domains
+        groups = d.sources * d.n_classes + d.y
+        by_group = group_sums(self.features, groups, d.source_counts.size, d.source, d.weights)
+        return Sums.of(self.features, d.n_source, anchors, d.row_weights), by_group
+
+    def _sum_up_known(self) -> tuple[Matrix, Matrix]:
+        """Return products, and sums by class, of the features of target rows with known labels."""
+        d, table = self.problem.domains, self.problem.arrays.table
+        if not (d.known >= 0).any():
+            return 0.0, 0.0
+        weights = d.row_weights * np.r_[np.zeros(d.n_source), d.known >= 0]
+        known = np.maximum(d.known, 0)
+        moments = moments_of_blocks(self.features, d.target, self.problem.arrays, weights)
+        sums = group_sums(self.features, known, d.n_classes, d.target, weights)
+        return moments.gram, table(sums)
+
+    def _target_sums(self, labels: Labels) -> Matrix:
+        """Return sums of the target's features by class."""
+        d = self.problem.domains
+        return group_sums(self.features, labels.codes, d.n_classes, d.target, d.weights)
+
+    @cached_property
+    def _source_moments(self) -> list[Moments]:
+        """Moments of the rows of each source and class, which no pseudo-label changes."""
+        d = self.problem.domains
+        return self._moments(d.sources * d.n_classes + d.y, d.source_counts.size, d.source)
+
+    def _target_moments(self, labels: Labels) -> list[Moments]:
+        """Return moments of the target rows of each class."""
+        d = self.problem.domains
+        return self._moments(d.with_target(labels.codes), d.n_classes, d.target)
+
+    def _moments(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
+        arrays, weights = self.problem.arrays, self.problem.domains.weights
+        return moments_of_groups(self.features, codes, n_groups, within, arrays, weights)
+
+    def _projected(self, term: Term) -> Matrix:
+        """Return Phi'S Phi of a term: from the sums, or by columns if it reaches across rows."""
+        G = term.gram(self._sums)
+        return self.features.between(term.form) if G is None else G
+
+    def _loss_gram(self, class_weights: NDArray[np.float64]) -> Matrix:
+        """Return the products of the sources' features, weighted by source and class."""
+        if len(class_weights) * self.features.rank**2 * 8 <= LIMITS.class_bytes:
+            pairs = zip(class_weights.tolist(), self._source_moments, strict=True)
+            return sum(weight * moments.gram for weight, moments in pairs)
+        d = self.problem.domains
+        weights = d.weights.copy()
+        weights[d.source] *= class_weights[d.sources * d.n_classes + d.y]
+        return moments_of_blocks(self.features, d.source, self.problem.arrays, weights).gram
+
+    def reweighted(self, ratio: NDArray[np.float64]) -> Self:
+        """Return a solver whose source rows are weighted by this ratio of class priors."""
+        d = self.problem.domains
+        class_weights = np.outer(d.source_weights, ratio).ravel()
+        gram = self._sums.source.gram
+        if not (ratio == 1).all():
+            gram = self._loss_gram(class_weights)
+        sums = self._source_sums * self.problem.arrays.table(class_weights)
+        sums = sums.reshape(len(sums), d.n_sources, d.n_classes).sum(axis=1)
+        loss = gram + self._known
+        everybody = gram + self._sums.target.gram
+        norm = float((d.source_counts.ravel() * class_weights).sum())
+        norm += float((d.row_weights[d.target] * (d.known >= 0)).sum())
+        other = copy(self)
+        vars(other).update(
+            known={},
+            loss=partial(namespace(loss).matmul, loss),
+            weighted=partial(namespace(everybody).matmul, everybody),
+            image=sums + self._known_sums,
+            norm=norm,
+            system=loss + self._beside_loss,
+        )
+        return other
+
+    def scores(self, w: Matrix) -> Matrix:
+        """Return F = Phi w in float64."""
+        return self.features.times(w)
+
+    def source_only(self) -> tuple[Matrix, Matrix]:
+        """Return coefficients and scores of least squares on the labelled rows alone."""
+        plain = self.reweighted(np.ones(self.problem.domains.n_classes))
+        gram = 1.0 * (self._sums.source.gram + self._known)
+        i = np.arange(len(gram))
+        gram[i, i] += self.ridge
+        w = solve_positive(gram, plain.image)
+        return w, self.scores(w)
+
+    def group_columns(self, B: NDArray[np.float64], labels: Labels) -> Matrix:
+        """Return the projected columns of which each row has those of its group."""
+        target = self._target_sums(labels)
+        sums = namespace(target).concat([self._source_sums, target], axis=1)
+        return sums @ self.problem.arrays.table(B)
+
+    def with_covariances(
+        self, term: Covariances, labels: Labels, ratio: NDArray[np.float64], balance: float
+    ) -> Self:
+        """Return a solver whose system has the term for these labels."""
+        d = self.problem.domains
+        counts = np.vstack([d.source_counts, labels.counts])
+        moments = self._source_moments, self._target_moments(labels)
+        G = projected_covariances(term, d, counts, *moments, ratio, balance)
+        other, form = copy(self), partial(namespace(G).matmul, G)
+        vars(other).update(known={}, extra=[form], system=self.system + G)
+        return other
+
+    def dual(self, E: Matrix) -> Matrix:
+        """Return E: features are orthonormal coordinates."""
+        return E
+
+    def solved(self, R: Matrix) -> Matrix:
+        """Return the solution of the system for projected columns R."""
+        if "factor" not in self.known:  # an inverse: it serves many products
+            P = 1.0 * self.system
+            i = np.arange(len(P))
+            P[i, i] += self.ridge
+            self.known["factor"] = inverse(P)
+        return self.known["factor"] @ R
+
+    def _units(self, count: int) -> tuple[Matrix, Matrix]:
+        """Return features of the first rows, and the solutions for a label of one row each."""
+        xp = namespace(self.image)
+        Phi = xp.astype(self.features[slice(0, count)], xp.float64).T
+        return Phi, self.solved(Phi)
+
+
+def group_sums(
+    table: FeatureTable,
+    codes: NDArray[np.intp],
+    n_groups: int,
+    within: slice,
+    weights: NDArray[np.float64],
+) -> Matrix:
+    """Return sums of features by group, a column each, of the rows of a slice with these codes.
+
+    `weights` are of all rows.
+    """
+    members = table.arrays.one_hot(codes, n_groups, table.nystrom.dtype)
+    members = members * table.arrays.table(weights[within][:, None], table.nystrom.dtype)
+    return table.transposed_times(members, within.start)

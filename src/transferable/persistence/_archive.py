@@ -1,0 +1,233 @@
+"""File of a saved model: a zip archive with a header, and a schema of its parts.
+
+The header has the name, size and digest of every other member. Nothing is unpacked before it is
+verified: names and sizes are compared first, and digests are taken piece by piece.
+
+skops describes an object in the schema as nested nodes, each with the name of its class. Nodes are
+rewritten before any object is made: compiled trees, which follow their own indices without a check,
+become plain tuples, from which `_checks.py` makes trees.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import pkgutil
+import sys
+import warnings
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from typing import Any
+from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
+
+import psutil
+
+from transferable import __version__
+
+FORMAT = 3  # raise it when the parts of fitted estimators change
+_HEADER = "transferable.json"
+_LONGEST_HEADER = 2**26
+_SCHEMA = "schema.json"
+_OWN = tuple(
+    f"transferable.{package}"
+    for package in ("classifiers", "transformers", "tables", "model_selection")
+)
+_EXTRA = "transferable.deep"  # imported only for models that hold parts of it
+# Other parts of fitted estimators.
+_OTHERS = [
+    "numpy.dtype",
+    "sklearn.compose._column_transformer._RemainderColsList",
+    *(f"scipy.sparse._{f}.{f}_{kind}" for f in ("csr", "csc") for kind in ("array", "matrix")),
+]
+_DECISION_TREE = "sklearn.tree._tree.Tree"
+_SEARCH_TREES = {
+    f"sklearn.neighbors.{module}.{tree}{bits}"
+    for module, tree in (("_kd_tree", "KDTree"), ("_ball_tree", "BallTree"))
+    for bits in ("", "64", "32")
+}
+# Estimators that pass trees to compiled code in ways that are not checked here.
+_UNCHECKED = {
+    "sklearn.ensemble._gb.GradientBoostingClassifier",
+    "sklearn.ensemble._gb.GradientBoostingRegressor",
+    "sklearn.ensemble._iforest.IsolationForest",
+    "sklearn.neighbors._kde.KernelDensity",
+    "sklearn.preprocessing._polynomial.SplineTransformer",
+}
+
+
+class ModelFileError(ValueError):
+    """File without a model this version can load; the message gives the reason and the remedy."""
+
+
+def with_header(content: bytes, header: dict[str, Any]) -> io.BytesIO:
+    """Return the archive with a header that lists all members."""
+    stream = io.BytesIO(content)
+    with ZipFile(stream, "a", compression=ZIP_DEFLATED) as archive:
+        members = archive.infolist()
+        sizes = {member.filename: member.file_size for member in members}
+        digests = {member.filename: _digest(archive, member) for member in members}
+        header = {"format": FORMAT, **header, "bytes": sizes, "sha256": digests}
+        archive.writestr(_HEADER, json.dumps(header, indent=2))
+    return stream
+
+
+def checked_header(content: bytes, path: str) -> dict[str, Any]:
+    """Return the header of an archive that is complete, unchanged and of the current format."""
+    try:
+        with ZipFile(io.BytesIO(content)) as archive:
+            header = _header(archive, path)
+            members = [member for member in archive.infolist() if member.filename != _HEADER]
+            _check_names_and_sizes(members, header, path)
+            digests = header["sha256"]
+            changed = [m.filename for m in members if _digest(archive, m) != digests[m.filename]]
+    except ModelFileError:
+        raise
+    except BadZipFile as error:
+        raise ModelFileError(
+            f"{path} is not a saved model, or not all of one ({error}); copy or save it again."
+        ) from error
+    except Exception as error:  # any error that a damaged archive raises in its readers
+        raise ModelFileError(
+            f"{path} is damaged ({type(error).__name__}: {error}); copy or save it again."
+        ) from error
+    if changed:
+        raise _changed(path, changed)
+    return header
+
+
+def _header(archive: ZipFile, path: str) -> dict[str, Any]:
+    if _HEADER not in archive.namelist():
+        raise ModelFileError(f"{path} was not written by transferable.save.")
+    if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
+        raise ModelFileError(f"{path} has a header of more than {_LONGEST_HEADER} bytes.")
+    header = json.loads(archive.read(_HEADER))
+    _check_fields(header, {"format": int, "versions": dict}, path)
+    if header["format"] != FORMAT:
+        raise ModelFileError(
+            f"{path} has format {header['format']}, written by transferable "
+            f"{header['versions'].get('transferable', '?')}; this is transferable {__version__}, "
+            f"which reads format {FORMAT}. Fit and save the model again with this version."
+        )
+    _check_fields(header, {"class": str, "bytes": dict, "sha256": dict}, path)
+    return header
+
+
+def _check_fields(header: Any, expected: dict[str, type], path: str) -> None:
+    for name, kind in expected.items():
+        if not isinstance(header, dict) or not isinstance(header.get(name), kind):
+            raise ModelFileError(
+                f"{path} has a header without {name!r}; it was damaged or not written by "
+                "transferable.save. Copy or save it again."
+            )
+
+
+def _check_names_and_sizes(members: list[ZipInfo], header: dict[str, Any], path: str) -> None:
+    """Refuse, before anything is unpacked, members that the header does not list."""
+    names = [member.filename for member in members]
+    unknown = set(names) ^ header["sha256"].keys()
+    if unknown or len(set(names)) < len(names):
+        raise _changed(path, sorted(unknown) or names)
+    told = header["bytes"]
+    resized = [m.filename for m in members if told.get(m.filename) != m.file_size]
+    if resized:
+        raise _changed(path, resized)
+    total, free = sum(told.values()), psutil.virtual_memory().available
+    if total > free:
+        raise ModelFileError(
+            f"{path} unpacks to {total:,} bytes, but {free:,} are free; load it on a machine with "
+            "more memory."
+        )
+
+
+def _changed(path: str, members: list[str]) -> ModelFileError:
+    listed = ", ".join(members[:3]) + (", ..." if len(members) > 3 else "")
+    return ModelFileError(
+        f"{path} was changed after it was saved ({listed}); copy or save it again."
+    )
+
+
+def _digest(archive: ZipFile, member: ZipInfo) -> str:
+    with archive.open(member) as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
+
+
+def readable(content: bytes) -> bytes:
+    """Return the archive with its schema rewritten, so that it makes no compiled tree."""
+    schema, changed = _schema(content), False
+    for node in list(_nodes(schema)):
+        number, name = node.get("__id__"), _name(node)
+        if name in _SEARCH_TREES:
+            loader, plain = "JsonNode", {"__class__": "str", "content": "null", "is_json": True}
+        elif name == _DECISION_TREE:
+            parts = [node["__reduce__"]["args"], node["content"]]
+            loader, plain = "TupleNode", {"__class__": "tuple", "content": parts}
+        else:
+            continue
+        node.clear()
+        node.update(__module__="builtins", __loader__=loader, __id__=number, **plain)
+        changed = True
+    if not changed:
+        return content
+    stream = io.BytesIO(content)
+    with warnings.catch_warnings(), ZipFile(stream, "a", compression=ZIP_DEFLATED) as archive:
+        warnings.filterwarnings("ignore", "Duplicate name", UserWarning)
+        archive.writestr(_SCHEMA, json.dumps(schema))  # readers take the last member of a name
+    return stream.getvalue()
+
+
+def refused_types(content: bytes) -> list[str]:
+    """Return the classes and functions named in a file that are not trusted."""
+    import skops.io
+
+    untrusted = set(skops.io.get_untrusted_types(data=content)) - set(trusted_types(content))
+    return sorted(untrusted | _names(content) & _UNCHECKED)
+
+
+def trusted_types(content: bytes) -> list[str]:
+    """Return the names of the classes that a file may consist of; never a function."""
+    extra = any(name.startswith(f"{_EXTRA}.") for name in _names(content))
+    return _classes(*_OWN, *[_EXTRA] * extra) + _OTHERS
+
+
+@cache
+def _classes(*packages: str) -> list[str]:
+    """Return the names of all classes that modules of these packages define."""
+    for package in map(import_module, packages):
+        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
+            import_module(module.name)
+    return sorted(
+        f"{value.__module__}.{value.__name__}"
+        for name, module in sys.modules.items()
+        if name.startswith(tuple(f"{package}." for package in packages))
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == name
+    )
+
+
+def _schema(content: bytes) -> Any:
+    with ZipFile(io.BytesIO(content)) as archive:
+        return json.loads(archive.read(_SCHEMA))
+
+
+def _names(content: bytes) -> set[str]:
+    """Return the classes that a file names."""
+    return {_name(node) for node in _nodes(_schema(content))}
+
+
+def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
+    """Yield all nodes of a schema, the outer ones first."""
+    waiting = [schema]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, dict):
+            if "__class__" in part and "__module__" in part:
+                yield part
+            waiting.extend(part.values())
+        elif isinstance(part, list):
+            waiting.extend(part)
+
+
+def _name(node: dict[str, Any]) -> str:
+    return f"{node['__module__']}.{node['__class__']}"

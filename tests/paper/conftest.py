@@ -1,0 +1,18 @@
+"""Toy datasets under the real names, so that every experiment runs in a moment without data."""
+
+import pytest
+from transferable._paper.records import Cell
+
+from toys import install
+from transferable._paper import plans
+
+
+@pytest.fixture
+def toy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Toy datasets in place of the real ones, with five methods."""
+    install(monkeypatch)
+
+
+@pytest.fixture
+def cell(toy) -> Cell:
+    return next(c for c in plans.cells_of("coil") if c.method == "PCA")

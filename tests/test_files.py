@@ -30,6 +30,32 @@ def test_a_full_disk_names_the_file(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def permissions(path):
+    return path.stat().st_mode & 0o777
+
+
+def test_a_new_file_has_the_permissions_of_a_plain_open_and_the_umask_is_left_alone(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "plain").write_text("")
+    monkeypatch.setattr(os, "umask", lambda _: pytest.fail("other threads create files too"))
+    with replacing(tmp_path / "new") as stream:
+        stream.write("new")
+    assert permissions(tmp_path / "new") == permissions(tmp_path / "plain")
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o666, 0o444])
+def test_a_replaced_file_keeps_its_permissions_also_while_it_is_written(tmp_path, mode):
+    file = tmp_path / "file"
+    file.write_text("old")
+    file.chmod(mode)
+    with replacing(file) as stream:
+        (part,) = tmp_path.glob(".file.*.part")
+        assert permissions(part) == mode
+        stream.write("new")
+    assert (permissions(file), file.read_text()) == (mode, "new")
+
+
 WRITING = """
 import time
 from transferable._files import replacing

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -30,13 +29,17 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    name = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+    permissions = path.stat().st_mode & 0o777 if path.exists() else None
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    handle = os.open(name, flags, 0o666 if permissions is None else permissions)  # less the umask
     try:
         with os.fdopen(handle, mode, **text) as stream:
+            if permissions is not None:
+                os.chmod(name, permissions)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, _permissions(path))
         os.replace(name, path)
     except BaseException as error:
         os.unlink(name)
@@ -55,15 +58,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _permissions(path: Path) -> int:
-    """Return the permissions of the file to be replaced, or those of a new file."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
 
 
 class LineStore(Generic[T]):

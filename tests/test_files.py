@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from transferable import _files as files
 from transferable._files import replacing
 
 
@@ -77,3 +78,56 @@ def test_being_told_to_end_leaves_nothing_half_written(tmp_path):
     assert process.wait(30) == 128 + signal.SIGTERM
     process.stdout.close()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_others_write_is_not(tmp_path):
+    def begin(out):
+        code = WRITING.replace("out.csv", out)
+        started = subprocess.Popen(
+            [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE
+        )
+        assert started.stdout.readline() == b"begun\n"
+        return started
+
+    dead = [begin("out.csv"), begin("other.csv")]
+    for process in dead:
+        process.kill()
+        process.wait(30)
+        process.stdout.close()
+    living = begin("out.csv")
+    try:
+        mine = tmp_path / ".out.csv.notes.part"
+        mine.write_text("a user's own")
+        with replacing(tmp_path / "out.csv") as first, replacing(tmp_path / "out.csv") as second:
+            assert len(list(tmp_path.glob(".out.csv.*.part"))) == 4
+            first.write("first")
+            second.write("second")
+        assert (tmp_path / "out.csv").read_text() == "first"  # the last that was closed
+        left = [path.name for path in tmp_path.glob(".*.part")]
+        assert sorted(name.split(".")[1] for name in left) == ["other", "out", "out"]
+        assert mine.exists()
+    finally:
+        living.kill()
+        living.wait(30)
+        living.stdout.close()
+    with replacing(tmp_path / "out.csv") as stream:
+        stream.write("again")
+    assert [path.name for path in tmp_path.glob(".out.csv.*")] == [mine.name]
+
+
+def test_a_file_that_is_taken_for_a_dead_one_before_it_is_locked_is_made_anew(
+    tmp_path, monkeypatch
+):
+    lock, taken = files._lock, []
+
+    def late(file, *, wait):
+        if wait and not taken:
+            taken.extend(tmp_path.glob(".out.csv.*.part"))
+            taken[0].unlink()
+        return lock(file, wait=wait)
+
+    monkeypatch.setattr(files, "_lock", late)
+    with replacing(tmp_path / "out.csv") as stream:
+        stream.write("whole")
+    assert taken
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]

@@ -11,7 +11,8 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import IO, Any, Generic, NoReturn, TypeVar
 
@@ -23,16 +24,15 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
     """Open a file under a temporary name that is replaced by the given one on success.
 
     Any error within, also an interruption, leaves neither a half-written nor a temporary file, and
-    an existing file stays as it was. A link stays a link: the file it leads to is replaced.
+    an existing file stays as it was. A link stays a link: the file it leads to is replaced. What
+    killed writers of the same file have left is removed, where the system has locks for that.
     """
     path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-    name = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
     permissions = path.stat().st_mode & 0o777 if path.exists() else None
-    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    handle = os.open(name, flags, 0o666 if permissions is None else permissions)  # less the umask
+    handle, name = _create_beside(path, 0o666 if permissions is None else permissions)
     try:
         with os.fdopen(handle, mode, **text) as stream:
             if permissions is not None:
@@ -40,13 +40,34 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(name, path)
+            if sys.platform == "win32":
+                stream.close()  # open files cannot be renamed there
+            os.replace(name, path)
     except BaseException as error:
-        os.unlink(name)
+        name.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = str(path)  # a full disk does not report the file
         raise
     _sync_folder(path.parent)
+
+
+def _create_beside(path: Path, permissions: int) -> tuple[int, Path]:
+    """Remove temporary files that nobody writes, and create one that is locked while it is open.
+
+    The system takes its umask from the permissions, as it does for any file that is opened.
+    """
+    for left in path.parent.glob(f".{escape(path.name)}.{'[0-9a-z_]' * 8}.part"):
+        with suppress(OSError), left.open("rb") as file:
+            if _lock(file.fileno(), wait=False):
+                left.unlink()
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        name = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+        handle = os.open(name, flags, permissions)
+        _lock(handle, wait=True)
+        if name.exists():
+            return handle, name
+        os.close(handle)  # removed by another writer before it was locked
 
 
 def _sync_folder(folder: Path) -> None:
@@ -175,8 +196,19 @@ if sys.platform == "win32":
             except OSError:  # LK_LOCK gives up after ten seconds
                 if not wait:
                     raise
+
+    def _lock(file: int, *, wait: bool) -> bool:
+        return False
 else:
     import fcntl
+
+    def _lock(file: int, *, wait: bool) -> bool:
+        """Lock a file until it is closed, by any thread too; return False if that is impossible."""
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
 
     def _acquire(file: int, place: int, *, wait: bool) -> None:
         flags = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB

@@ -1,4 +1,4 @@
-"""Warnings of the library, which can be filtered by class."""
+"""Warnings of the library, which can be filtered by class, and texts that messages share."""
 
 from __future__ import annotations
 
@@ -31,6 +31,11 @@ class MarkedLabelsWarning(UserWarning):
     >>> issubclass(MarkedLabelsWarning, UserWarning)
     True
     """
+
+
+def installing(extra: str) -> str:
+    """Return how to install an extra of the library, which is on no package index."""
+    return f"pip install '.[{extra}]' in a clone of the source"
 
 
 def warn_of_no_target(who: str, n_rows: int, instead: str) -> None:

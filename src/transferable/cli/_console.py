@@ -16,6 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
+from transferable.exceptions import installing
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -320,7 +322,7 @@ def _parquet_writer(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     from transferable._files import replacing
 
     if find_spec("pyarrow") is None:
-        raise ValueError(f"{path} needs pyarrow to be written: pip install 'transferable[tables]'.")
+        raise ValueError(f"{path} needs pyarrow to be written: {installing('tables')}.")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

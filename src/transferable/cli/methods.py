@@ -15,6 +15,7 @@ import typer
 
 from transferable.cli._console import Messages, print_table, reporting, stdout
 from transferable.cli._options import complete_methods, flag
+from transferable.exceptions import installing
 
 # Values to try, by parameter; of the methods over TFDF's objective the search has its own grid.
 _GRID: dict[str, list[Any]] = {
@@ -168,7 +169,7 @@ def configured(
             require(option, [type(estimator)])
             estimator.set_params(**{option: _value(text.lower())})
     if device in ("cuda", "auto") and util.find_spec("torch") is None:
-        raise ValueError(f"--device {device} needs torch: pip install 'transferable[gpu]'.")
+        raise ValueError(f"--device {device} needs torch: {installing('gpu')}.")
     for setting in settings:
         parameter, equals, value = setting.partition("=")
         if not equals or parameter.strip() not in known:

@@ -17,6 +17,8 @@ import pooch
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
+from transferable.exceptions import installing
+
 Rows = tuple[NDArray[Any], NDArray[np.int64]]  # pictures may be bytes
 
 _ENVIRONMENT = "TRANSFERABLE_DATA"
@@ -207,7 +209,7 @@ def read_usps(file: Path) -> Rows:
         import h5py
     except ImportError as error:
         raise ImportError(
-            f"Reading {file.name} needs h5py. Install it with: pip install 'transferable[data]'"
+            f"Reading {file.name} needs h5py. Install it with: {installing('data')}"
         ) from error
     with h5py.File(file) as content:
         X = np.concatenate([content[part]["data"][()] for part in ("train", "test")])

@@ -153,14 +153,14 @@ def reporting(
 ) -> Iterator[None]:
     """Turn errors into one line on standard error and an exit code.
 
-    Invalid input (ValueError) ends with 2, an interruption with 130 and any other error with 1.
+    Invalid input and missing packages end with 2, an interruption with 130, other errors with 1.
     """
     try:
         yield
     except BrokenPipeError:  # the reader of standard output has closed it
         raise
-    except (KeyboardInterrupt, ValueError, MemoryError, OSError) as error:
-        bad = isinstance(error, ValueError)
+    except (KeyboardInterrupt, ValueError, ImportError, MemoryError, OSError) as error:
+        bad = isinstance(error, ValueError | ImportError)
         if isinstance(error, KeyboardInterrupt) or (bad and _interruptions):
             text, code = interrupted, INTERRUPTED
         else:

@@ -118,15 +118,15 @@ def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_others_write_
 def test_a_file_that_is_taken_for_a_dead_one_before_it_is_locked_is_made_anew(
     tmp_path, monkeypatch
 ):
-    lock, taken = files._lock, []
+    lock, taken = files._hold, []
 
     def late(file, *, wait):
         if wait and not taken:
             taken.extend(tmp_path.glob(".out.csv.*.part"))
             taken[0].unlink()
-        return lock(file, wait=wait)
+        lock(file, wait=wait)
 
-    monkeypatch.setattr(files, "_lock", late)
+    monkeypatch.setattr(files, "_hold", late)
     with replacing(tmp_path / "out.csv") as stream:
         stream.write("whole")
     assert taken

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import IO, Any, Generic, NoReturn, TypeVar
@@ -58,13 +58,14 @@ def _create_beside(path: Path, permissions: int) -> tuple[int, Path]:
     """
     for left in path.parent.glob(f".{escape(path.name)}.{'[0-9a-z_]' * 8}.part"):
         with suppress(OSError), left.open("rb") as file:
-            if _lock(file.fileno(), wait=False):
-                left.unlink()
+            _hold(file.fileno(), wait=False)
+            left.unlink()
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
         name = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
         handle = os.open(name, flags, permissions)
-        _lock(handle, wait=True)
+        with suppress(OSError):  # some file systems have no locks
+            _hold(handle, wait=True)
         if name.exists():
             return handle, name
         os.close(handle)  # removed by another writer before it was locked
@@ -97,7 +98,6 @@ class LineStore(Generic[T]):
     ) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.damaged_path = self.path.with_name(f"{self.path.stem}.damaged{self.path.suffix}")
         self._read = read
 
     def load(self) -> dict[str, T]:
@@ -115,34 +115,22 @@ class LineStore(Generic[T]):
         """Add a line; once this returns, it is on disk."""
         content = line.encode() + b"\n"
         with self._locked():
-            _append(self.path, b"\n" + content if self._is_torn() else content)
+            append_bytes(self.path, b"\n" + content if self._is_torn() else content)
 
-    def set_aside_damaged(self) -> int:
-        """Move unreadable lines to ``*.damaged.jsonl`` and return how many there were."""
-        with self._locked():
-            lines = self._lines()
-            whole = [line for line in lines if self._is_readable(line)]
-            damaged = [line for line in lines if not self._is_readable(line)]
-            if damaged:
-                _append(self.damaged_path, b"".join(line.rstrip(b"\n") + b"\n" for line in damaged))
-                with replacing(self.path, "wb") as file:
-                    file.writelines(whole)
-        return len(damaged)
-
-    def _locked(self) -> AbstractContextManager[bool]:
-        return lock_byte(self.path.with_name(f".{self.path.stem}.lock"), 0, wait=True)
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        name = self.path.with_name(f".{self.path.stem}.lock")
+        file = os.open(name, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            acquire(file, 0, wait=True)
+            yield
+        finally:
+            os.close(file)
 
     def _lines(self) -> list[bytes]:
         """Return the lines, without empty ones."""
         content = self.path.read_bytes() if self.path.exists() else b""
         return [line for line in content.splitlines(keepends=True) if line.strip()]
-
-    def _is_readable(self, line: bytes) -> bool:
-        try:
-            self._read(line)
-        except ValueError:
-            return False
-        return line.endswith(b"\n")
 
     def _is_torn(self) -> bool:
         """Return whether the last line has no end: its writer was killed."""
@@ -169,7 +157,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _append(path: Path, content: bytes) -> None:
+def append_bytes(path: Path, content: bytes) -> None:
     """Write at the end of a file in one piece, and wait for the disk."""
     fresh = not path.exists()
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -187,7 +175,7 @@ def _append(path: Path, content: bytes) -> None:
 if sys.platform == "win32":
     import msvcrt
 
-    def _acquire(file: int, place: int, *, wait: bool) -> None:
+    def acquire(file: int, place: int, *, wait: bool) -> None:
         os.lseek(file, place, os.SEEK_SET)
         while True:
             try:
@@ -197,40 +185,15 @@ if sys.platform == "win32":
                 if not wait:
                     raise
 
-    def _lock(file: int, *, wait: bool) -> bool:
-        return False
+    def _hold(file: int, *, wait: bool) -> None:
+        raise OSError("files are not locked as a whole here")
 else:
     import fcntl
 
-    def _lock(file: int, *, wait: bool) -> bool:
-        """Lock a file until it is closed, by any thread too; return False if that is impossible."""
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-        return True
+    def _hold(file: int, *, wait: bool) -> None:
+        """Lock a file until it is closed, against other threads too."""
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def _acquire(file: int, place: int, *, wait: bool) -> None:
+    def acquire(file: int, place: int, *, wait: bool) -> None:
         flags = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB
         fcntl.lockf(file, flags, 1, place)
-
-
-@contextmanager
-def lock_byte(path: Path, place: int, *, wait: bool) -> Iterator[bool]:
-    """Hold one byte of a lock file, which may be shorter than that; yield False if it is taken.
-
-    One file thus serves any number of locks. A process must not hold two of the same file:
-    releasing one would release the other.
-    """
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            _acquire(file, place, wait=wait)
-        except OSError:
-            if wait:
-                raise
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(file)

@@ -3,19 +3,30 @@
 Commands import their dependencies only when they run, so that ``--help`` answers at once.
 """
 
+import warnings
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from transferable import __version__
 from transferable.cli import adapt, compare, demo, diagnose, methods, predict, reproduce
-from transferable.cli._console import heed_signals
+from transferable.cli._console import heed_signals, literal_errors
+from transferable.exceptions import visible
 
 __all__ = ["app", "main"]
 
+
+class _Group(TyperGroup):
+    """Group of commands whose errors show what was typed literally."""
+
+    make_context = literal_errors()(TyperGroup.make_context)
+    invoke = literal_errors()(TyperGroup.invoke)
+
+
 app = typer.Typer(
     name="transferable",
+    cls=_Group,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_show_locals=False,
@@ -88,4 +99,6 @@ def _options(
 def main() -> None:
     """Run the command line."""
     heed_signals()
+    written = warnings.formatwarning
+    warnings.formatwarning = lambda *parts: visible(written(*parts))
     app()

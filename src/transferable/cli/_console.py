@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
-from transferable.exceptions import installing
+from transferable.exceptions import installing, visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,19 +34,20 @@ _FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one
 
 
-def stdout() -> Console:
-    """Return a console for results, on the current standard output."""
-    return Console(highlight=False)
+class Terminal(Console):
+    """Console, by default on standard output, whose text is no markup and controls no terminal."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
 
-def _stderr() -> Console:
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    def render_str(self, text: str, **options: Any) -> Any:
+        return super().render_str(visible(text), **options)
 
 
 def print_lines(*lines: str) -> None:
     """Print lines on standard output as they are."""
     for line in lines:
-        stdout().print(line, markup=False, soft_wrap=True)
+        Terminal().print(line, soft_wrap=True)
 
 
 def print_table(
@@ -67,7 +68,7 @@ def print_table(
         table.add_column(heading, justify="right")
     for i, row in enumerate(rows):
         table.add_row(*row, style="bold" if i in bold else None)
-    stdout().print(table, markup=False)
+    Terminal().print(table)
 
 
 class Messages:
@@ -79,7 +80,7 @@ class Messages:
     def __init__(self, *, quiet: bool = False) -> None:
         self.notes: list[str] = []
         self._quiet = quiet
-        self._console = _stderr()
+        self._console = Terminal(stderr=True, soft_wrap=True)
 
     def note(self, text: str, kind: str = "Note") -> None:
         """Print a note, once."""
@@ -167,8 +168,20 @@ def reporting(
             lead = "not enough memory. " if isinstance(error, MemoryError) else ""
             text = f"Error: {lead}{' '.join(str(error).split())}"
             code = BAD_INPUT if bad else FAILURE
-        _stderr().print(text)
+        Terminal(stderr=True, soft_wrap=True).print(text)
         raise typer.Exit(code) from None
+
+
+@contextmanager
+def literal_errors() -> Iterator[None]:
+    """Let errors of usage show what was typed literally."""
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):  # of click, which some versions of typer bring along
+            text = visible(error.format_message())
+            error.format_message = lambda: text
+        raise
 
 
 def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
@@ -301,14 +314,16 @@ def _text_writer(stream: IO[str], separator: str, escape: bool) -> Callable[[pd.
     heading = True
 
     def inert(value: Any) -> Any:
-        formula = isinstance(value, str) and value.startswith(_FORMULA)
-        return f"'{value}" if formula else value
+        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
     def write(lines: pd.DataFrame) -> None:
         nonlocal heading
         if escape:
             lines = lines.map(inert).rename(columns=inert)
-        lines.to_csv(stream, index=False, header=heading, sep=separator, lineterminator="\n")
+        file = None if stream.isatty() else stream
+        text = lines.to_csv(file, index=False, header=heading, sep=separator, lineterminator="\n")
+        if file is None:
+            stream.write(visible(text))
         heading = False
 
     return write

@@ -3,7 +3,6 @@
 Commands import their dependencies only when they run, so that ``--help`` answers at once.
 """
 
-import warnings
 from typing import Annotated, Any
 
 import typer
@@ -11,8 +10,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from transferable import __version__
 from transferable.cli import adapt, compare, demo, diagnose, methods, predict, reproduce
-from transferable.cli._console import heed_signals, literal_errors
-from transferable.exceptions import visible
+from transferable.cli._console import literal_errors, prepare_process
 
 __all__ = ["app", "main"]
 
@@ -98,7 +96,5 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    heed_signals()
-    written = warnings.formatwarning
-    warnings.formatwarning = lambda *parts: visible(written(*parts))
+    prepare_process()
     app()

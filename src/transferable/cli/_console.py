@@ -122,8 +122,8 @@ class Messages:
 _interruptions: list[int] = []
 
 
-def heed_signals() -> None:
-    """Clean up files being written when the process is terminated.
+def prepare_process() -> None:
+    """Replace closed streams, escape warnings, and clean up files being written when terminated.
 
     Readers of files written in C may take an interruption for a failed read, so it is recorded too.
     Where Python cannot raise it, as during finalisation, the signal is sent again.
@@ -143,6 +143,11 @@ def heed_signals() -> None:
         else:
             sys.__unraisablehook__(lost)
 
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+    written = warnings.formatwarning
+    warnings.formatwarning = lambda *parts: visible(written(*parts))
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, end)
     sys.unraisablehook = send_again

@@ -6,9 +6,13 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
+from transferable import TFDF, AutoAdapter
 from transferable.base import DomainClassifier, DomainTransformer
+from transferable.classifiers import AdaptedClassifier
+from transferable.transformers import CORAL, JDA, TCA
 
 
 class Recorder(DomainClassifier):
@@ -195,3 +199,31 @@ def test_transformers_map_rows_as_rows_of_their_domain():
     with pytest.raises(ValueError, match="mark no domain"):
         model.transform(XS, [1, 1, 1, 0])
     assert model.get_feature_names_out().tolist() == ["signs0"]
+
+
+@pytest.mark.parametrize("tiny", [1.0, 1e-200])
+@pytest.mark.parametrize(
+    "model", [TFDF(), TCA(), JDA(), CORAL(), AutoAdapter(), AdaptedClassifier(JDA())], ids=str
+)
+def test_what_underflows_is_zero_whatever_numpy_is_told_to_do_about_it(model, tiny):
+    rng = np.random.default_rng(0)
+    ys = np.repeat([0, 1, 2], 20)
+    Xs = rng.normal(size=(60, 6)) + 8.0 * rng.normal(size=(3, 6))[ys]
+    Xs[:, 0] *= tiny
+    Xt = Xs + 0.5 * (np.arange(6) > 0)
+    X, y, marks = np.concatenate([Xs, Xt]), np.tile(ys, 2), np.repeat([1, -1], 60)
+
+    def answers():
+        found = [clone(model).adapt(Xs, ys, Xt)]
+        found += [clone(model).fit(X, y, sample_domain=marks)]
+        names = ("predict", "predict_proba", "decision_function", "transform")
+        values = [getattr(m, name)(Xt) for m in found for name in names if hasattr(m, name)]
+        if hasattr(model, "transform"):
+            values.append(clone(model).fit_transform(X, y, sample_domain=marks))
+        return values
+
+    with np.errstate(all="raise"):
+        raised = answers()
+        assert np.geterr()["under"] == "raise"
+    for one, other in zip(raised, answers(), strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -156,8 +156,9 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         probabilities : ndarray of shape (n_samples, n_classes)
             One column for each label of `classes_`.
         """
-        rows = self._validate_rows(X)
-        return self.estimator_.predict_proba(self.transformer_.transform(rows))
+        with np.errstate(under="ignore"):
+            Z = self.transformer_.transform(self._validate_rows(X))
+            return self.estimator_.predict_proba(Z)
 
     @_if_estimator_has
     def decision_function(self, X: Any) -> NDArray[np.floating]:
@@ -173,5 +174,6 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
             As the estimator's own ``decision_function``.
         """
-        rows = self._validate_rows(X)
-        return self.estimator_.decision_function(self.transformer_.transform(rows))
+        with np.errstate(under="ignore"):
+            Z = self.transformer_.transform(self._validate_rows(X))
+            return self.estimator_.decision_function(Z)

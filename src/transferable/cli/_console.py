@@ -46,8 +46,7 @@ class Terminal(Console):
 
 def print_lines(*lines: str) -> None:
     """Print lines on standard output as they are."""
-    for line in lines:
-        Terminal().print(line, soft_wrap=True)
+    Terminal().print(*lines, sep="\n", soft_wrap=True)
 
 
 def print_table(

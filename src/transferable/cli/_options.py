@@ -245,8 +245,7 @@ class Inputs(NamedTuple):
             return None
         true, known = self.true_labels(messages)
         right = predicted[known].astype(str) == true[known]
-        share = int(right.sum()) / len(right)
-        return {"column": str(self.true.name), "rows": len(right), "accuracy": share}
+        return {"column": str(self.true.name), "rows": len(right), "accuracy": float(right.mean())}
 
 
 def dialect_of(

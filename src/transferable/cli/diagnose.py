@@ -114,13 +114,12 @@ def _print(found: Diagnosis, shifts: list[ColumnShift]) -> None:
     print_table(["columns that differ most"], numbers, rows)
     console, transfer = Terminal(), found.transfer
     console.print(f"Is adaptation likely to pay? {found.verdict.capitalize()}:", style="bold")
-    console.print(found.reason)
     estimates = (
         f"Estimated without labels, {transfer.method} gets {transfer.adapted} of the target rows "
         f"right, logistic regression on the source alone {transfer.source_only}."
     )
     warning = transfer.warning and f"Warning: {transfer.warning}"
-    console.print(warning or estimates)
+    console.print(found.reason, warning or estimates, sep="\n")
 
 
 def _record(found: Diagnosis, shifts: list[ColumnShift], notes: list[str]) -> dict[str, Any]:

@@ -67,8 +67,7 @@ def run(
         else:
             record = records[0]
             takes = [f"Takes {' and '.join(record['takes'])}."] if record["takes"] else []
-            for line in (record["summary"], *takes):
-                Terminal().print(line)
+            Terminal().print(record["summary"], *takes, sep="\n")
             explained = record["explained"]
             rows = [[p, str(v), explained.get(p, "")] for p, v in record["parameters"].items()]
             print_table(("parameter", "default", "what it does"), (), rows)
@@ -78,14 +77,13 @@ def _record(method: type[Any]) -> dict[str, Any]:
     from sklearn.utils import get_tags
 
     from transferable import FAMILIES
-    from transferable.tables.classifier import default_method
 
     name, estimator = method.__name__, method()
     sparse = ["sparse rows"] if get_tags(estimator).input_tags.sparse else []
     return {
         "family": next(family for family, names in FAMILIES.items() if name in names),
         "method": name.lower(),
-        "default": method is default_method(),
+        "default": isinstance(configured(None), method),
         "kind": "transformer" if hasattr(method, "transform") else "classifier",
         "summary": re.split(r"\n\s*\n", inspect.getdoc(method) or "")[0].replace("\n", " "),
         "takes": sparse + (["landmarks"] if takes("n_landmarks", method) else []),

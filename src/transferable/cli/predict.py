@@ -177,8 +177,7 @@ class _Tally:
             return None
         if not self._known:
             raise ValueError(f"column {self._truth!r} holds no true label to evaluate with.")
-        share = self._right / self._known
-        return {"column": self._truth, "rows": self._known, "accuracy": share}
+        return {"column": self._truth, "rows": self._known, "accuracy": self._right / self._known}
 
 
 def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: bool) -> None:

@@ -143,8 +143,7 @@ class DataFile:
         """Fetch the file's address into `part`; return the error, None if there is none."""
         from requests import HTTPError, RequestException
 
-        shown = sys.stderr is not None and sys.stderr.isatty()
-        bar = shown and find_spec("tqdm") is not None
+        bar = bool(sys.stderr) and sys.stderr.isatty() and find_spec("tqdm") is not None
         download = pooch.HTTPDownloader(progressbar=bar, chunk_size=2**16, timeout=_TIMEOUT_S)
         pooch.get_logger().info("Downloading %s", self.url)
         try:

@@ -71,6 +71,8 @@ class GroupCentring:
 
     def within(self, F: Matrix) -> Matrix:
         """Return Z F for a table of all rows."""
+        if len(self.rows) == len(F):  # one source: all rows, in their order
+            return self.apply(F)
         out = namespace(F).zeros_like(F)
         out[self.rows] = self.apply(F[self.rows])
         return out
@@ -140,7 +142,7 @@ class KernelCovariances:
             trace = 0.0
             for share, Z in self._wholes:
                 centred = Z.within(K)
-                trace += share * float((centred * centred * w / w[:, None]).sum())
+                trace += share * float((((centred * centred) @ w) / w).sum())
             known[key] = trace, self._whole_form(K)
         trace, self._whole_times_kernel = known[key]
         self._of_whole, self._of_class = term.whole_weight(balance, domains.n_classes), balance

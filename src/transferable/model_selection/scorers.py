@@ -128,10 +128,10 @@ class Store:
 
 def _n_bytes(value: Any) -> int:
     """Return the size of the arrays that a result is made of."""
+    if sp.issparse(value) or getattr(value, "is_sparse_csr", False):  # else of all n x n values
+        value = value.data if sp.issparse(value) else value.values()
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
-    if sp.issparse(value):
-        return int(value.data.nbytes)
     parts = value if isinstance(value, tuple | list) else getattr(value, "__dict__", {}).values()
     plain = int | float | str | bytes | None
     return sum(_n_bytes(part) for part in parts if not isinstance(part, plain))

@@ -311,9 +311,14 @@ def neighbor_support(Z: Any, before: NDArray[np.intp], after: NDArray[np.intp]) 
         float(np.mean(codes[neighbors] == codes[: len(neighbors), None]))
         for codes in (before, after)
     )
-    C, gain = max(before.max(), after.max()) + 1, new - old
+    C, gain = int(max(before.max(), after.max())) + 1, new - old
     P, Q = (np.bincount(codes, minlength=C) / len(codes) for codes in (before, after))
-    values = gain, gain / max(1.0 - old, 1e-12), gain / max(Q @ Q - P @ P, 1e-12), Q[P > 0].min()
+    values = (
+        gain,
+        gain / max(1.0 - old, 1e-12),
+        gain / max(float(Q @ Q - P @ P), 1e-12),
+        Q[P > 0].min(),
+    )
     agree, settle, beyond, kept = (
         float(np.interp(value, ramp, (0.0, 1.0)))
         for value, ramp in zip(values, (_GAIN, _SETTLED, _BEYOND, _EMPTY), strict=True)

@@ -210,9 +210,9 @@ class KernelClassifier(DomainClassifier):
         stage("Calibrating probabilities")
         solver, d = rounds.solver, rounds.domains
         problem = solver.problem
-        nan = float("nan")
-        labels_only = getattr(d.store, "labels_only", False)
-        found = (nan, nan) if labels_only else rounds.temperatures()
+        found = np.nan, np.nan  # in a search by labels alone
+        if not getattr(d.store, "labels_only", False):
+            found = rounds.temperatures()
         self._source_temperature, self.temperature_ = found
         self.classes_ = d.classes
         offsets = rounds.labelling.offsets
@@ -271,12 +271,8 @@ class KernelClassifier(DomainClassifier):
             parts.append(arrays.table(kernel(Z, fitted)) @ beta)
         if arrays.device is not None:
             parts = [to_numpy(part) for part in parts]
-        return self._decisive(np.concatenate(parts))
-
-    def _decisive(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scores with offsets, lowest for absent classes."""
-        scores = scores + self._offsets
-        if len(self._absent):
+        scores: NDArray[np.float64] = np.concatenate(parts) + self._offsets
+        if len(self._absent):  # lowest for classes that are never predicted
             present = np.delete(scores, self._absent, axis=1)
             scores[:, self._absent] = present.min(axis=1, keepdims=True) - 1.0
         return scores

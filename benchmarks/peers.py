@@ -5,7 +5,7 @@ of the rows in each. skada has no JDA. A transcription is the formula as printed
 and scipy, with whatever n x n matrices that takes. The last column shuffles the rows and tells by
 how much the distances between embedded rows change, relative to the largest: 0 is right.
 
-Run it with ``python benchmarks/peers.py``; skada comes with ``pip install transferable[bench]``.
+Run it with ``python benchmarks/peers.py``; skada comes with ``pip install '.[bench]'``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ one nearest neighbour, ratios weight a logistic regression. "Changed if shuffled
 target rows whose label changes if the rows are given in another order; 0 is right.
 
 ``python benchmarks/peers_methods.py`` renews a table of docs/field.md; POT and skada come with
-``pip install transferable[bench]``. adapt needs TensorFlow: in an environment that has both,
+``pip install '.[bench]'``. adapt needs TensorFlow: in an environment that has both,
 ``--only adapt`` measures what it has and renews a table of its own.
 """
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from typing import Any
 
+from transferable.exceptions import installing
 from transferable.model_selection import LabelFreeSearch
 
 from . import settings
@@ -108,8 +109,8 @@ def require_gpu(experiment: str) -> None:
         import torch
     except ImportError:
         raise OSError(
-            f"{experiment} trains networks with torch, which is not installed: pip install "
-            '"transferable[deep]"'
+            f"{experiment} trains networks with torch, which is not installed: "
+            + installing("deep")
         ) from None
     if not torch.cuda.is_available():
         raise OSError(

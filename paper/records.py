@@ -24,7 +24,7 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from transferable import __version__
-from transferable._files import LineStore, lock_byte, parse_line
+from transferable._files import LineStore, acquire, append_bytes, parse_line, replacing
 
 SEED = 0
 
@@ -228,6 +228,28 @@ class RecordStore(LineStore[Record]):
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         super().__init__(self.folder / "records.jsonl", _keyed)
+        self.damaged_path = self.folder / "records.damaged.jsonl"
+
+    def set_aside_damaged(self) -> int:
+        """Move unreadable lines to ``*.damaged.jsonl`` and return how many there were."""
+        with self._locked():
+            lines = self._lines()
+            whole = [line for line in lines if self._is_readable(line)]
+            damaged = [line for line in lines if not self._is_readable(line)]
+            if damaged:
+                append_bytes(
+                    self.damaged_path, b"".join(line.rstrip(b"\n") + b"\n" for line in damaged)
+                )
+                with replacing(self.path, "wb") as file:
+                    file.writelines(whole)
+        return len(damaged)
+
+    def _is_readable(self, line: bytes) -> bool:
+        try:
+            self._read(line)
+        except ValueError:
+            return False
+        return line.endswith(b"\n")
 
     @contextmanager
     def claim(self, key: str, *, wait: bool) -> Iterator[bool]:
@@ -236,10 +258,31 @@ class RecordStore(LineStore[Record]):
         The system releases a claim when its process ends, however it ends.
         """
         place = 1 + int(key[:10], 16)
-        with lock_byte(self.folder / ".claims.lock", place, wait=wait) as held:
+        with _lock_byte(self.folder / ".claims.lock", place, wait=wait) as held:
             yield held
 
 
 def _keyed(line: bytes) -> tuple[str, Record]:
     record = Record.from_line(line)
     return record.key, record
+
+
+@contextmanager
+def _lock_byte(path: Path, place: int, *, wait: bool) -> Iterator[bool]:
+    """Hold one byte of a lock file, which may be shorter than that; yield False if it is taken.
+
+    One file thus serves any number of locks. A process must not hold two of the same file:
+    releasing one would release the other.
+    """
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        try:
+            acquire(file, place, wait=wait)
+        except OSError:
+            if wait:
+                raise
+            yield False
+        else:
+            yield True
+    finally:
+        os.close(file)

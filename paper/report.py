@@ -11,7 +11,7 @@ from shlex import join
 import typer
 from joblib import cpu_count
 
-from transferable.cli._console import Messages, stdout
+from transferable.cli._console import Messages, Terminal
 from transferable.persistence import versions
 
 from . import figures
@@ -94,13 +94,13 @@ def _compute(
 
 
 def _print(tables: Sequence[Comparison], out: Path) -> None:
-    console = stdout()
+    console = Terminal()
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     for table in tables:
         console.print(to_terminal(table, console))
         console.print()
-    console.print(f"Tables, figures and records are in {out}", soft_wrap=True, markup=False)
+    console.print(f"Tables, figures and records are in {out}", soft_wrap=True)
 
 
 def _write(study: Study, run: Run, out: Path, messages: Messages) -> list[Comparison]:

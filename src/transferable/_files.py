@@ -10,9 +10,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import IO, Any, Generic, NoReturn, TypeVar
 
@@ -24,26 +24,51 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
     """Open a file under a temporary name that is replaced by the given one on success.
 
     Any error within, also an interruption, leaves neither a half-written nor a temporary file, and
-    an existing file stays as it was. A link stays a link: the file it leads to is replaced.
+    an existing file stays as it was. A link stays a link: the file it leads to is replaced. What
+    killed writers of the same file have left is removed, where the system has locks for that.
     """
     path = Path(os.path.realpath(path))
     if not path.parent.is_dir():
         raise FileNotFoundError(f"the folder {path.parent} does not exist; make it first.")
     text: dict[str, Any] = {} if "b" in mode else {"encoding": "utf-8", "newline": ""}
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+    permissions = path.stat().st_mode & 0o777 if path.exists() else None
+    handle, name = _create_beside(path, 0o666 if permissions is None else permissions)
     try:
         with os.fdopen(handle, mode, **text) as stream:
+            if permissions is not None:
+                os.chmod(name, permissions)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.chmod(name, _permissions(path))
-        os.replace(name, path)
+            if sys.platform == "win32":
+                stream.close()  # open files cannot be renamed there
+            os.replace(name, path)
     except BaseException as error:
-        os.unlink(name)
+        name.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.errno is not None and error.filename is None:
             error.filename = str(path)  # a full disk does not report the file
         raise
     _sync_folder(path.parent)
+
+
+def _create_beside(path: Path, permissions: int) -> tuple[int, Path]:
+    """Remove temporary files that nobody writes, and create one that is locked while it is open.
+
+    The system takes its umask from the permissions, as it does for any file that is opened.
+    """
+    for left in path.parent.glob(f".{escape(path.name)}.{'[0-9a-z_]' * 8}.part"):
+        with suppress(OSError), left.open("rb") as file:
+            _hold(file.fileno(), wait=False)
+            left.unlink()
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    while True:
+        name = path.with_name(f".{path.name}.{os.urandom(4).hex()}.part")
+        handle = os.open(name, flags, permissions)
+        with suppress(OSError):  # some file systems have no locks
+            _hold(handle, wait=True)
+        if name.exists():
+            return handle, name
+        os.close(handle)  # removed by another writer before it was locked
 
 
 def _sync_folder(folder: Path) -> None:
@@ -55,15 +80,6 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def _permissions(path: Path) -> int:
-    """Return the permissions of the file to be replaced, or those of a new file."""
-    if path.exists():
-        return path.stat().st_mode & 0o777
-    umask = os.umask(0)
-    os.umask(umask)
-    return 0o666 & ~umask
 
 
 class LineStore(Generic[T]):
@@ -82,7 +98,6 @@ class LineStore(Generic[T]):
     ) -> None:
         self.path = Path(path)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.damaged_path = self.path.with_name(f"{self.path.stem}.damaged{self.path.suffix}")
         self._read = read
 
     def load(self) -> dict[str, T]:
@@ -100,34 +115,22 @@ class LineStore(Generic[T]):
         """Add a line; once this returns, it is on disk."""
         content = line.encode() + b"\n"
         with self._locked():
-            _append(self.path, b"\n" + content if self._is_torn() else content)
+            append_bytes(self.path, b"\n" + content if self._is_torn() else content)
 
-    def set_aside_damaged(self) -> int:
-        """Move unreadable lines to ``*.damaged.jsonl`` and return how many there were."""
-        with self._locked():
-            lines = self._lines()
-            whole = [line for line in lines if self._is_readable(line)]
-            damaged = [line for line in lines if not self._is_readable(line)]
-            if damaged:
-                _append(self.damaged_path, b"".join(line.rstrip(b"\n") + b"\n" for line in damaged))
-                with replacing(self.path, "wb") as file:
-                    file.writelines(whole)
-        return len(damaged)
-
-    def _locked(self) -> AbstractContextManager[bool]:
-        return lock_byte(self.path.with_name(f".{self.path.stem}.lock"), 0, wait=True)
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        name = self.path.with_name(f".{self.path.stem}.lock")
+        file = os.open(name, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            acquire(file, 0, wait=True)
+            yield
+        finally:
+            os.close(file)
 
     def _lines(self) -> list[bytes]:
         """Return the lines, without empty ones."""
         content = self.path.read_bytes() if self.path.exists() else b""
         return [line for line in content.splitlines(keepends=True) if line.strip()]
-
-    def _is_readable(self, line: bytes) -> bool:
-        try:
-            self._read(line)
-        except ValueError:
-            return False
-        return line.endswith(b"\n")
 
     def _is_torn(self) -> bool:
         """Return whether the last line has no end: its writer was killed."""
@@ -154,7 +157,7 @@ def _refuse(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-def _append(path: Path, content: bytes) -> None:
+def append_bytes(path: Path, content: bytes) -> None:
     """Write at the end of a file in one piece, and wait for the disk."""
     fresh = not path.exists()
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
@@ -172,7 +175,7 @@ def _append(path: Path, content: bytes) -> None:
 if sys.platform == "win32":
     import msvcrt
 
-    def _acquire(file: int, place: int, *, wait: bool) -> None:
+    def acquire(file: int, place: int, *, wait: bool) -> None:
         os.lseek(file, place, os.SEEK_SET)
         while True:
             try:
@@ -181,30 +184,16 @@ if sys.platform == "win32":
             except OSError:  # LK_LOCK gives up after ten seconds
                 if not wait:
                     raise
+
+    def _hold(file: int, *, wait: bool) -> None:
+        raise OSError("files are not locked as a whole here")
 else:
     import fcntl
 
-    def _acquire(file: int, place: int, *, wait: bool) -> None:
+    def _hold(file: int, *, wait: bool) -> None:
+        """Lock a file until it is closed, against other threads too."""
+        fcntl.flock(file, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+    def acquire(file: int, place: int, *, wait: bool) -> None:
         flags = fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB
         fcntl.lockf(file, flags, 1, place)
-
-
-@contextmanager
-def lock_byte(path: Path, place: int, *, wait: bool) -> Iterator[bool]:
-    """Hold one byte of a lock file, which may be shorter than that; yield False if it is taken.
-
-    One file thus serves any number of locks. A process must not hold two of the same file:
-    releasing one would release the other.
-    """
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
-    try:
-        try:
-            _acquire(file, place, wait=wait)
-        except OSError:
-            if wait:
-                raise
-            yield False
-        else:
-            yield True
-    finally:
-        os.close(file)

@@ -1,8 +1,9 @@
-"""Warnings of the library, which can be filtered by class."""
+"""Warnings of the library, which can be filtered by class, and texts that messages share."""
 
 from __future__ import annotations
 
 import warnings
+from unicodedata import category
 
 __all__ = ["MarkedLabelsWarning", "NoTargetWarning"]
 
@@ -13,6 +14,7 @@ class NoTargetWarning(UserWarning):
     Examples
     --------
     >>> import warnings
+        from unicodedata import category
     >>> from transferable import TFDFV
     >>> from transferable.exceptions import NoTargetWarning
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]
@@ -31,6 +33,19 @@ class MarkedLabelsWarning(UserWarning):
     >>> issubclass(MarkedLabelsWarning, UserWarning)
     True
     """
+
+
+def visible(text: object) -> str:
+    """Return text of others for a terminal or a page: what is no sign, space or line is escaped."""
+    return "".join(
+        c if c == "\n" or c.isprintable() or category(c) == "Zs" else repr(c)[1:-1]
+        for c in str(text)
+    )
+
+
+def installing(extra: str) -> str:
+    """Return how to install an extra of the library, which is on no package index."""
+    return f"pip install '.[{extra}]' in a clone of the source"
 
 
 def warn_of_no_target(who: str, n_rows: int, instead: str) -> None:

@@ -54,7 +54,8 @@ class Bar:
         self._open = ExitStack()
         if self._drawn:
             self._open.enter_context(listen(self._hear))
-            self._open.callback(self._stop)
+            for end in (self._live.stop, self._timer.join, self._timer.cancel):  # the last first
+                self._open.callback(end)
             self._timer.start()
             if self._timer.interval == 0.0:
                 self._timer.join()
@@ -62,11 +63,6 @@ class Bar:
 
     def __exit__(self, *error: Any) -> None:
         self._open.close()
-
-    def _stop(self) -> None:
-        self._timer.cancel()
-        self._timer.join()
-        self._live.stop()
 
     def _hear(self, event: Event) -> None:
         if isinstance(event, Progress):

@@ -3,6 +3,7 @@
 import io
 import json
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -343,3 +344,24 @@ def test_many_rows_get_one_model_and_a_note(folder, invoke, monkeypatch):
     assert result.exit_code == 0, result.stderr
     assert "the method is TFDF: AutoAdapter fits several models" in result.stderr
     assert "TFDF learnt from 30 source and 24 target rows" in result.stderr
+
+
+@pytest.mark.parametrize("method", ["OTMapping", "LinearOTMapping", "JDOTClassifier"])
+def test_a_missing_package_is_one_line_that_names_the_extra(method, folder, invoke, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ot", None)
+    result = invoke(*GIVEN, "--method", method, "--out", "p.csv")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith("Error: ")
+    assert result.stderr.endswith("needs POT: pip install '.[ot]' in a clone of the source\n")
+    assert "p.csv" not in names(folder)
+
+
+def test_without_dask_a_cluster_is_refused_with_the_name_of_the_extra(folder, invoke, monkeypatch):
+    for module in [m for m in sys.modules if m.startswith("transferable.dask")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.delattr(transferable, "dask", raising=False)
+    monkeypatch.setitem(sys.modules, "dask.array", None)
+    result = invoke("adapt", "*.parquet", "*.parquet", "--label", "kind", "--workers", "1")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("pip install '.[dask]' in a clone of the source\n")
+    assert result.stderr.count("\n") == 1

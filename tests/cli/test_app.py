@@ -65,12 +65,12 @@ def test_shells_complete_commands_and_words(typed, offered):
 
 LOST = """
 import os, signal, time, typer, weakref
-from transferable.cli._console import heed_signals, reporting
+from transferable.cli._console import prepare_process, reporting
 
 class Thing:
     pass
 
-heed_signals()
+prepare_process()
 thing = Thing()
 watch = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.{name}))
 try:
@@ -88,4 +88,20 @@ def test_a_signal_that_python_cannot_raise_is_sent_again(name, code):
     done = subprocess.run(program, capture_output=True, text=True, timeout=15, check=False)
     assert done.returncode == code, done.stderr
     assert "ignored" not in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        ("adapt source.csv target.csv --label kind --id who --no-estimate --method coral", 0),
+        ("predict nothing.skops target.csv", 2),
+        ("adopt", 2),
+    ],
+)
+def test_a_closed_stream_is_none_that_is_needed(command, code, closed, folder):
+    line = f"{sys.executable} -m transferable {command} {closed}"
+    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

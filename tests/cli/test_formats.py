@@ -141,7 +141,7 @@ def test_what_is_not_installed_is_named_in_one_line(
     monkeypatch.setitem(sys.modules, {"pyarrow": "pyarrow.parquet"}.get(package, package), None)
     result = invoke("adapt", name, "target.csv", *GIVEN)
     assert result.exit_code == 2
-    told = f"{name} needs {package} to be read: pip install 'transferable[{extra}]'"
+    told = f"{name} needs {package} to be read: pip install '.[{extra}]' in a clone of the source"
     assert told in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
@@ -150,7 +150,10 @@ def test_a_device_that_needs_torch_is_refused_in_one_line_without_it(folder, inv
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     result = invoke("adapt", "source.csv", "target.csv", *GIVEN, "--device", "cuda")
     assert result.exit_code == 2
-    assert result.stderr == "Error: --device cuda needs torch: pip install 'transferable[gpu]'.\n"
+    assert (
+        result.stderr
+        == "Error: --device cuda needs torch: pip install '.[gpu]' in a clone of the source.\n"
+    )
 
 
 def test_parquet_comes_out_piece_by_piece(expected, invoke):

@@ -234,7 +234,7 @@ def test_without_torch_the_deep_table_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     result = reproduce("digits-full", "--out", tmp_path / "out", code=1)
     assert result.stderr.count("\n") == 1
-    assert "transferable[deep]" in result.stderr
+    assert "pip install '.[deep]' in a clone" in result.stderr
 
 
 def test_the_deep_table_is_run_by_name_only():

@@ -190,7 +190,7 @@ def test_full_usps_without_h5py(data_home, monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", refuse)
     usps = fetch_mnist_usps(full=True, data_home=data_home, download=False)
-    with pytest.raises(ImportError, match=r"pip install 'transferable\[data\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[data\]' in a clone of the source"):
         usps.domain("U")
 
 

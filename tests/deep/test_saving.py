@@ -88,7 +88,7 @@ def test_without_the_extra_one_line_names_it(module):
     assert done.returncode == 1
     last = done.stderr.strip().splitlines()[-1]
     assert f"needs {module}" in last
-    assert 'pip install "transferable[deep]"' in last
+    assert "pip install '.[deep]' in a clone of the source" in last
 
 
 def test_the_rest_imports_nothing_of_it():
@@ -102,7 +102,7 @@ def test_a_saved_deep_model_without_torch(tmp_path):
     path = str(tmp_path / "model.skops")
     done = without("torch", f"import transferable; transferable.load({path!r})")
     assert done.returncode == 1
-    assert 'pip install "transferable[deep]"' in done.stderr.strip().splitlines()[-1]
+    assert "pip install '.[deep]' in a clone of the source" in done.stderr.strip().splitlines()[-1]
 
 
 def test_history_tells_no_target_accuracy():

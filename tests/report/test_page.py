@@ -153,7 +153,7 @@ def test_names_from_a_strangers_file_are_text_and_nothing_else():
     assert_runs_only_its_own_script(source, page)
     assert "<script>alert(1)</script>" in page.text, "shown as it stands"
     assert not any(c in source for c in "\x00\x1b\u202e")
-    assert "日本" in page.text
+    assert r"\x00\x1b[31m\u202e 日本" in page.text, "escaped as on a terminal"
 
 
 def test_least_certain_rows_come_with_their_ids_and_lead_to_their_points():

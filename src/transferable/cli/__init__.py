@@ -6,16 +6,25 @@ Commands import their dependencies only when they run, so that ``--help`` answer
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from transferable import __version__
 from transferable.cli import adapt, compare, demo, diagnose, methods, predict, reproduce
-from transferable.cli._console import heed_signals
+from transferable.cli._console import literal_errors, prepare_process
 
 __all__ = ["app", "main"]
 
+
+class _Group(TyperGroup):
+    """Group of commands whose errors show what was typed literally."""
+
+    make_context = literal_errors()(TyperGroup.make_context)
+    invoke = literal_errors()(TyperGroup.invoke)
+
+
 app = typer.Typer(
     name="transferable",
+    cls=_Group,
     no_args_is_help=True,
     rich_markup_mode="markdown",
     pretty_exceptions_show_locals=False,
@@ -87,5 +96,5 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
-    heed_signals()
+    prepare_process()
     app()

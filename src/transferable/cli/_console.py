@@ -16,6 +16,8 @@ from typing import IO, TYPE_CHECKING, Any
 import typer
 from rich.console import Console
 
+from transferable.exceptions import installing, visible
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -32,19 +34,20 @@ _FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one
 
 
-def stdout() -> Console:
-    """Return a console for results, on the current standard output."""
-    return Console(highlight=False)
+class Terminal(Console):
+    """Console, by default on standard output, whose text is no markup and controls no terminal."""
 
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
 
-def _stderr() -> Console:
-    return Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+    def render_str(self, text: str, **options: Any) -> Any:
+        return super().render_str(visible(text), **options)
 
 
 def print_lines(*lines: str) -> None:
     """Print lines on standard output as they are."""
     for line in lines:
-        stdout().print(line, markup=False, soft_wrap=True)
+        Terminal().print(line, soft_wrap=True)
 
 
 def print_table(
@@ -65,7 +68,7 @@ def print_table(
         table.add_column(heading, justify="right")
     for i, row in enumerate(rows):
         table.add_row(*row, style="bold" if i in bold else None)
-    stdout().print(table, markup=False)
+    Terminal().print(table)
 
 
 class Messages:
@@ -77,7 +80,7 @@ class Messages:
     def __init__(self, *, quiet: bool = False) -> None:
         self.notes: list[str] = []
         self._quiet = quiet
-        self._console = _stderr()
+        self._console = Terminal(stderr=True, soft_wrap=True)
 
     def note(self, text: str, kind: str = "Note") -> None:
         """Print a note, once."""
@@ -119,8 +122,8 @@ class Messages:
 _interruptions: list[int] = []
 
 
-def heed_signals() -> None:
-    """Clean up files being written when the process is terminated.
+def prepare_process() -> None:
+    """Replace closed streams, escape warnings, and clean up files being written when terminated.
 
     Readers of files written in C may take an interruption for a failed read, so it is recorded too.
     Where Python cannot raise it, as during finalisation, the signal is sent again.
@@ -140,6 +143,11 @@ def heed_signals() -> None:
         else:
             sys.__unraisablehook__(lost)
 
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+    written = warnings.formatwarning
+    warnings.formatwarning = lambda *parts: visible(written(*parts))
     signal.signal(signal.SIGINT, interrupt)
     signal.signal(signal.SIGTERM, end)
     sys.unraisablehook = send_again
@@ -151,22 +159,34 @@ def reporting(
 ) -> Iterator[None]:
     """Turn errors into one line on standard error and an exit code.
 
-    Invalid input (ValueError) ends with 2, an interruption with 130 and any other error with 1.
+    Invalid input and missing packages end with 2, an interruption with 130, other errors with 1.
     """
     try:
         yield
     except BrokenPipeError:  # the reader of standard output has closed it
         raise
-    except (KeyboardInterrupt, ValueError, MemoryError, OSError) as error:
-        bad = isinstance(error, ValueError)
+    except (KeyboardInterrupt, ValueError, ImportError, MemoryError, OSError) as error:
+        bad = isinstance(error, ValueError | ImportError)
         if isinstance(error, KeyboardInterrupt) or (bad and _interruptions):
             text, code = interrupted, INTERRUPTED
         else:
             lead = "not enough memory. " if isinstance(error, MemoryError) else ""
             text = f"Error: {lead}{' '.join(str(error).split())}"
             code = BAD_INPUT if bad else FAILURE
-        _stderr().print(text)
+        Terminal(stderr=True, soft_wrap=True).print(text)
         raise typer.Exit(code) from None
+
+
+@contextmanager
+def literal_errors() -> Iterator[None]:
+    """Let errors of usage show what was typed literally."""
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):  # of click, which some versions of typer bring along
+            text = visible(error.format_message())
+            error.format_message = lambda: text
+        raise
 
 
 def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
@@ -299,14 +319,16 @@ def _text_writer(stream: IO[str], separator: str, escape: bool) -> Callable[[pd.
     heading = True
 
     def inert(value: Any) -> Any:
-        formula = isinstance(value, str) and value.startswith(_FORMULA)
-        return f"'{value}" if formula else value
+        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
     def write(lines: pd.DataFrame) -> None:
         nonlocal heading
         if escape:
             lines = lines.map(inert).rename(columns=inert)
-        lines.to_csv(stream, index=False, header=heading, sep=separator, lineterminator="\n")
+        file = None if stream.isatty() else stream
+        text = lines.to_csv(file, index=False, header=heading, sep=separator, lineterminator="\n")
+        if file is None:
+            stream.write(visible(text))
         heading = False
 
     return write
@@ -320,7 +342,7 @@ def _parquet_writer(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     from transferable._files import replacing
 
     if find_spec("pyarrow") is None:
-        raise ValueError(f"{path} needs pyarrow to be written: pip install 'transferable[tables]'.")
+        raise ValueError(f"{path} needs pyarrow to be written: {installing('tables')}.")
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -245,12 +245,8 @@ class Inputs(NamedTuple):
             return None
         true, known = self.true_labels(messages)
         right = predicted[known].astype(str) == true[known]
-        return evaluation(str(self.true.name), len(right), int(right.sum()))
-
-
-def evaluation(column: str, rows: int, right: int) -> dict[str, Any]:
-    """Return the accuracy on the rows that have a true label, and the column of these."""
-    return {"column": column, "rows": rows, "accuracy": right / rows}
+        share = int(right.sum()) / len(right)
+        return {"column": str(self.true.name), "rows": len(right), "accuracy": share}
 
 
 def dialect_of(

@@ -457,9 +457,7 @@ def _adapt_on_cluster(given: dict[str, Any], roles: opt.Roles, messages: Message
             f"{1 + len(given['target'])} files were named; on a cluster, give one pattern of "
             "SOURCE and one of TARGET, in quotes: 'source/*.parquet' 'target/*.parquet'."
         )
-    import dask.dataframe as dd
-
-    from transferable import dask as over_dask
+    from transferable import dask as over_dask  # names the extra where Dask is missing
     from transferable import save
 
     scheduler, workers, method = given["scheduler"], given["workers"], given["method"]
@@ -480,6 +478,8 @@ def _adapt_on_cluster(given: dict[str, Any], roles: opt.Roles, messages: Message
     columns, ids = _columns(sources[0], roles)
     start = perf_counter()
     with messages.hearing(), messages.bar("Adapting"), _client(scheduler, workers) as client:
+        import dask.dataframe as dd
+
         rows = dd.read_parquet(sources, columns=[*columns, roles.label])
         others = dd.read_parquet(targets, columns=columns)
         unfitted.client = client

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli import _options as opt
-from transferable.cli._console import Messages, print_lines, print_table, reporting, stdout
+from transferable.cli._console import Messages, print_lines, print_table, reporting
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -118,7 +118,7 @@ def _compare(task: Bunch, seed: int, out: Path, messages: Messages, as_json: boo
         record = {"task": task.name, "n_source": n, "n_target": m, "seed": seed}
         typer.echo(json.dumps(record | {"results": results, "picture": str(out)}))
         return
-    stdout().print(f"Printed to handwritten digits: {n:,} labelled source rows, {m:,} target rows")
+    print_lines(f"Printed to handwritten digits: {n:,} labelled source rows, {m:,} target rows")
     best = max(r["accuracy"] for r in results)
     learns_from = {True: "source and target", False: "source alone"}
     rows = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli import _options as opt
-from transferable.cli._console import Messages, estimates_of, print_table, reporting, stdout
+from transferable.cli._console import Messages, Terminal, estimates_of, print_table, reporting
 from transferable.cli.methods import configured
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def run(
             typer.echo(json.dumps(record | _record(found, shifts, messages.notes)))
         else:
             rows = f"{len(Xs):,} source rows, {len(Xt):,} target rows"
-            stdout().print(f"{rows}, {Xs.shape[1]} features", markup=False)
+            Terminal().print(f"{rows}, {Xs.shape[1]} features")
             _print(found, shifts)
 
 
@@ -112,15 +112,15 @@ def _print(found: Diagnosis, shifts: list[ColumnShift]) -> None:
     ]
     numbers = ["KS distance", "source mean", "target mean"]
     print_table(["columns that differ most"], numbers, rows)
-    console, transfer = stdout(), found.transfer
+    console, transfer = Terminal(), found.transfer
     console.print(f"Is adaptation likely to pay? {found.verdict.capitalize()}:", style="bold")
-    console.print(found.reason, markup=False)
+    console.print(found.reason)
     estimates = (
         f"Estimated without labels, {transfer.method} gets {transfer.adapted} of the target rows "
         f"right, logistic regression on the source alone {transfer.source_only}."
     )
     warning = transfer.warning and f"Warning: {transfer.warning}"
-    console.print(warning or estimates, markup=False)
+    console.print(warning or estimates)
 
 
 def _record(found: Diagnosis, shifts: list[ColumnShift], notes: list[str]) -> dict[str, Any]:

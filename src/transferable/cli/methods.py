@@ -13,8 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from transferable.cli._console import Messages, print_table, reporting, stdout
+from transferable.cli._console import Messages, Terminal, print_table, reporting
 from transferable.cli._options import complete_methods, flag
+from transferable.exceptions import installing
 
 # Values to try, by parameter; of the methods over TFDF's objective the search has its own grid.
 _GRID: dict[str, list[Any]] = {
@@ -67,7 +68,7 @@ def run(
             record = records[0]
             takes = [f"Takes {' and '.join(record['takes'])}."] if record["takes"] else []
             for line in (record["summary"], *takes):
-                stdout().print(line, markup=False)
+                Terminal().print(line)
             explained = record["explained"]
             rows = [[p, str(v), explained.get(p, "")] for p, v in record["parameters"].items()]
             print_table(("parameter", "default", "what it does"), (), rows)
@@ -77,13 +78,14 @@ def _record(method: type[Any]) -> dict[str, Any]:
     from sklearn.utils import get_tags
 
     from transferable import FAMILIES
+    from transferable.tables.classifier import default_method
 
     name, estimator = method.__name__, method()
     sparse = ["sparse rows"] if get_tags(estimator).input_tags.sparse else []
     return {
         "family": next(family for family, names in FAMILIES.items() if name in names),
         "method": name.lower(),
-        "default": method is chosen_method(None),
+        "default": method is default_method(),
         "kind": "transformer" if hasattr(method, "transform") else "classifier",
         "summary": re.split(r"\n\s*\n", inspect.getdoc(method) or "")[0].replace("\n", " "),
         "takes": sparse + (["landmarks"] if takes("n_landmarks", method) else []),
@@ -135,13 +137,6 @@ def method_named(name: str) -> type[Any]:
     return methods[plain(name)]
 
 
-def chosen_method(name: str | None) -> type[Any]:
-    """Return the named method, or the default one for tables."""
-    from transferable.tables.classifier import default_method
-
-    return default_method() if name is None else method_named(name)
-
-
 def configured(
     name: str | None,
     settings: Iterable[str] = (),
@@ -156,10 +151,12 @@ def configured(
     The seed is for methods that have one; for the others, options left at None are not set. Without
     a name, settings and options are those of TFDF, and so is anything that needs `one_model`.
     """
+    from transferable.tables.classifier import default_method
+
     settings = list(settings)
     if name is None and (settings or n_landmarks is not None or device is not None or one_model):
         name = "TFDF"
-    estimator = chosen_method(name)()
+    estimator = default_method()() if name is None else method_named(name)()
     known = estimator.get_params(deep=False)
     if "random_state" in known:
         estimator.set_params(random_state=seed)
@@ -168,7 +165,7 @@ def configured(
             require(option, [type(estimator)])
             estimator.set_params(**{option: _value(text.lower())})
     if device in ("cuda", "auto") and util.find_spec("torch") is None:
-        raise ValueError(f"--device {device} needs torch: pip install 'transferable[gpu]'.")
+        raise ValueError(f"--device {device} needs torch: {installing('gpu')}.")
     for setting in settings:
         parameter, equals, value = setting.partition("=")
         if not equals or parameter.strip() not in known:

@@ -177,7 +177,8 @@ class _Tally:
             return None
         if not self._known:
             raise ValueError(f"column {self._truth!r} holds no true label to evaluate with.")
-        return opt.evaluation(self._truth, self._known, self._right)
+        share = self._right / self._known
+        return {"column": self._truth, "rows": self._known, "accuracy": share}
 
 
 def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: bool) -> None:

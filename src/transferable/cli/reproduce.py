@@ -11,11 +11,6 @@ import typer
 from transferable.cli._console import FAILURE, Messages, reporting
 from transferable.cli._options import Quiet, flag
 
-_NOT_INSTALLED = (
-    "the tables and figures of the paper are not part of the installed package: get the source, as "
-    "a clone or as the sdist, and run pip install --editable . there."
-)
-
 
 def run(
     what: Annotated[
@@ -67,7 +62,10 @@ def run(
         from transferable import _paper
 
         if not _paper.__path__:
-            raise ValueError(_NOT_INSTALLED)
+            raise ValueError(
+                "the tables and figures of the paper are not part of the installed package: get "
+                "the source, as a clone or as the sdist, and run pip install --editable . there."
+            )
         succeeded = import_module("transferable._paper.report").reproduce(
             what or [],
             methods=methods,

@@ -13,9 +13,10 @@ try:
     import dask.dataframe  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
+    from transferable.exceptions import installing
+
     raise ImportError(
-        f"transferable.dask needs {error.name}, which is not installed: pip install "
-        '"transferable[dask]"'
+        f"transferable.dask needs {error.name}, which is not installed: {installing('dask')}"
     ) from error
 
 from transferable.dask.classifiers import ARTL, MEDA, TFDF, TFDFV

@@ -17,6 +17,8 @@ import pooch
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
+from transferable.exceptions import installing
+
 Rows = tuple[NDArray[Any], NDArray[np.int64]]  # pictures may be bytes
 
 _ENVIRONMENT = "TRANSFERABLE_DATA"
@@ -141,7 +143,8 @@ class DataFile:
         """Fetch the file's address into `part`; return the error, None if there is none."""
         from requests import HTTPError, RequestException
 
-        bar = sys.stderr.isatty() and find_spec("tqdm") is not None
+        shown = sys.stderr is not None and sys.stderr.isatty()
+        bar = shown and find_spec("tqdm") is not None
         download = pooch.HTTPDownloader(progressbar=bar, chunk_size=2**16, timeout=_TIMEOUT_S)
         pooch.get_logger().info("Downloading %s", self.url)
         try:
@@ -207,7 +210,7 @@ def read_usps(file: Path) -> Rows:
         import h5py
     except ImportError as error:
         raise ImportError(
-            f"Reading {file.name} needs h5py. Install it with: pip install 'transferable[data]'"
+            f"Reading {file.name} needs h5py. Install it with: {installing('data')}"
         ) from error
     with h5py.File(file) as content:
         X = np.concatenate([content[part]["data"][()] for part in ("train", "test")])

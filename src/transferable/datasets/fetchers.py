@@ -332,7 +332,7 @@ def fetch_mnist_usps(
         pictures were shrunk whole from 28x28. True gives all 9298 and 70000, training rows first.
         MNIST leaves a margin of 4 pixels around its digits and USPS leaves none, so the full
         MNIST is brought to the frame of USPS: its central 20x20 pixels are averaged over the
-        areas of 16x16 pixels. Reading the full USPS needs h5py (``transferable[data]``).
+        areas of 16x16 pixels. Reading the full USPS needs h5py, the extra ``data``.
     preprocess : bool, default=True
         Scale the rows to unit Euclidean length, as published. If False, they are pixels.
     data_home : str or path-like, default=None

@@ -8,9 +8,10 @@ try:
     import safetensors  # noqa: F401
     import torch  # noqa: F401
 except ImportError as error:
+    from transferable.exceptions import installing
+
     raise ImportError(
-        f"transferable.deep needs {error.name}, which is not installed: pip install "
-        '"transferable[deep]"'
+        f"transferable.deep needs {error.name}, which is not installed: {installing('deep')}"
     ) from error
 
 from transferable.deep._data import RandomAffine

@@ -27,6 +27,7 @@ from sklearn import get_config
 from sklearn.preprocessing import normalize
 from threadpoolctl import ThreadpoolController
 
+from transferable.exceptions import installing
 from transferable.limits import LIMITS
 
 namespace = array_namespace
@@ -45,8 +46,8 @@ class Arrays:
             return CPU
         if find_spec("torch") is None:
             raise ImportError(
-                f'device="{device}" needs torch, which is not installed: pip install '
-                '"transferable[gpu]", or leave device="cpu" to compute with numpy.'
+                f'device="{device}" needs torch, which is not installed: {installing("gpu")}, '
+                'or leave device="cpu" to compute with numpy.'
             )
         if device == "torch":
             return cls("cpu")

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics.pairwise import euclidean_distances
 
+from transferable.exceptions import installing
+
 Matrix = NDArray[np.float64]
 
 _MOST_PIVOTS = 10_000_000  # of the network simplex
@@ -22,7 +24,7 @@ def load_pot(who: str) -> Any:
     try:
         import ot
     except ImportError as error:
-        raise ImportError(f"{who} needs POT: pip install transferable[ot]") from error
+        raise ImportError(f"{who} needs POT: {installing('ot')}") from error
     return ot
 
 

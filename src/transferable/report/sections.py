@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable.diagnostics import MEASURES, TERM_TITLES, history_of
+from transferable.exceptions import visible
 from transferable.report.data import ReportData
 
 # Distinct for any kind of colour vision, and dark enough on white and light enough on black.
@@ -59,14 +60,10 @@ class Section(NamedTuple):
 
 def text(value: Any, limit: int | None = _LONGEST_TEXT) -> str:
     """Return any value as text of the page: nothing in it is markup or invisible."""
-    shown = _printable(value)
+    shown = visible(value)
     if limit is not None and len(shown) > limit:
         shown = shown[: limit - 1] + "…"
     return escape(shown)
-
-
-def _printable(value: Any) -> str:
-    return "".join(c if c.isprintable() else " " for c in str(value))
 
 
 def paragraph(content: str, kind: str = "") -> str:
@@ -308,9 +305,9 @@ def _points(data: ReportData, rows: NDArray[np.intp], labels: NDArray[Any]) -> s
         point: list[Any] = [codes.get(label, -1)]
         if row >= n:
             sure = None if data.confidence is None else round(float(data.confidence[row - n]), 3)
-            point += [_printable(data.row_names[row - n])[:_LONGEST_TEXT], sure]
+            point += [visible(data.row_names[row - n])[:_LONGEST_TEXT], sure]
         found.append(point)
-    classes = [_printable(name)[:_LONGEST_TEXT] for name in codes]
+    classes = [visible(name)[:_LONGEST_TEXT] for name in codes]
     written = json.dumps({"classes": classes, "points": found}).replace("<", "\\u003c")
     return f'<script type="application/json" id="points">{written}</script>'
 

@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from pandas._libs.parsers import STR_NA_VALUES
 from pandas.api.types import is_float_dtype, is_numeric_dtype, union_categoricals
 
+from transferable.exceptions import installing
 from transferable.tables._errors import TableError, listed
 from transferable.tables.columns import plain_numbers
 
@@ -337,9 +338,7 @@ def _read_whole(
         return _read_arrow(stream, suffix, as_written)
     except ImportError as error:
         package, extra = _NEEDED[suffix]
-        raise TableError(
-            f"{path} needs {package} to be read: pip install 'transferable[{extra}]'."
-        ) from error
+        raise TableError(f"{path} needs {package} to be read: {installing(extra)}.") from error
 
 
 def _read_arrow(stream: IO[bytes], suffix: str, as_written: Names) -> pd.DataFrame:

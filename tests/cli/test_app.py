@@ -102,6 +102,6 @@ def test_a_signal_that_python_cannot_raise_is_sent_again(name, code):
 )
 def test_a_closed_stream_is_none_that_is_needed(command, code, closed, folder):
     line = f"{sys.executable} -m transferable {command} {closed}"
-    done = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stderr
     assert "Traceback" not in done.stderr

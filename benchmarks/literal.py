@@ -179,11 +179,14 @@ def covariance_part(
 
 def adaptive_balance(Z: Matrix, labels: Codes, n_source: int, n_classes: int, rule: str) -> float:
     """The balance mu of Eq. 24 ("printed") or of MEDA ("adaptive"), by the library's A-distance."""
-    from transferable.kernel.choose import distance_of_halves
+    from transferable.kernel.choose import a_distance
+
+    def distance(s: Matrix, t: Matrix) -> float:
+        return a_distance(*(np.split(Z[i], [int(i.sum()) // 2]) for i in (s, t)), shrinkage=0.1)
 
     [(s, t)], classes = group_masks(labels, n_source, n_classes)
-    d_M = distance_of_halves(Z[s], Z[t])
-    d_c = [distance_of_halves(Z[s], Z[t]) for s, t in classes if min(s.sum(), t.sum()) >= 2]
+    d_M = distance(s, t)
+    d_c = [distance(s, t) for s, t in classes if min(s.sum(), t.sum()) >= 2]
     if rule == "printed":
         top, bottom = d_M, d_M + sum(d_c)
     else:

@@ -59,10 +59,8 @@ def rounds_of(model, domains: Domains, target=None, **terms) -> Rounds:
     """
     problem = choose.parameters(model, domains)
     objective = replace(model._objective(problem), **terms)
-    if problem.plan.n_landmarks is None:
-        solver = ExactSolver(problem, objective.fixed)
-    else:
-        solver = model._landmark_solver(problem, objective)
+    make = ExactSolver if problem.plan.n_landmarks is None else model._landmark_solver
+    solver = make(problem, objective.fixed)
     d, plain = problem.domains, Labelling(np.zeros(domains.n_classes))
     first = solver.label(*solver.source_only(), plain)
     if target is not None:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from transferable.domains import Domains, marked_source, source_mask
+from transferable.domains import Domains, domain_ids, marked_ids
 
 X6 = np.arange(12.0).reshape(6, 2)
 
@@ -138,11 +138,11 @@ def test_what_is_refused(y, marks, message):
 
 def test_marks_must_be_numbers():
     with pytest.raises(TypeError, match="must hold numbers"):
-        marked_source(["source", "target"], 2)
+        marked_ids(["source", "target"], 2)
 
 
 def test_a_list_of_all_minus_ones_and_one_class_is_a_binary_problem():
-    np.testing.assert_array_equal(source_mask([-1, -1, 3], None, 3), [True, True, True])
+    np.testing.assert_array_equal(domain_ids([-1, -1, 3], None, 3), [1, 1, 1])
 
 
 def test_order_depends_neither_on_the_unit_nor_much_on_the_last_digits():

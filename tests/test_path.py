@@ -16,14 +16,14 @@ from transferable.transformers import PerDomainScaler
 
 # Later steps only lower these numbers.
 PATHS = {  # named functions, files and lambdas on the second call
-    "TFDF().adapt": (103, 17, 0),
+    "TFDF().adapt": (102, 17, 0),
     "TFDF, nothing automatic": (80, 16, 0),
     "PerDomainScaler().adapt": (25, 5, 0),
-    "predict": (18, 5, 0),
+    "predict": (17, 5, 0),
 }
 CLASSES = 4  # of our own that TFDF is made of, itself included
 PARAMETERS = 22  # of TFDF
-MODULES = 14  # directly in the package
+MODULES = 13  # directly in the package
 PACKAGES = 1  # in src
 
 PACKAGE = Path(transferable.__file__).parent

@@ -12,17 +12,34 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.cluster import KMeans
+from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
 from sklearn.ensemble import (
+    BaggingClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     RandomForestClassifier,
 )
-from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.svm import SVC
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import (
+    KNeighborsClassifier,
+    KNeighborsRegressor,
+    RadiusNeighborsClassifier,
+)
+from sklearn.pipeline import FeatureUnion, make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.svm import SVC, SVR, LinearSVC, NuSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier
 
 import transferable
@@ -116,6 +133,40 @@ def test_sparse_rows(tmp_path):
     assert_exact(model, tmp_path / "model.skops", csr_array(NEW))
 
 
+@pytest.mark.parametrize(
+    "model",
+    [
+        SVC(probability=True),
+        LinearSVC(),
+        NuSVC(),
+        SVR(),
+        OneClassSVM(),
+        KNeighborsRegressor(metric="mahalanobis", metric_params={"VI": np.eye(12)}),
+        RadiusNeighborsClassifier(50.0),
+        BaggingClassifier(random_state=0),
+        FeatureUnion([("a", RobustScaler()), ("b", PCA(2))]),
+        ColumnTransformer([("a", OneHotEncoder(drop="first", max_categories=3), [0, 1])]),
+        make_pipeline(KBinsDiscretizer(3, encode="onehot-dense", strategy="uniform"), GaussianNB()),
+        make_pipeline(SimpleImputer(), MinMaxScaler(), OrdinalEncoder()),
+        SGDClassifier(random_state=0),
+        GaussianNB(),
+        KMeans(3, random_state=0),
+    ],
+    ids=str,
+)
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_estimators_of_scikit_learn(model, tmp_path):
+    rows = PROBLEM.Xs.round()
+    model.fit(rows, PROBLEM.ys)
+    assert_exact(model, tmp_path / "model.skops", rows)
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning")
+def test_sparse_machines(tmp_path):
+    model = SVC(probability=True).fit(csr_array(PROBLEM.Xs), PROBLEM.ys)
+    assert_exact(model, tmp_path / "model.skops", csr_array(NEW))
+
+
 def test_pipelines_of_scikit_learn(tmp_path):
     model = make_pipeline(StandardScaler(), TFDFV())
     model.fit(PROBLEM.X, np.r_[PROBLEM.ys, np.full(len(PROBLEM.yt), -1)])
@@ -182,7 +233,7 @@ def test_foreign_types_are_refused_by_name(function, tmp_path, monkeypatch):
     path = tmp_path / "stranger.skops"
     with monkeypatch.context() as patch:
         patch.setattr(persistence, "refused_types", lambda content: [])
-        patch.setattr(persistence, "check_usable", lambda model: None)
+        patch.setattr(persistence, "check_parts", lambda *_, **__: None)
         transferable.save(FunctionTransformer(function), path)
     with pytest.raises(ModelFileError, match=rf"not trusted.*{function.__name__}"):
         transferable.load(path)

@@ -1,19 +1,27 @@
 """Model files that somebody changed and signed again: refused, or right all the same."""
 
+import json
+import os
 import re
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import HashingVectorizer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import transferable
 from campaign import forging
 from saved import NAMES, NEW, PROBLEM, adapted, outputs
+from transferable import persistence
 from transferable.classifiers import TFDFV, AdaptedClassifier
 from transferable.persistence import ModelFileError
 from transferable.transformers import CORAL, JDA
@@ -120,3 +128,161 @@ def test_trees_for_other_features_than_their_forest_are_refused(tmp_path):
     fitted.estimator_.estimators_[2] = other
     with pytest.raises(TypeError, match="cannot be saved"):
         transferable.save(fitted, tmp_path / "model.skops")
+
+
+def unchecked(model, path, monkeypatch):
+    """Save a model that `save` would refuse."""
+    with monkeypatch.context() as patch:
+        patch.setattr(persistence, "refused_types", lambda content: [])
+        patch.setattr(persistence, "check_parts", lambda *_, **__: None)
+        return saved(model, path)
+
+
+def neighbours(**changes):
+    model = KNeighborsClassifier(3, algorithm="brute").fit(PROBLEM.Xs, PROBLEM.ys)
+    vars(model).update(changes)
+    return model
+
+
+def machine(sparse=False, **changes):
+    model = SVC().fit(csr_matrix(PROBLEM.Xs) if sparse else PROBLEM.Xs, PROBLEM.ys)
+    vars(model).update(changes)
+    return model
+
+
+def one_hot(X=((1.0,), (2.0,), (3.0,)), **changes):
+    model = OneHotEncoder(sparse_output=False, max_categories=3).fit(X)
+    vars(model).update(changes)
+    return model
+
+
+Y = np.arange(45) % 3
+FAR = np.full(45, 2**40)
+N_SUPPORT = len(machine().support_)
+VECTORS = machine(sparse=True).support_vectors_
+BEYOND = {
+    "labels beyond a list of classes": lambda: neighbours(_y=FAR, classes_=[0, 1, 2]),
+    "labels beyond the classes": lambda: neighbours(_y=FAR),
+    "labels below zero": lambda: neighbours(_y=Y - 1, classes_=[0, 1, 2]),
+    "labels of floats": lambda: neighbours(_y=Y * 1.0),
+    "no labels": lambda: neighbours(_y=None),
+    "several outputs": lambda: neighbours(_y=np.c_[Y, FAR], classes_=[[0, 1, 2]], outputs_2d_=True),
+    "a metric of other columns": lambda: neighbours(
+        metric="mahalanobis", effective_metric_="mahalanobis", metric_params={"VI": np.eye(2)}
+    ),
+    "a precomputed kernel": lambda: machine(
+        kernel="precomputed", support_=np.full(N_SUPPORT, 2**30, np.int32), shape_fit_=(12, 12)
+    ),
+    "a kernel of a function": lambda: machine(kernel=np.add),
+    "few stored coefficients": lambda: machine(True, _dual_coef_=csr_matrix((2, N_SUPPORT))),
+    "vectors by columns": lambda: machine(True, support_vectors_=VECTORS.tocsc()),
+    "sparse vectors of a dense machine": lambda: machine(support_vectors_=VECTORS),
+    "no probabilities": lambda: machine(_effective_probability=True, probability=True),
+    "no intercept": lambda: machine(_intercept_=None),
+    "another solver": lambda: machine(_impl="epsilon_svr"),
+    "a ufunc for a method": lambda: machine(predict=np.exp),
+    "few columns": lambda: one_hot(_n_features_outs=[1]),
+    "codes beyond the columns": lambda: one_hot(
+        _infrequent_enabled=True, _default_to_infrequent_mappings=[np.array([0, 9**9, 1])]
+    ),
+    "a dropped column beyond": lambda: one_hot(
+        _drop_idx_after_grouping=np.array([7], dtype=object), _n_features_outs=[2]
+    ),
+    "unsorted categories": lambda: one_hot(categories_=[np.array([3.0, 1.0, 2.0])]),
+}
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_compiled_code_would_follow_out_of_bounds_is_refused(name, tmp_path, monkeypatch):
+    file = unchecked(BEYOND[name](), tmp_path / "model.skops", monkeypatch)
+    with pytest.raises(ModelFileError, match=re.escape(str(file))):
+        transferable.load(file)
+
+
+def test_nothing_that_reads_files_is_loaded_or_tried(tmp_path, monkeypatch):
+    model = adapted(AdaptedClassifier(CORAL(), KNN["brute"]))
+    file = tmp_path / "model.skops"
+    words = HashingVectorizer(input="filename")
+    model.estimator_ = make_pipeline(SimpleImputer(fill_value=str(file)), words, KNN["brute"])
+    with pytest.raises(TypeError, match="HashingVectorizer"):
+        transferable.save(model, file)
+    unchecked(model, file, monkeypatch)
+    with pytest.raises(ModelFileError, match=r"not trusted.*HashingVectorizer"):
+        transferable.load(file)
+
+
+def test_processes_threads_and_folders_are_set_aside(tmp_path):
+    neighbours = KNeighborsClassifier(3, n_jobs=10**4).fit(PROBLEM.Xs[:, :3], PROBLEM.ys)
+    clusters = KMeans(3, random_state=0).fit(PROBLEM.Xs)
+    clusters._n_threads = 10**6
+    model = FeatureUnion([("a", clusters)]).fit(PROBLEM.Xs).set_params(n_jobs=10**4)
+    steps = [("features", model), ("classifier", neighbours)]
+    again = transferable.load(saved(Pipeline(steps, memory="folder"), tmp_path / "model.skops"))
+    assert again.memory is again["features"].n_jobs is again["classifier"].n_jobs is None
+    assert again["features"].transformer_list[0][1]._n_threads <= os.cpu_count()
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.skops"]
+
+
+def test_no_model_is_tried_before_all_parts_are_checked(tmp_path, monkeypatch):
+    model = adapted(AdaptedClassifier(CORAL(), SVC()))
+    model.estimator_.unused = machine(kernel="precomputed")
+    file = unchecked(model, tmp_path / "model.skops", monkeypatch)
+    monkeypatch.setattr(AdaptedClassifier, "predict", lambda *_: pytest.fail("was tried"))
+    with pytest.raises(ModelFileError, match="support vector machine"):
+        transferable.load(file)
+
+
+def with_schema(file, change):
+    parts = forging.members(file)
+    schema = json.loads(parts["schema.json"])
+    change(schema["content"]["content"])
+    forging.resigned(file, parts | {"schema.json": json.dumps(schema).encode()})
+    return file
+
+
+def a_list(number, content):
+    node = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode"}
+    return node | {"__id__": number, "content": content}
+
+
+@pytest.mark.parametrize("again", [lambda i: {"__id__": i}, lambda i: a_list(i, [])])
+def test_lists_of_lists_that_share_a_number_take_no_time(again, tmp_path):
+    nested = a_list(1, [])
+    for number in range(2, 60):
+        nested = a_list(number, [nested, again(number - 1)])
+    file = saved(TFDFV(), tmp_path / "model.skops")
+    with_schema(file, lambda attributes: attributes.update(device=nested))
+    with pytest.raises(ModelFileError, match="for two objects"):
+        transferable.load(file)
+
+
+def test_a_member_is_read_by_one_object_only(tmp_path):
+    file = saved(adapted(TFDFV()), tmp_path / "model.skops")
+
+    def change(attributes):
+        copies = [attributes["_beta"] | {"__id__": number} for number in range(1, 11)]
+        attributes["device"] = a_list(11, copies)
+
+    with pytest.raises(ModelFileError, match=r"the object of number \d+ is read from"):
+        transferable.load(with_schema(file, change))
+
+
+@pytest.mark.parametrize(
+    ("loader", "name"), [("CachedNode", "list"), ("PartialNode", "list"), ("ListNode", "set")]
+)
+def test_nodes_that_save_does_not_write_are_refused(loader, name, tmp_path):
+    file = saved(TFDFV(), tmp_path / "model.skops")
+    node = a_list(1, []) | {"__loader__": loader, "__class__": name}
+    with_schema(file, lambda attributes: attributes.update(device=node))
+    with pytest.raises(ModelFileError, match=f"not trusted.*{name}"):
+        transferable.load(file)
+
+
+def test_a_size_below_zero_does_not_make_room_for_others(tmp_path):
+    file = saved(TFDFV(), tmp_path / "model.skops")
+    parts = forging.members(file)
+    header = json.loads(parts[forging.HEADER])
+    header["bytes"]["nothing.npy"] = -(2**60)
+    forging.write(file, parts | {forging.HEADER: json.dumps(header)})
+    with pytest.raises(ModelFileError, match=r"was changed.*nothing\.npy"):
+        transferable.load(file)

@@ -178,7 +178,9 @@ def _with_value(rng, array):
         return _with_field(rng, array)
     if array.size and array.dtype.kind in values:
         array = array.copy()
-        array.flat[rng.integers(array.size)] = rng.choice(values[array.dtype.kind])
+        value = rng.choice(values[array.dtype.kind])
+        with np.errstate(all="ignore"):
+            array.flat[rng.integers(array.size)] = value.astype(array.dtype)
     return array
 
 

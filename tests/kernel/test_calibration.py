@@ -70,3 +70,16 @@ def test_probabilities_are_useful_where_domains_are_alike():
     confidence = model.predict_proba(Xt).max(axis=1).mean()
     assert abs(confidence - model.score(Xt, p.yt)) < 0.15
     assert log_loss(p.yt, model.predict_proba(Xt)) < np.log(3)
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 20])
+def test_known_labels_of_an_absent_class_leave_the_temperature(n_landmarks):
+    """No temperature explains a label that the given shares rule out."""
+    y = np.r_[P.ys, np.full(len(P.Xt), -1)]
+    marks = np.repeat([1, -1], [len(P.Xs), len(P.Xt)])
+    known = y.copy()
+    known[len(P.Xs)] = 0
+    asked = {"class_shares": [0.0, 0.5, 0.5], "target_labels": "use", "n_landmarks": n_landmarks}
+    without, model = (TFDFV(**asked).fit(P.X, labels, sample_domain=marks) for labels in (y, known))
+    assert model.transduction_[len(P.Xs)] == 0
+    assert model.temperature_ < 2 * without.temperature_

@@ -165,6 +165,50 @@ def test_a_shift_that_leaves_neighbours_as_they_were_is_not_supported(partial):
     assert neighbor_support(Z, before, 0 * before) == 1.0, "every neighbour agrees"
 
 
+def drifted(kind, seed, n=200):
+    """Two classes of n rows each, of which the source's view gives one to the other."""
+    rng, y = np.random.default_rng(seed), np.repeat([0, 1], n)
+
+    def arc_about_disc():
+        angle, radius = rng.uniform(0, 2 * np.pi, n), np.sqrt(rng.random(n))
+        disc = np.c_[radius * np.cos(angle), radius * np.sin(angle)] @ [[2, -0.5], [-0.5, 2]] + 2
+        blobs = np.repeat([[-1.5, 3], [-0.5, 1], [1, -0.4], [3, -1]], n // 4, axis=0)
+        return np.vstack([disc, blobs + 0.2 * rng.normal(size=(n, 2))])
+
+    def gaussians(distance=2.0):
+        return rng.normal(size=(2 * n, 2)) + np.outer(2 * y - 1, [distance, 0])
+
+    def near_gaussians():
+        return gaussians(1.5)
+
+    def moons():
+        angle = rng.uniform(0, np.pi, 2 * n) + np.pi * y
+        middles = np.c_[np.cos(angle) + y - 0.5, np.sin(angle) + 0.5 * y - 0.25]
+        return middles + 0.1 * rng.normal(size=(2 * n, 2))
+
+    draw, degrees, scale, move = {
+        "smaller and moved": (arc_about_disc, 0, 0.7, 1.0),
+        "means moved": (near_gaussians, 0, 1.0, [2.5, 1.0]),
+        "turned by 60 degrees": (gaussians, 60, 1.0, [2.0, 0.0]),
+        "turned by 30 degrees": (moons, 30, 1.0, 0.5),
+    }[kind]
+    cos, sin = np.cos(np.deg2rad(degrees)), np.sin(np.deg2rad(degrees))
+    return draw(), y, scale * draw() @ [[cos, sin], [-sin, cos]] + move, y
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "kind",
+    ["smaller and moved", "means moved", "turned by 60 degrees", "turned by 30 degrees"],
+)
+def test_a_concept_that_drifts_leaves_both_classes(kind, seed):
+    """Labels of one class agree with all neighbours whatever the rows: no reason to follow."""
+    Xs, ys, Xt, yt = drifted(kind, seed)
+    auto, source = (TFDF(class_shares=asked).adapt(Xs, ys, Xt) for asked in ("auto", "source"))
+    assert auto.score(Xt, yt) > max(0.6, source.score(Xt, yt) - 0.08)
+    assert np.bincount(auto.predict(Xt), minlength=2).min() > 20
+
+
 def test_a_shift_that_is_not_supported_is_not_followed(partial, monkeypatch):
     """Classifier, labels and shares are then those of the source's prior."""
     Xs, ys, Xt, _ = partial

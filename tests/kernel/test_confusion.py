@@ -27,11 +27,11 @@ def value(term, F):
 
 def printed_gradient(term, w, gram=None):
     """The slope in w of an objective that is the term alone, of F'F = w'Gw."""
-    nothing = SimpleNamespace(ridge=0.0, image=0.0, fixed=[], extra=[], n_landmarks=len(w))
+    nothing = SimpleNamespace(ridge=0.0, image=0.0, fixed=[], extra=[])
     nothing.loss, nothing.dual = np.zeros_like, np.asarray
     nothing.weighted = np.asarray if gram is None else gram.__matmul__
     objective = Objective(0.5, confusion=[term])
-    rounds = SimpleNamespace(solver=nothing, objective=objective, aligned={}, w=w, F=w)
+    rounds = SimpleNamespace(solver=nothing, objective=objective, aligned={}, w=w, x=w)
     return Adam.gradient(rounds)
 
 

@@ -129,6 +129,7 @@ def at(rounds, w):
     """The rounds with these coefficients."""
     rounds.w = rounds.base.problem.arrays.table(w)
     rounds.F = rounds.solver.scores(rounds.w)
+    rounds.x = rounds.F if rounds.solver.n_landmarks is None else rounds.w
     return rounds
 
 

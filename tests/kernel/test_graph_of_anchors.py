@@ -10,6 +10,7 @@ from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable.domains import Domains
 from transferable.kernel import choose
+from transferable.linalg.anchors import Anchors
 
 P = small_problem(seed=3, n_source=90, n_target=70)
 METHODS = [TFDF, TFDFV, MEDA, ARTL]
@@ -136,3 +137,13 @@ def _noting(calls, function):
         return function(*arguments)
 
     return noted
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 20])
+def test_rows_are_tied_to_anchors_once(n_landmarks, monkeypatch):
+    tied, ties = [], Anchors.ties
+    monkeypatch.setattr(Anchors, "ties", lambda self, Z: tied.append(len(Z)) or ties(self, Z))
+    weights = np.tile([1.0, 2.0], len(P.X) // 2)
+    y = np.r_[P.ys, np.full(len(P.Xt), -1)]
+    TFDF(n_landmarks=n_landmarks, **ANCHORED).fit(P.X, y, sample_weight=weights)
+    assert tied.count(len(P.X)) <= 2  # for the term and, over landmarks, for the sums

@@ -10,6 +10,7 @@ from problems import small_problem
 from transferable import TFDF, TFDFV
 from transferable.classifiers import ARTL, MEDA
 from transferable.domains import Domains
+from transferable.kernel.choose import Balance
 from transferable.linalg.arrays import unit_rows
 from transferable.linalg.kernels import KernelFunction
 from transferable.model_selection.scorers import Store
@@ -77,3 +78,9 @@ def test_models_that_differ_in_alignment_alone_share_the_way_back():
         model._way_back(domains, (np.arange(30) + int(alignment)) % 3)
     assert store.made.count("factor") == 2
     assert store.made.count("graph") == 2
+
+
+def test_nothing_is_balanced_on_the_way_back(monkeypatch):
+    model = adapted(TFDF(balance="adaptive"))
+    monkeypatch.setattr(Balance, "__init__", None)
+    assert len(model._way_back(DOMAINS, np.arange(30) % 3)) == 40

@@ -6,6 +6,8 @@ import pytest
 from problems import small_problem
 from transferable import TFDF, TFDFV
 from transferable.domains import Domains
+from transferable.linalg.arrays import Arrays
+from transferable.linalg.search import neighbor_graph
 from transferable.model_selection import LabelFreeSearch, search
 from transferable.model_selection.scorers import Store
 
@@ -84,6 +86,16 @@ def noting(monkeypatch):
     Noting.all = []
     monkeypatch.setattr(search, "Store", Noting)
     return Noting.all
+
+
+@pytest.mark.parametrize("device", ["cpu", "torch"])
+def test_a_sparse_graph_counts_by_its_edges(device):
+    if device == "torch":
+        pytest.importorskip("torch")
+    store, rng = Store(most_bytes=20_000), np.random.default_rng(0)
+    X = Arrays.on(device).table(rng.normal(size=(100, 4)))  # 80,000 bytes if it were dense
+    graphs = [store.get("graph", neighbor_graph, X, 3) for _ in range(2)]
+    assert graphs[0] is graphs[1]
 
 
 def test_fits_of_a_search_share_one_and_others_have_none(noting):

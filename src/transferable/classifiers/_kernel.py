@@ -6,6 +6,7 @@ A method lists its terms in ``_objective``; the functions of :mod:`transferable.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
@@ -23,7 +24,7 @@ from transferable.domains import Domains
 from transferable.events import stage
 from transferable.kernel import choose
 from transferable.kernel.class_shares import ClassShares, GivenShares, Labelling, given_shares
-from transferable.kernel.objective import Objective
+from transferable.kernel.objective import Objective, Term
 from transferable.kernel.rounds import Rounds
 from transferable.kernel.solvers import ExactSolver, LandmarkSolver, Solver
 from transferable.limits import LIMITS
@@ -104,7 +105,7 @@ class KernelClassifier(DomainClassifier):
     device: str
     random_state: int | RandomState | None
     class_shares: ClassShares
-    # Inputs a method does not support.
+    # Parameters that not every method has.
     manifold_dim: Any = None
     second_order: float = 0.0
     _nearest_start = False  # whether first labels are those of the nearest source rows
@@ -150,17 +151,14 @@ class KernelClassifier(DomainClassifier):
             given = given_shares(self.class_shares, domains)
         problem = choose.parameters(self, domains)
         objective = self._objective(problem)
-        if problem.plan.n_landmarks is None:
-            solver: Solver = ExactSolver(problem, objective.fixed)
-        else:
-            solver = self._landmark_solver(problem, objective)
-        rounds = self._solve(solver, objective, given)
+        make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
+        rounds = self._solve(make(problem, objective.fixed), objective, given)
         self._keep(rounds, given)
         source = Labelling.codes(rounds.labelling, rounds.F[domains.source])
         codes = np.concatenate([source, rounds.target.codes])
         self.transduction_ = domains.restore(domains.classes[codes])
 
-    def _landmark_solver(self, problem: choose.Problem, objective: Objective) -> Solver:
+    def _landmark_solver(self, problem: choose.Problem, terms: Sequence[Term]) -> Solver:
         """Return the solver over landmarks, drawn from both domains."""
         stage("Comparing rows with landmarks")
         plan, arrays, Z = problem.plan, problem.arrays, problem.Z
@@ -169,7 +167,7 @@ class KernelClassifier(DomainClassifier):
         key = "landmarks", problem.kernel, arrays, problem.flow.tobytes(), drawn.tobytes()
         nystrom = problem.domains.share(key, Nystrom, Z[drawn], problem.kernel, arrays)
         table = FeatureTable(problem.table, nystrom, arrays, held=plan.held, chunk=plan.chunk)
-        return LandmarkSolver(problem, objective.fixed, table)
+        return LandmarkSolver(problem, terms, table)
 
     def _solve(
         self, solver: Solver, objective: Objective, given: NDArray[np.float64] | None
@@ -212,9 +210,9 @@ class KernelClassifier(DomainClassifier):
         stage("Calibrating probabilities")
         solver, d = rounds.solver, rounds.domains
         problem = solver.problem
-        nan = float("nan")
-        labels_only = getattr(d.store, "labels_only", False)
-        found = (nan, nan) if labels_only else rounds.temperatures()
+        found = np.nan, np.nan  # in a search by labels alone
+        if not getattr(d.store, "labels_only", False):
+            found = rounds.temperatures()
         self._source_temperature, self.temperature_ = found
         self.classes_ = d.classes
         offsets = rounds.labelling.offsets
@@ -243,14 +241,12 @@ class KernelClassifier(DomainClassifier):
         model, so that one factorisation serves all models that share them. Nothing is aligned:
         aligning led to no better choice of settings on real tasks.
         """
-        resolved = clone(self).set_params(manifold=self.manifold_, source_weights="auto")
-        problem = choose.parameters(resolved, domains.reversed(target), flow=self._flow)
-        objective, d = self._objective(problem), problem.domains
-        if problem.plan.n_landmarks is None:
-            solver: Solver = ExactSolver(problem, objective.fixed)
-        else:
-            solver = self._landmark_solver(problem, objective)
-        solver = solver.reweighted(np.ones(d.n_classes))
+        resolved = {"manifold": self.manifold_, "source_weights": "auto"}
+        plain = clone(self).set_params(alignment=0.0, **resolved)
+        problem = choose.parameters(plain, domains.reversed(target), flow=self._flow)
+        make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
+        fixed, d = plain._objective(problem).fixed, problem.domains
+        solver = make(problem, fixed).reweighted(np.ones(d.n_classes))
         w = solver.updated([])
         return solver.label(w, solver.scores(w), Labelling(np.zeros(d.n_classes))).codes
 
@@ -275,12 +271,8 @@ class KernelClassifier(DomainClassifier):
             parts.append(arrays.table(kernel(Z, fitted)) @ beta)
         if arrays.device is not None:
             parts = [to_numpy(part) for part in parts]
-        return self._decisive(np.concatenate(parts))
-
-    def _decisive(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return scores with offsets, lowest for absent classes."""
-        scores = scores + self._offsets
-        if len(self._absent):
+        scores: NDArray[np.float64] = np.concatenate(parts) + self._offsets
+        if len(self._absent):  # lowest for classes that are never predicted
             present = np.delete(scores, self._absent, axis=1)
             scores[:, self._absent] = present.min(axis=1, keepdims=True) - 1.0
         return scores

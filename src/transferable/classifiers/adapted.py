@@ -14,10 +14,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
-from transferable._sklearn import HasMethods
+from transferable._sklearn import HasMethods, call_with_marks, takes_marks
 from transferable.base import DomainAdapter, DomainClassifier, Takes, WeightedFit, estimator
 from transferable.domains import Domains
-from transferable.routing import call_with_marks, takes_marks
 from transferable.transformers._pseudo_labels import NearestRow
 
 

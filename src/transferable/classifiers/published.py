@@ -89,9 +89,8 @@ class Adam:
     @staticmethod
     def gradient(rounds: Rounds) -> Matrix:
         """Return the slope of the objective in the coefficients."""
-        solver, w = rounds.solver, rounds.w
-        x = rounds.F if solver.n_landmarks is None else w
-        slope = solver.ridge * w - solver.image + solver.loss(x)
+        solver, x = rounds.solver, rounds.x
+        slope = solver.ridge * rounds.w - solver.image + solver.loss(x)
         for _, weight, form in solver.fixed:
             slope = slope + weight * form(x)
         for E in rounds.aligned.values():

@@ -8,8 +8,9 @@ error of the nearest neighbour. A-distances balance conditional against marginal
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
@@ -59,6 +60,7 @@ _TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
 _NEAR_TIE = 0.02  # of scores, which are from 0 to 1: margin within which a row is nearly a tie
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
+_SHRINKAGE = 0.1  # of the covariance in the discriminants of A-distances
 _COMPARED = 2000  # rows of each side that distances compare; their order is random already
 _LEAST_NEAR = 0.02  # share that the farthest source keeps
 
@@ -182,7 +184,8 @@ def parameters(
     if d.device is None and model.device != "cpu":
         arrays = Arrays.on(model.device)
     kernel = KernelFunction(model.kernel, model.gamma)
-    flows, errors = _flows(model.manifold_dim, d) if flow is None else [flow], [0.0]
+    flows = _flows(model.manifold_dim, d) if flow is None else [flow]
+    errors = [0.0]
     if len(flows) > 1 or model.manifold == "auto":
         key, ridge = ("left-out error", kernel, model.ridge, d.y.tobytes()), model.ridge
         errors = [d.share((*key, Q.tobytes()), _left_out_error, d, Q, kernel, ridge) for Q in flows]
@@ -251,7 +254,7 @@ def _left_out_error(
     Z = unit_rows(d.X[: len(y)], flow).astype(np.float64)
     K = kernel(Z, Z)
     i = np.arange(len(K))
-    K[i, i] += effective_ridge(ridge, K, np.ones(len(K)))
+    K[i, i] += effective_ridge(ridge, K)
     A = inverse(K)
     Y = np.eye(y.max() + 1)[y]
     left_out = Y - (A @ Y) / np.diag(A)[:, None]
@@ -385,26 +388,17 @@ class Balance:
                 t = self.d.n_source + np.flatnonzero(target[:pool] == c)[:_COMPARED]
                 if min(len(s), len(t)) < 2:
                     continue
-                key = s.tobytes() + t.tobytes()
+                key = blake2b(s.tobytes() + t.tobytes(), digest_size=16).digest()
                 if key not in self._known:
-                    self._known[key] = distance_of_halves(self.Z[s], self.Z[t])
+                    # The order of rows is random: one that moves changes the half of few others.
+                    Xs, Xt = (self.Z[i].astype(np.float64) for i in (s, t))
+                    halves = np.split(Xs, [len(Xs) // 2]), np.split(Xt, [len(Xt) // 2])
+                    self._known[key] = a_distance(*halves, _SHRINKAGE)
                 found.append(self._known[key])
         return found
 
 
-def distance_of_halves(Xs: NDArray, Xt: NDArray, shrinkage: float = 0.1) -> float:
-    """Return the proxy A-distance with each sample split in the middle, for rows in random order.
-
-    A row that changes its position then changes the half of few others.
-    """
-    i, j = len(Xs) // 2, len(Xt) // 2
-    Xs, Xt = np.asarray(Xs, dtype=np.float64), np.asarray(Xt, dtype=np.float64)
-    return a_distance((Xs[:i], Xs[i:]), (Xt[:j], Xt[j:]), shrinkage)
-
-
-def a_distance(
-    source: tuple[NDArray, NDArray], target: tuple[NDArray, NDArray], shrinkage: float
-) -> float:
+def a_distance(source: Sequence[NDArray], target: Sequence[NDArray], shrinkage: float) -> float:
     """Return the A-distance by the mean error of each half's discriminant on the other half."""
     there = _held_out_error(source[0], target[0], source[1], target[1], shrinkage)
     back = _held_out_error(source[1], target[1], source[0], target[0], shrinkage)

@@ -45,6 +45,8 @@ _LOG_FACTORS = (-3.0, 7.0)  # bounds of the logarithm of the factor of the score
 # Gains in agreement of neighbours, of all rows and of those that did not agree, at which a shift
 # begins to count and counts in full.
 _GAIN, _SETTLED = (0.02, 0.025), (0.3, 0.4)
+# The same, of the gain that the labels' shares alone give; share of a class that is not empty.
+_BEYOND, _EMPTY = (0.04, 0.06), (0.002, 0.01)
 _NEIGHBORS, _ASKED = 5, 4000  # neighbours of a target row; target rows compared
 _SLACK = 0.01  # of all rows, by which left-out labels of a class may miss its share
 Scores = NDArray[np.float64]
@@ -300,7 +302,8 @@ def neighbor_support(Z: Any, before: NDArray[np.intp], after: NDArray[np.intp]) 
 
     Where classes are absent, alignment had scattered their labels among other rows, and
     neighbouring target rows agree more often once the shift is followed. Where a class only seems
-    absent, because the source's view mistakes it for another, they do not.
+    absent, because the source's view mistakes it for another, they do not. Labels of fewer classes
+    agree more by themselves, so a class is emptied only for a part of the gain expected by chance.
     """
     rows = Z[:_ASKED]
     neighbors = to_numpy(nearest(rows, k=min(_NEIGHBORS, rows.shape[0] - 1)).indices)
@@ -308,8 +311,19 @@ def neighbor_support(Z: Any, before: NDArray[np.intp], after: NDArray[np.intp]) 
         float(np.mean(codes[neighbors] == codes[: len(neighbors), None]))
         for codes in (before, after)
     )
-    gains = (new - old, _GAIN), ((new - old) / max(1.0 - old, 1e-12), _SETTLED)
-    return max(float(np.interp(gain, ramp, (0.0, 1.0))) for gain, ramp in gains)
+    C, gain = int(max(before.max(), after.max())) + 1, new - old
+    P, Q = (np.bincount(codes, minlength=C) / len(codes) for codes in (before, after))
+    values = (
+        gain,
+        gain / max(1.0 - old, 1e-12),
+        gain / max(float(Q @ Q - P @ P), 1e-12),
+        Q[P > 0].min(),
+    )
+    agree, settle, beyond, kept = (
+        float(np.interp(value, ramp, (0.0, 1.0)))
+        for value, ramp in zip(values, (_GAIN, _SETTLED, _BEYOND, _EMPTY), strict=True)
+    )
+    return min(max(agree, settle), max(beyond, kept))
 
 
 def small_class_offsets(

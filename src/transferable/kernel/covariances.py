@@ -71,6 +71,8 @@ class GroupCentring:
 
     def within(self, F: Matrix) -> Matrix:
         """Return Z F for a table of all rows."""
+        if len(self.rows) == len(F):  # one source: all rows, in their order
+            return self.apply(F)
         out = namespace(F).zeros_like(F)
         out[self.rows] = self.apply(F[self.rows])
         return out
@@ -140,7 +142,7 @@ class KernelCovariances:
             trace = 0.0
             for share, Z in self._wholes:
                 centred = Z.within(K)
-                trace += share * float((centred * centred * w / w[:, None]).sum())
+                trace += share * float((((centred * centred) @ w) / w).sum())
             known[key] = trace, self._whole_form(K)
         trace, self._whole_times_kernel = known[key]
         self._of_whole, self._of_class = term.whole_weight(balance, domains.n_classes), balance
@@ -194,10 +196,10 @@ def projected_covariances(
     for k, share in enumerate(domains.source_weights.tolist()):
         own = source[k * C : (k + 1) * C]
         weights.append(share * term.whole_weight(balance, C))
-        pairs.append((_centred(own, ratios_in(counts, ratio, k)), _centred(target)))
+        pairs.append((centred_moments(own, ratios_in(counts, ratio, k)), centred_moments(target)))
         for s, t, trust in zip(own, target, np.minimum(1.0, ratio).tolist(), strict=True):
             if s.count and t.count:
-                pairs.append((_centred([s]), _centred([t])))
+                pairs.append((centred_moments([s]), centred_moments([t])))
                 weights.append(share * balance * trust**2)
     matrix, trace = 0.0 * gram, 0.0
     for share, ((source_covariance, s), (target_covariance, t)) in zip(weights, pairs, strict=True):
@@ -208,7 +210,7 @@ def projected_covariances(
     return term.scale(trace) * matrix
 
 
-def _centred(
+def centred_moments(
     moments: Sequence[Moments], ratios: NDArray[np.float64] | float = 1.0
 ) -> tuple[Matrix, Matrix]:
     """Return Phi'Z Phi and Phi'Z Z Phi over groups of rows that count in these ratios.
@@ -225,13 +227,6 @@ def _centred(
         gram - mean[:, None] * mean,
         squared_gram - crossed - crossed.T + length * mean[:, None] * mean,
     )
-
-
-def weighted_covariance(
-    moments: Sequence[Moments], ratios: NDArray[np.float64] | float = 1.0
-) -> Matrix:
-    """Return the covariance of all rows of some groups, which count in these ratios."""
-    return _centred(moments, ratios)[0]
 
 
 def squared_differences(

@@ -13,6 +13,7 @@ no label changes, and `by_group` of one that compares groups of rows.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -138,9 +139,13 @@ class AnchorSmoothness(Term):
     recall: ClassVar[float] = 1.0
     name: ClassVar[str] = "manifold"
 
+    @cached_property
+    def _ties(self) -> Any:
+        return self.anchors.ties(self.table)
+
     def form(self, F: Matrix) -> Matrix:
         """Return L F."""
-        Z = self.anchors.ties(self.table)
+        Z = self._ties
         if Z.dtype != F.dtype:
             Z = Z.to(F.dtype) if is_torch_array(F) else Z.astype(F.dtype)
         return F - Z @ AnchorSums.of(Z, F).means

@@ -36,8 +36,8 @@ class Rounds:
     ----------
     solver : Solver
         The objective with the present class prior, without the terms of few columns.
-    w, F : array
-        The classifier, and its scores of all rows.
+    w, F, x : array
+        The classifier, its scores of all rows, and those of the dual (`solvers.py`).
     target, first : Labels
         Current labels of the target rows, and those that the rounds began with.
     labelling : Labelling
@@ -91,9 +91,8 @@ class Rounds:
         """Return the solution, Eq. 23 of the paper; class confusion is bounded around the last."""
         columns, pull = list(self.aligned.values()), None
         for term in confusion:
-            x = self.F if self.solver.n_landmarks is None else self.w
-            image = self.solver.weighted(x)
-            E, pull = term.around(image, x.T @ image)
+            image = self.solver.weighted(self.x)
+            E, pull = term.around(image, self.x.T @ image)
             columns.append(E)
         return self.solver.updated(columns, pull=pull)
 
@@ -116,6 +115,7 @@ class Rounds:
                 self.bind()
             self.w = step(self, confusion)
             self.F = self.solver.scores(self.w)
+            self.x = self.F if self.solver.n_landmarks is None else self.w
             self.target = self.solver.label(self.w, self.F, self.labelling, self.target)
             self.changed = self.target.changed
             self.record()
@@ -127,7 +127,7 @@ class Rounds:
 
     def record(self) -> None:
         """Add the current objective, term by term, to the history."""
-        solver, x = self.solver, self.F if self.solver.n_landmarks is None else self.w
+        solver, x = self.solver, self.x
         # tr((F - Y)'A (F - Y)) = tr(F'AF) - 2 tr(F'AY) + tr(Y'AY)
         values = {
             "ridge": solver.ridge * float((self.w * x).sum()),
@@ -203,15 +203,17 @@ class Rounds:
         Left-out source rows may be separated without error and do not represent the target. The
         target's temperature follows from the number of its first labels that the scores overturned.
         """
-        d, columns = self.domains, list(self.aligned.values())
+        d, columns, offsets = self.domains, list(self.aligned.values()), self.labelling.offsets
         left_out = self.solver.left_out(self.F, columns, self.ratio, _N_CALIBRATED)
         count = len(left_out)
         source = temperature(left_out, d.y[:count], d.weights[:count])
-        if d.n_target == 0:
+        scores = to_numpy(self.F[d.target][: LIMITS.pool_rows]) + offsets
+        first = self.first.codes[: len(scores)]
+        rows = np.flatnonzero(np.isfinite(offsets[first]))  # not known labels of absent classes
+        if len(rows) == 0:
             return source, source
-        scores = to_numpy(self.F[d.target][: LIMITS.pool_rows]) + self.labelling.offsets
-        own = d.weights[d.target][: len(scores)]
-        return source, max(source, temperature(scores, self.first.codes[: len(scores)], own))
+        own = d.weights[d.target][rows]
+        return source, max(source, temperature(scores[rows], first[rows], own))
 
 
 def temperature(

@@ -16,6 +16,7 @@ from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, Arrays
 
 _FEWEST = 10
+_COLUMNS = (128, 32, 8)  # of features worked on at once; more than the first gain no time
 _SHARE = 0.5  # of the free memory that a fit takes by default
 _UNTOUCHED = "Nothing was allocated but copies of the rows."
 _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
@@ -123,7 +124,7 @@ class Plan:
             plan = cls._largest(sizes, min(LIMITS.landmarks, sizes.n_rows), budget)
             if plan is None:
                 raise MemoryError(_refusal(sizes, "A fit", exact.n_bytes, budget))
-            _tell(sizes, plan, exact.n_bytes, budget)
+            _warn_of_landmarks(sizes, plan, exact.n_bytes, budget)
             return plan
         m = min(int(n_landmarks), sizes.n_rows)
         plan = cls._of(sizes, m, budget)
@@ -137,7 +138,7 @@ class Plan:
         plans = [
             cls(m, held, chunk, sizes.landmark_bytes(m, held=held, chunk=chunk))
             for held in (True, False)
-            for chunk in _chunks(m)
+            for chunk in (min(m, columns) for columns in _COLUMNS)
         ]
         return next((plan for plan in plans if plan.n_bytes <= budget), plans[-1])
 
@@ -153,12 +154,7 @@ class Plan:
         return None
 
 
-def _chunks(m: int) -> list[int]:
-    """Return numbers of columns for a block; more than the first gain no time."""
-    return [min(m, columns) for columns in (128, 32, 8)]
-
-
-def _tell(sizes: Any, plan: Plan, exact: int, budget: int) -> None:
+def _warn_of_landmarks(sizes: Any, plan: Plan, exact: int, budget: int) -> None:
     """Warn of the number of landmarks, with the reason."""
     why = (
         f"the exact solve of {sizes.n_rows} rows takes about {_size(exact)} of memory"

@@ -24,7 +24,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
-from transferable._sklearn import safe_indexing
+from transferable._sklearn import call_with_marks, safe_indexing, takes_marks
 from transferable.base import class_scores
 from transferable.classifiers import AdaptedClassifier
 from transferable.classifiers._kernel import KernelClassifier
@@ -32,7 +32,6 @@ from transferable.domains import Domains, stack_domains
 from transferable.linalg.arrays import dense, unit_rows
 from transferable.metrics import consistency_along, neighbor_edges
 from transferable.ratios import RATIOS
-from transferable.routing import call_with_marks, takes_marks
 from transferable.transformers import GFK, JDA, SubspaceAlignment
 
 _HELD_OUT = 5  # one source row in so many is held out
@@ -128,10 +127,10 @@ class Store:
 
 def _n_bytes(value: Any) -> int:
     """Return the size of the arrays that a result is made of."""
+    if sp.issparse(value) or getattr(value, "is_sparse_csr", False):  # else of all n x n values
+        value = value.data if sp.issparse(value) else value.values()
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
-    if sp.issparse(value):
-        return int(value.data.nbytes)
     parts = value if isinstance(value, tuple | list) else getattr(value, "__dict__", {}).values()
     plain = int | float | str | bytes | None
     return sum(_n_bytes(part) for part in parts if not isinstance(part, plain))

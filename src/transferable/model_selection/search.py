@@ -24,7 +24,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from transferable._files import LineStore, parse_line
-from transferable._sklearn import JOBS, HasMethods, Interval, safe_indexing
+from transferable._sklearn import (
+    JOBS,
+    HasMethods,
+    Interval,
+    call_with_marks,
+    safe_indexing,
+    takes_marks,
+)
 from transferable.base import DomainAdapter, DomainClassifier
 from transferable.domains import Domains, without_target_labels
 from transferable.events import rounds, silence, stage
@@ -42,7 +49,6 @@ from transferable.model_selection.scorers import (
     resolve,
     split_rows,
 )
-from transferable.routing import call_with_marks, takes_marks
 
 Scorers = Mapping[str, Callable[..., float]]
 Setting = Mapping[str, Any]

@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from transferable._sklearn import safe_indexing
-from transferable.domains import marked_source, source_mask
+from transferable.domains import domain_ids, marked_ids
 
 Splits = Iterator[tuple[NDArray[np.intp], NDArray[np.intp]]]
 
@@ -65,9 +65,8 @@ class DomainSplitter(BaseCrossValidator):
                 "or the same as groups, or labels in which target rows are marked."
             )
         if ids is None:
-            return np.where(source_mask(y, None, n_rows), 1, -1)
-        marked_source(ids, n_rows)  # refuses what marks no domain
-        return np.asarray(column_or_1d(ids))
+            return domain_ids(y, None, n_rows)
+        return marked_ids(ids, n_rows)
 
 
 class LeaveOneDomainOut(DomainSplitter):

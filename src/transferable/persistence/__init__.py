@@ -3,7 +3,7 @@
 A file is the zip archive that :mod:`skops.io` writes, with one more member, ``transferable.json``:
 the format's number, the versions that wrote it, and the size and SHA-256 of every other member.
 Loading has three steps: the archive is checked against its header, its schema against the permitted
-classes (both in `_archive.py`), and the loaded model is tried (`_checks.py`).
+classes (both in `_archive.py`), and the loaded model is checked and tried (`_checks.py`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from transferable.persistence._archive import (
     trusted_types,
     with_header,
 )
-from transferable.persistence._checks import check_parts, check_usable
+from transferable.persistence._checks import check_parts
 
 __all__ = ["FORMAT", "ModelFileError", "about", "load", "save", "versions"]
 
@@ -78,7 +78,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
             "be saved."
         )
     try:
-        check_usable(model)
+        check_parts(model, loaded=False)
     except Exception as error:
         raise TypeError(
             f"{type(model).__name__} cannot be saved, as loading would refuse it: {error}"

@@ -25,36 +25,12 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 import psutil
 
 from transferable import __version__
+from transferable.persistence import _permitted as permitted
 
 FORMAT = 3  # raise it when the parts of fitted estimators change
 _HEADER = "transferable.json"
 _LONGEST_HEADER = 2**26
 _SCHEMA = "schema.json"
-_OWN = tuple(
-    f"transferable.{package}"
-    for package in ("classifiers", "transformers", "tables", "model_selection")
-)
-_EXTRA = "transferable.deep"  # imported only for models that hold parts of it
-# Other parts of fitted estimators.
-_OTHERS = [
-    "numpy.dtype",
-    "sklearn.compose._column_transformer._RemainderColsList",
-    *(f"scipy.sparse._{f}.{f}_{kind}" for f in ("csr", "csc") for kind in ("array", "matrix")),
-]
-_DECISION_TREE = "sklearn.tree._tree.Tree"
-_SEARCH_TREES = {
-    f"sklearn.neighbors.{module}.{tree}{bits}"
-    for module, tree in (("_kd_tree", "KDTree"), ("_ball_tree", "BallTree"))
-    for bits in ("", "64", "32")
-}
-# Estimators that pass trees to compiled code in ways that are not checked here.
-_UNCHECKED = {
-    "sklearn.ensemble._gb.GradientBoostingClassifier",
-    "sklearn.ensemble._gb.GradientBoostingRegressor",
-    "sklearn.ensemble._iforest.IsolationForest",
-    "sklearn.neighbors._kde.KernelDensity",
-    "sklearn.preprocessing._polynomial.SplineTransformer",
-}
 
 
 class ModelFileError(ValueError):
@@ -126,14 +102,14 @@ def _check_fields(header: Any, expected: dict[str, type], path: str) -> None:
 def _check_names_and_sizes(members: list[ZipInfo], header: dict[str, Any], path: str) -> None:
     """Refuse, before anything is unpacked, members that the header does not list."""
     names = [member.filename for member in members]
-    unknown = set(names) ^ header["sha256"].keys()
+    told = header["bytes"]
+    unknown = set(names) ^ header["sha256"].keys() | set(names) ^ told.keys()
     if unknown or len(set(names)) < len(names):
         raise _changed(path, sorted(unknown) or names)
-    told = header["bytes"]
-    resized = [m.filename for m in members if told.get(m.filename) != m.file_size]
+    resized = [m.filename for m in members if told[m.filename] != m.file_size]
     if resized:
         raise _changed(path, resized)
-    total, free = sum(told.values()), psutil.virtual_memory().available
+    total, free = sum(m.file_size for m in members), psutil.virtual_memory().available
     if total > free:
         raise ModelFileError(
             f"{path} unpacks to {total:,} bytes, but {free:,} are free; load it on a machine with "
@@ -158,9 +134,9 @@ def readable(content: bytes) -> bytes:
     schema, changed = _schema(content), False
     for node in list(_nodes(schema)):
         number, name = node.get("__id__"), _name(node)
-        if name in _SEARCH_TREES:
+        if name in permitted.SEARCH_TREES:
             loader, plain = "JsonNode", {"__class__": "str", "content": "null", "is_json": True}
-        elif name == _DECISION_TREE:
+        elif name == permitted.DECISION_TREE:
             parts = [node["__reduce__"]["args"], node["content"]]
             loader, plain = "TupleNode", {"__class__": "tuple", "content": parts}
         else:
@@ -168,6 +144,7 @@ def readable(content: bytes) -> bytes:
         node.clear()
         node.update(__module__="builtins", __loader__=loader, __id__=number, **plain)
         changed = True
+    _check_numbers(schema, {})
     if not changed:
         return content
     stream = io.BytesIO(content)
@@ -177,18 +154,44 @@ def readable(content: bytes) -> bytes:
     return stream.getvalue()
 
 
+def _check_numbers(part: Any, kinds: dict[Any, Any]) -> int:
+    """Return how many dictionaries a part of a schema has; refuse two objects of one number."""
+    if not isinstance(part, dict | list):
+        return 0
+    inner = part if isinstance(part, list) else part.values()
+    size = isinstance(part, dict) + sum(_check_numbers(value, kinds) for value in inner)
+    if isinstance(part, dict) and ("__id__" in part or "__loader__" in part):
+        number, file = part.get("__id__"), part.get("file")  # skops makes one object of a number
+        kind = (size, *(part.get(key) for key in ("__loader__", "__module__", "__class__")))
+        if not isinstance(number, int) or number < 1 or kinds.setdefault(number, kind) != kind:
+            raise ModelFileError(f"the schema uses the number {number} for two objects")
+        if file is not None and file not in (f"{number}.npy", f"{number}.npz"):
+            raise ModelFileError(f"the object of number {number} is read from {file}")
+    return size
+
+
 def refused_types(content: bytes) -> list[str]:
     """Return the classes and functions named in a file that are not trusted."""
     import skops.io
 
-    untrusted = set(skops.io.get_untrusted_types(data=content)) - set(trusted_types(content))
-    return sorted(untrusted | _names(content) & _UNCHECKED)
+    unlisted = {_name(node) for node in _nodes(_schema(content)) if not _is_listed(node)}
+    if unlisted:
+        return sorted(unlisted)
+    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(trusted_types(content)))
+
+
+def _is_listed(node: dict[str, Any]) -> bool:
+    """Return whether a file may have such a node; keys of dictionaries are plain values."""
+    name, keys = _name(node), node.get("key_types", {"content": []})["content"]
+    listed = name.startswith(permitted.NODES.get(node["__loader__"], ()))
+    listed = listed and (name in permitted.SCIKIT_LEARN or not name.startswith("sklearn."))
+    return listed and all(key["__loader__"] == "TypeNode" for key in keys)
 
 
 def trusted_types(content: bytes) -> list[str]:
     """Return the names of the classes that a file may consist of; never a function."""
-    extra = any(name.startswith(f"{_EXTRA}.") for name in _names(content))
-    return _classes(*_OWN, *[_EXTRA] * extra) + _OTHERS
+    extra = any(_name(node).startswith(f"{permitted.EXTRA}.") for node in _nodes(_schema(content)))
+    return _classes(*permitted.OWN, *[permitted.EXTRA] * extra) + permitted.OTHERS
 
 
 @cache
@@ -211,18 +214,13 @@ def _schema(content: bytes) -> Any:
         return json.loads(archive.read(_SCHEMA))
 
 
-def _names(content: bytes) -> set[str]:
-    """Return the classes that a file names."""
-    return {_name(node) for node in _nodes(_schema(content))}
-
-
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:
     """Yield all nodes of a schema, the outer ones first."""
     waiting = [schema]
     while waiting:
         part = waiting.pop()
         if isinstance(part, dict):
-            if "__class__" in part and "__module__" in part:
+            if "__loader__" in part:
                 yield part
             waiting.extend(part.values())
         elif isinstance(part, list):

@@ -2,30 +2,34 @@
 
 A file may be forged and its digests with it. Arrays that compiled code follows without a check are
 checked here: decision trees node by node, and search trees are rebuilt. Those of the library's own
-estimators must be finite, and every fitted estimator of the library is tried on a row of zeros,
-which shows parts that do not fit together.
+estimators must be finite. When all parts have passed, every fitted estimator of the library is
+tried on a row of zeros, which shows parts that do not fit together.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster._kmeans import _BaseKMeans
 from sklearn.ensemble._forest import BaseForest
 from sklearn.neighbors import BallTree, KDTree
 from sklearn.neighbors._base import NeighborsBase
+from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
+from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from transferable.base import DomainAdapter, DomainClassifier
 from transferable.persistence._archive import ModelFileError
+from transferable.persistence._permitted import KERNELS, SET_ASIDE, SHAPES
 
 _WIDEST = 10**7  # features of a row that is tried
 _REPORTS = "transferable.model_selection."  # whose numbers may be missing
@@ -33,26 +37,26 @@ _LEAF = -1
 _SEARCH_TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
 
 
-def check_parts(model: Any) -> None:
-    """Refuse a model that could crash, fail or return invalid numbers; complete its parts."""
-    parts = list(_parts(model))
-    for part in parts:
-        for kind, check in _CHECKS:
-            if isinstance(part, kind):
-                check(part)
-    for part in parts:
-        if isinstance(part, BaseForest):  # passes rows to its trees unchecked
-            widths = {tree.n_features_in_ for tree in getattr(part, "estimators_", ())}
-            _require(widths <= {getattr(part, "n_features_in_", None)}, "a forest's trees differ")
-    check_usable(model)
-
-
-def check_usable(model: Any) -> None:
-    """Refuse a model with invalid numbers, or that fails on a row of zeros."""
-    for part in _parts(model):
-        _check_finite(part)
+def check_parts(model: Any, loaded: bool = True) -> None:
+    """Refuse a model that could crash, fail or return invalid numbers; complete a loaded one."""
+    for checks in (_REBUILT, _CHECKS) if loaded else (_CHECKS,):
+        for part in list(_parts(model)):
+            for kind, check in checks:
+                if isinstance(part, kind):
+                    check(part)
+    for part in _parts(model):  # all of which have passed
         if isinstance(part, DomainAdapter) and hasattr(part, "n_features_in_"):
             _try(part)
+
+
+def _check_names(part: BaseEstimator) -> None:
+    """Refuse attributes in place of methods and constants; forget what the machine decides."""
+    for name in vars(part):
+        value = getattr(type(part), name, None)
+        default = isinstance(part, DomainAdapter) and not isinstance(value, FunctionType | property)
+        _require(value is None or default, f"{type(part).__name__} has its own {name}")
+    for name in SET_ASIDE & vars(part).keys():
+        setattr(part, name, None if name != "_n_threads" else _openmp_effective_n_threads())
 
 
 def _parts(model: Any) -> Iterator[Any]:
@@ -77,35 +81,57 @@ def _parts(model: Any) -> Iterator[Any]:
 def _check_sparse(matrix: Any) -> None:
     known = matrix.format in ("csr", "csc")
     _require(known, f"a sparse matrix has the format {matrix.format}, not csr or csc")
-    try:
-        matrix.check_format(full_check=True)
-    except Exception as error:
-        raise ModelFileError(f"a sparse matrix is malformed: {error}") from error
+    matrix.check_format(full_check=True)
+
+
+def _check_shapes(part: Any, name: str, **sizes: int) -> None:
+    """Compare arrays with the kinds and shapes of a schema; equal letters are equal lengths."""
+    for field, (kinds, letters) in SHAPES[name].items():
+        array = getattr(part, field)
+        array = array if sp.issparse(array) else np.asarray(array)
+        fits = array.dtype.kind in kinds and len(array.shape) == len(letters)
+        for letter, length in zip(letters, array.shape, strict=False):
+            fits = fits and sizes.setdefault(letter, length) == length
+        _require(fits, f"{field} of {type(part).__name__} has another kind or shape")
 
 
 def _check_machine(machine: BaseLibSVM) -> None:
     """Compare counts: libsvm reads as many coefficients as the counts of the classes."""
     if not hasattr(machine, "support_vectors_"):
         return
-    counts, rows = np.asarray(machine._n_support), machine.support_vectors_
-    classes = getattr(machine, "classes_", ())
-    coefficients, pairs = machine._dual_coef_, len(classes) * (len(classes) - 1) // 2
-    holds = (
-        counts.min() >= 0
-        and counts.sum() == rows.shape[0] == len(machine.support_)
-        and rows.shape[1] == machine.n_features_in_
-        and coefficients.shape[1] == rows.shape[0]
-        and (not pairs or len(counts) == len(classes) == coefficients.shape[0] + 1)
-        and len(machine._intercept_) == (pairs or 1)
-        and {len(machine._probA), len(machine._probB)} <= {0, pairs or 1}
-    )
+    classifies = isinstance(machine, ClassifierMixin)
+    k = len(machine.classes_) if classifies else 2
+    pairs, width = k * (k - 1) // 2, machine.n_features_in_
+    platt = pairs * bool(getattr(machine, "_effective_probability", machine.probability))
+    _check_shapes(machine, "BaseLibSVM", p=width, k=k, j=k - 1, m=pairs, a=platt)
+    counts, rows, coefficients = machine._n_support, machine.support_vectors_, machine._dual_coef_
+    n = rows.shape[0]
+    holds = counts.min() >= 0 and counts.sum() == n * (1 if classifies else 2)
+    holds = holds and machine.kernel in KERNELS and coefficients.size == (k - 1) * n  # all stored
+    for array in (rows, coefficients):
+        holds &= array.format == "csr" if machine._sparse else isinstance(array, np.ndarray)
     _require(holds, "the parts of a support vector machine do not fit together")
 
 
+def _check_one_hot(encoder: OneHotEncoder) -> None:
+    """Compare counts: codes beyond the number of columns are written outside of the result."""
+    if not hasattr(encoder, "categories_"):
+        return
+    counts, none = encoder._n_features_outs, [None] * len(encoder.categories_)
+    drops = none if (given := encoder._drop_idx_after_grouping) is None else given
+    groups = encoder._default_to_infrequent_mappings if encoder._infrequent_enabled else none
+    for values, group, drop, count in zip(encoder.categories_, groups, drops, counts, strict=True):
+        codes = np.arange(len(values)) if group is None else group
+        size = int(codes.max(initial=-1)) + 1
+        ordered = values.dtype.kind in "OUST" or np.array_equal(np.sort(values), values, True)
+        holds = ordered and codes.shape == values.shape and codes.min(initial=0) >= 0
+        holds = holds and (drop is None or 0 <= drop < size) and count == size - (drop is not None)
+        _require(holds, "the codes of an encoder do not fit its columns")
+
+
 def _check_centres(clusters: _BaseKMeans) -> None:
-    centres = getattr(clusters, "cluster_centers_", None)
-    fits = centres is None or centres.shape[1] == clusters.n_features_in_
-    _require(fits, "the centres of clusters have other columns than the rows")
+    if hasattr(clusters, "cluster_centers_"):
+        _check_shapes(clusters, "_BaseKMeans", p=clusters.n_features_in_)
 
 
 def _check_generator(generator: np.random.RandomState) -> None:
@@ -114,13 +140,8 @@ def _check_generator(generator: np.random.RandomState) -> None:
 
 
 def _check_sample(estimator: DomainAdapter) -> None:
-    """Refuse stored target rows that are no table of numbers."""
-    sample = estimator._target_sample
-    if sample is None:
-        return
-    values = sample.data if sp.issparse(sample) else np.asarray(sample)
-    table = np.ndim(values) <= 2 and len(np.shape(sample)) == 2 and values.dtype.kind in "fiub"
-    _require(table, f"the target sample of {type(estimator).__name__} is no table of rows")
+    if estimator._target_sample is not None:
+        _check_shapes(estimator, "DomainAdapter")
 
 
 def _check_codes(classifier: DomainClassifier) -> None:
@@ -141,19 +162,19 @@ def _rebuild_search_tree(estimator: NeighborsBase) -> None:
     rows, method = getattr(estimator, "_fit_X", None), getattr(estimator, "_fit_method", None)
     if rows is None:
         return
-    n = rows.shape[0]
-    codes = np.asarray(getattr(estimator, "_y", np.zeros(n)))
-    _require(n == estimator.n_samples_fit_ == len(codes), "rows and labels of neighbours differ")
-    _require(rows.shape[1] == estimator.n_features_in_, "neighbours have other columns")
-    if isinstance(getattr(estimator, "classes_", None), np.ndarray):
-        _require(_within(codes, len(estimator.classes_)), "neighbours are of unknown classes")
+    n, width = estimator.n_samples_fit_, estimator.n_features_in_
+    _check_shapes(estimator, "NeighborsBase", n=n, p=width)
+    if isinstance(estimator, ClassifierMixin):
+        _check_shapes(estimator, "KNeighborsClassifier", n=n)
+        known = not estimator.outputs_2d_ and _within(estimator._y, len(estimator.classes_))
+        _require(known, "neighbours are of unknown classes")
+    metric, settings = estimator.effective_metric_, estimator.effective_metric_params_ or {}
+    values = [*settings.values(), *(estimator.metric_params or {}).values()]
+    fits = {np.shape(value) for value in values} <= {(), (width,), (width, width)}
+    _require(fits, "a metric is of other columns")
     if method in _SEARCH_TREES:
-        estimator._tree = _SEARCH_TREES[method](
-            rows,
-            estimator.leaf_size,
-            metric=estimator.effective_metric_,
-            **estimator.effective_metric_params_,
-        )
+        tree = _SEARCH_TREES[method]
+        estimator._tree = tree(rows, estimator.leaf_size, metric=metric, **settings)
 
 
 def _rebuild_decision_tree(estimator: BaseDecisionTree) -> None:
@@ -165,10 +186,8 @@ def _rebuild_decision_tree(estimator: BaseDecisionTree) -> None:
     (n_features, n_classes, n_outputs), state = parts
     _require(isinstance(n_outputs, int) and n_outputs >= 1, "a tree has no outputs")
     n_classes = np.asarray(n_classes)
-    _require(
-        n_classes.shape == (n_outputs,) and n_classes.dtype.kind == "i" and n_classes.min() >= 1,
-        "a tree counts no classes",
-    )
+    counted = n_classes.shape == (n_outputs,) and n_classes.dtype.kind == "i"
+    _require(counted and n_classes.min() >= 1, "a tree counts no classes")
     _require(n_features == estimator.n_features_in_, "a tree has other features")
     _require(n_outputs == estimator.n_outputs_, "a tree has other outputs")
     if hasattr(estimator, "classes_"):
@@ -180,12 +199,17 @@ def _rebuild_decision_tree(estimator: BaseDecisionTree) -> None:
     estimator.tree_ = tree
 
 
+def _check_forest(forest: BaseForest) -> None:
+    """Refuse trees of other features: a forest passes rows to its trees unchecked."""
+    widths = {tree.n_features_in_ for tree in getattr(forest, "estimators_", ())}
+    _require(widths <= {getattr(forest, "n_features_in_", None)}, "a forest's trees differ")
+
+
 def _check_nodes(state: dict[str, Any], n_features: int, value_shape: tuple[int, int]) -> None:
     """Refuse nodes that are not one tree, reached from its root without a cycle."""
     nodes, values, count = state["nodes"], state["values"], state["node_count"]
-    _require(
-        isinstance(nodes, np.ndarray) and nodes.shape == (count,) and count >= 1, "a tree is empty"
-    )
+    full = isinstance(nodes, np.ndarray) and nodes.shape == (count,) and count >= 1
+    _require(full, "a tree is empty")
     _require(values.shape == (count, *value_shape), "a tree's values have another shape")
     _require(bool(np.isfinite(values).all()), "a tree's values are not finite")
     left, right = nodes["left_child"], nodes["right_child"]
@@ -251,13 +275,19 @@ def _require(holds: bool, problem: str) -> None:
         raise ModelFileError(problem)
 
 
+_REBUILT: Any = (
+    (BaseEstimator, _check_names),
+    (NeighborsBase, _rebuild_search_tree),
+    (BaseDecisionTree, _rebuild_decision_tree),
+)
 _CHECKS: Any = (
     (DomainAdapter, _check_sample),
     (sp.sparray | sp.spmatrix, _check_sparse),
     (BaseLibSVM, _check_machine),
+    (OneHotEncoder, _check_one_hot),
     (_BaseKMeans, _check_centres),
     (np.random.RandomState, _check_generator),
     (DomainClassifier, _check_codes),
-    (NeighborsBase, _rebuild_search_tree),
-    (BaseDecisionTree, _rebuild_decision_tree),
+    (BaseForest, _check_forest),
+    (object, _check_finite),
 )

@@ -15,7 +15,7 @@ from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 
 from transferable.diagnostics import shared_space
-from transferable.domains import marked_source
+from transferable.domains import marked_ids
 from transferable.events import rounds
 from transferable.linalg.arrays import dense
 from transferable.plots._style import CLASS_COLOURS, DOMAIN_COLOURS, INK, Display, plain
@@ -74,7 +74,7 @@ class DomainScatterDisplay(Display):
             raise ValueError("There is no map to draw; give at least one.")
         self.points = {title: np.asarray(p, dtype=float) for title, p in points.items()}
         n = len(next(iter(self.points.values())))
-        self.source = marked_source(sample_domain, n)
+        self.source = marked_ids(sample_domain, n) > 0
         self.labels = None if labels is None else np.asarray(labels)
         self.domain_names = domain_names
 

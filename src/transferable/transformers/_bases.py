@@ -103,7 +103,7 @@ class PerDomainTransformer(BlockwiseTransformer):
 
     _source_ids: NDArray[Any] = np.array([1])  # models of earlier versions knew one source
 
-    def _told(self, ids: NDArray[Any]) -> NDArray[Any]:
+    def _map_argument(self, ids: NDArray[Any]) -> NDArray[Any]:
         return ids
 
     def _source_of(self, ids: NDArray[Any]) -> NDArray[np.intp]:

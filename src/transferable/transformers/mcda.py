@@ -8,11 +8,7 @@ import numpy as np
 
 from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
-from transferable.kernel.covariances import (
-    pairs_of_groups,
-    squared_differences,
-    weighted_covariance,
-)
+from transferable.kernel.covariances import centred_moments, pairs_of_groups, squared_differences
 from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.linalg.moments import Moments
 from transferable.transformers._features import Features
@@ -105,7 +101,7 @@ class _Covariances:
         domains = self.domains
         if self.Phi is not None:
             return self._squared(self.Phi, np.zeros(domains.n_target, dtype=np.intp), whole=True)
-        D = weighted_covariance(self._source, domains.ratios)
+        D = centred_moments(self._source, domains.ratios)[0]
         D = D - self.features.scatter(1) / domains.n_target
         return D @ D
 

@@ -14,7 +14,6 @@ class NoTargetWarning(UserWarning):
     Examples
     --------
     >>> import warnings
-        from unicodedata import category
     >>> from transferable import TFDFV
     >>> from transferable.exceptions import NoTargetWarning
     >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1]

@@ -156,8 +156,8 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
             One column for each label of `classes_`.
         """
         with np.errstate(under="ignore"):
-            Z = self.transformer_.transform(self._validate_rows(X))
-            return self.estimator_.predict_proba(Z)
+            rows = self._validate_rows(X)
+            return self.estimator_.predict_proba(self.transformer_.transform(rows))
 
     @_if_estimator_has
     def decision_function(self, X: Any) -> NDArray[np.floating]:
@@ -174,5 +174,5 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
             As the estimator's own ``decision_function``.
         """
         with np.errstate(under="ignore"):
-            Z = self.transformer_.transform(self._validate_rows(X))
-            return self.estimator_.decision_function(Z)
+            rows = self._validate_rows(X)
+            return self.estimator_.decision_function(self.transformer_.transform(rows))

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.random import RandomState
@@ -19,7 +19,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
 from transferable._sklearn import CLASS_SHARES, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
-from transferable.base import DomainClassifier, Takes, WeightedFit, trained
+from transferable.base import DomainClassifier, Takes, WeightedFit, estimator, trained
 from transferable.domains import Domains
 from transferable.events import stage
 from transferable.kernel import choose
@@ -37,6 +37,7 @@ COUNT = Interval(Integral, 1, None, closed="left")
 SOFTNESS = 0.2  # softness of labels that must meet a given class prior, in units of the scores
 
 
+@estimator
 class KernelClassifier(DomainClassifier):
     """Base of ARTL, MEDA, TFDF-V and TFDF.
 
@@ -96,18 +97,26 @@ class KernelClassifier(DomainClassifier):
         Whether to show a progress bar.
     """
 
-    alignment: float
-    balance: Any
-    kernel: Kernel
-    gamma: float
-    max_iter: int
-    estimator: ClassifierMixin | None
-    device: str
-    random_state: int | RandomState | None
-    class_shares: ClassShares
+    ridge: float = 0.1
+    alignment: float = 10.0
+    manifold: Any = 1.0
+    n_neighbors: int = 8
+    graph: choose.Graph = "auto"
+    kernel: Kernel = "rbf"
+    gamma: float = 0.5
+    max_iter: int = 10
+    estimator: ClassifierMixin | None = None
+    n_landmarks: int | Literal["auto"] | None = "auto"
+    max_memory: int | str | None = None
+    device: str = "cpu"
+    random_state: int | RandomState | None = 0
+    class_shares: ClassShares = "source"
+    source_weights: choose.SourceWeights = "auto"
+    target_labels: Literal["ignore", "use"] = "ignore"
+    verbose: bool = False
+
     # Parameters that not every method has.
-    manifold_dim: Any = None
-    second_order: float = 0.0
+    balance = manifold_dim = second_order = cast(Any, None)
     _nearest_start = False  # whether first labels are those of the nearest source rows
 
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
@@ -138,8 +147,7 @@ class KernelClassifier(DomainClassifier):
     fit = WeightedFit.fit
 
     # How a round with class confusion is made, and how many there are.
-    _separate: Any = staticmethod(Rounds.solve)
-    _n_confusion_rounds: Any = 10
+    _separate, _n_confusion_rounds = cast(Any, staticmethod(Rounds.solve)), cast(Any, 10)
 
     @abstractmethod
     def _objective(self, problem: choose.Problem) -> Objective:

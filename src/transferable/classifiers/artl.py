@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
-from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
-
 from transferable.base import estimator
 from transferable.classifiers._kernel import KernelClassifier
-from transferable.kernel.choose import Graph, Problem, SourceWeights
-from transferable.kernel.class_shares import ClassShares
+from transferable.kernel.choose import Problem
 from transferable.kernel.objective import Means, Objective
-from transferable.linalg.kernels import Kernel
 
 
 @estimator
@@ -57,24 +50,6 @@ class ARTL(KernelClassifier):
     >>> bool(model.score(task.Xt, task.yt) > 0.7)
     True
     """
-
-    ridge: float = 0.1
-    alignment: float = 10.0
-    manifold: float = 1.0
-    n_neighbors: int = 8
-    graph: Graph = "auto"
-    kernel: Kernel = "rbf"
-    gamma: float = 0.5
-    max_iter: int = 10
-    estimator: ClassifierMixin | None = None
-    n_landmarks: int | Literal["auto"] | None = "auto"
-    max_memory: int | str | None = None
-    device: str = "cpu"
-    random_state: int | RandomState | None = 0
-    class_shares: ClassShares = "source"
-    source_weights: SourceWeights = "auto"
-    target_labels: Literal["ignore", "use"] = "ignore"
-    verbose: bool = False
 
     _nearest_start = True
     _published = {"n_neighbors": 10, "graph": "neighbors"}  # noqa: RUF012

@@ -9,17 +9,13 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
-from numpy.random import RandomState
-from sklearn.base import ClassifierMixin
-
 from transferable._sklearn import WEIGHT, Interval, StrOptions
 from transferable.base import estimator
 from transferable.classifiers._kernel import KernelClassifier
-from transferable.kernel.choose import Graph, Problem, SourceWeights
+from transferable.kernel.choose import Problem
 from transferable.kernel.class_shares import ClassShares
 from transferable.kernel.covariances import Covariances
 from transferable.kernel.objective import ClassConfusion, Means, Objective, Variance
-from transferable.linalg.kernels import Kernel
 
 
 @estimator
@@ -131,28 +127,14 @@ class TFDF(KernelClassifier):
     True
     """
 
-    ridge: float = 0.1
-    alignment: float = 10.0
     manifold: float | Literal["auto"] = "auto"
     variance: float = 0.01
     confusion: float = 3.0
     second_order: float = 0.0
     balance: Literal["adaptive", "printed"] | float = "adaptive"
     n_neighbors: int = 5
-    graph: Graph = "auto"
     manifold_dim: Literal["auto"] | int | None = "auto"
-    kernel: Kernel = "rbf"
-    gamma: float = 0.5
-    max_iter: int = 10
-    estimator: ClassifierMixin | None = None
-    n_landmarks: int | Literal["auto"] | None = "auto"
-    max_memory: int | str | None = None
-    device: str = "cpu"
-    random_state: int | RandomState | None = 0
     class_shares: ClassShares = "auto"
-    source_weights: SourceWeights = "auto"
-    target_labels: Literal["ignore", "use"] = "ignore"
-    verbose: bool = False
 
     _parameter_constraints = KernelClassifier._parameter_constraints | {
         "variance": [WEIGHT],

@@ -264,3 +264,18 @@ def model(name):
             if not name.startswith(tuple(f"{known}_" for known, _ in all_estimators())):
                 raise
             return None
+
+
+def rows(name):
+    """New rows for a model, in the form that it was fitted with."""
+    if name.startswith("deep-"):
+        return small_problem(n_source=30, n_target=24, n_features=64).Xt
+    if name.startswith("table-"):
+        return _table(PROBLEM.Xt)
+    if name.startswith("words-"):
+        return WORDS
+    if name == "labels":
+        return LABELS
+    if name.endswith("_framed") or name == "framed":
+        return pd.DataFrame(PROBLEM.Xt, columns=getattr(model(name), "feature_names_in_", None))
+    return csr_array(PROBLEM.Xt) if "sparse" in name else PROBLEM.Xt

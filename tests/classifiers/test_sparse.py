@@ -6,7 +6,9 @@ from scipy.sparse import csr_array
 from sklearn.utils import get_tags
 
 from problems import small_problem
-from transferable import all_estimators
+from transferable import AutoAdapter, all_estimators
+from transferable.classifiers import LabelPropagation
+from transferable.persistence import load, save
 
 PROBLEM = small_problem(n_source=45, n_target=36)
 SPARSE = {
@@ -27,3 +29,13 @@ def test_sparse_rows_are_labelled_as_dense_ones(name):
 
 def test_the_methods_that_can_are_among_them():
     assert {"EasyTL", "ImportanceWeighted", "LabelPropagation", "SelfTraining"} <= set(SPARSE)
+
+
+@pytest.mark.parametrize("model", [LabelPropagation(), AutoAdapter(effort="fast")], ids=str)
+def test_dense_rows_after_sparse_ones(model, tmp_path):
+    p = small_problem()
+    model.adapt(csr_array(p.Xs), p.ys, csr_array(p.Xt))
+    expected = model.predict(csr_array(p.Xt))
+    np.testing.assert_array_equal(model.predict(p.Xt), expected)
+    save(model, tmp_path / "model.skops")
+    np.testing.assert_array_equal(load(tmp_path / "model.skops").predict(p.Xt), expected)

@@ -9,7 +9,7 @@ from campaign.running import run_area
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-TRIALS = {api: 150, models: 60, files: 12, forged: 60, kills: 6, limits: 12, signals: 1}
+TRIALS = {api: 150, models: 60, files: 12, forged: 9, kills: 6, limits: 12, signals: 1}
 BATCHES = 3
 
 

@@ -365,13 +365,12 @@ def claimed(rng, holder, key, schema, parts):
 
 def _extreme(rng, array):
     """Every entry, or one, at the end of what its type holds."""
-    if array.dtype.kind not in "iuf":
+    if array.dtype.kind not in "iuf" or not array.size:
         return array[::-1].copy()
     info = np.iinfo(array.dtype) if array.dtype.kind in "iu" else np.finfo(array.dtype)
+    one = tuple(rng.integers(size) for size in array.shape)
     array = array.copy()
-    array[... if rng.random() < 0.5 else tuple(rng.integers(s) for s in array.shape)] = (
-        rng.choice([info.min, info.max]) if array.size else 0
-    )
+    array[... if rng.random() < 0.5 else one] = rng.choice([info.min, info.max])
     return array
 
 

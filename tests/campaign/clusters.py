@@ -7,6 +7,7 @@ import functools
 import os
 import signal
 import time
+from contextlib import suppress
 from threading import Timer
 
 import dask
@@ -41,6 +42,19 @@ def client():
     )
     atexit.register(cluster.close)
     return Client(cluster)
+
+
+def workers():
+    """The two processes, once those that were killed have successors, or else of a new cluster."""
+    for _ in range(200):
+        with suppress(OSError):  # of a worker that has just gone
+            pids = sorted(client().run(os.getpid, on_error="ignore").values())
+            if len(pids) == 2:
+                return pids
+        time.sleep(0.2)
+    client().cluster.close()
+    client.cache_clear()
+    return workers()
 
 
 def slowly(block):
@@ -79,7 +93,7 @@ def trial(seed, folder):
     rng = np.random.default_rng(seed)
     name = str(rng.choice(list(FITS)))
     expected, seconds, events = calm(name)
-    client().wait_for_workers(2, timeout=120)
+    pids = workers()
     moment, delay = int(rng.integers(events)), float(rng.uniform(0, seconds / events))
     harm = (killed, killed, late)[rng.integers(3)]
     deaths = int(rng.integers(1, 3))
@@ -88,7 +102,7 @@ def trial(seed, folder):
     def hear(event):
         heard.append(event)
         if len(heard) == moment + 1:
-            for pid in sorted(client().run(os.getpid).values())[:deaths]:
+            for pid in pids[:deaths]:
                 timers.append(Timer(delay, harm, (pid,)))
                 timers[-1].start()
 
@@ -109,6 +123,7 @@ def killed(pid):
 
 def late(pid):
     """Stop a worker for a while."""
-    os.kill(pid, signal.SIGSTOP)
-    time.sleep(1.5)
-    os.kill(pid, signal.SIGCONT)
+    with suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(1.5)
+        os.kill(pid, signal.SIGCONT)

@@ -57,8 +57,17 @@ class Schema:
     label: str | None
 
 
+class Moved:
+    """Arrays that workers hand on, aligned where they arrive: otherwise products round otherwise."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            array = isinstance(value, np.ndarray)
+            vars(self)[name] = np.require(value, requirements="A") if array else value
+
+
 @dataclass(frozen=True)
-class Block:
+class Block(Moved):
     """Rows of one partition, those of the source first, with the labels of these.
 
     `marks` are the ids of the domains, where rows were marked with any.
@@ -77,10 +86,6 @@ class Block:
     def places(self) -> list[NDArray[np.float64]]:
         """Places in the canonical order of source and target rows, kept with the block."""
         return [row_keys(X)[0] for X in self.sides]
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Align rows that came from another worker: products round otherwise where they do not."""
-        vars(self).update(state, X=np.require(state["X"], requirements="A"))
 
     def __sizeof__(self) -> int:
         return int(self.X.nbytes + self.labels.nbytes)

@@ -58,7 +58,7 @@ class Schema:
 
 
 class Moved:
-    """Arrays that workers hand on, aligned where they arrive: otherwise products round otherwise."""
+    """Arrays that workers hand on, aligned on arrival: products of unaligned ones round otherwise."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

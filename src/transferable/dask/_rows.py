@@ -58,7 +58,7 @@ class Schema:
 
 
 class Moved:
-    """Arrays that workers hand on, aligned on arrival: products of unaligned ones round otherwise."""
+    """Arrays that workers hand on, aligned on arrival: unaligned products round otherwise."""
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name, value in state.items():

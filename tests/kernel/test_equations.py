@@ -170,7 +170,7 @@ def test_objective_and_gradient_anywhere(alignment_form, confusion_form, way):
 def test_descent_approaches_the_closed_form(way):
     """L-BFGS on the same objective ends little above the closed form's and never below."""
     rounds = rounds_of(TFDFV(**(SHARED | way)), domains_of(small_problem(seed=2)))
-    shape = rounds.solver.updated([]).shape
+    shape = rounds.solver.updated([])[0].shape
 
     def function(x):
         w = x.reshape(shape)
@@ -265,7 +265,7 @@ def test_gradient_of_the_whole_objective(alignment_form, confusion_form, n_landm
     p = small_problem(seed=8)
     rounds = rounds_of(model, domains_of(p), p.yt)
     rng = np.random.default_rng(0)
-    w = rng.normal(size=rounds.solver.updated([]).shape) / 10
+    w = rng.normal(size=rounds.solver.updated([])[0].shape) / 10
 
     def value(w):
         found = values(rounds, w)

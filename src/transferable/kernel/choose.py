@@ -123,7 +123,7 @@ class Problem:
         W = found.weights if self.arrays.device is None else self.arrays.sparse(found.weights)
         W = normalised_adjacency(W)
         starts = W.indptr if sp.issparse(W) else W.crow_indices()
-        return [Smoothness(self.manifold, W, starts[1:] > starts[:-1], found.recall, key)]
+        return [Smoothness(self.manifold, W, starts[1:] == starts[:-1], found.recall, key)]
 
     def _anchor_centers(self) -> Any:
         """Return centres by k-means of the first rows of both domains, whose order is random."""

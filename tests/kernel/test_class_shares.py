@@ -11,6 +11,7 @@ from transferable.domains import Domains
 from transferable.kernel import choose
 from transferable.kernel.class_shares import given_shares, neighbor_support, small_class_offsets
 from transferable.limits import LIMITS
+from transferable.linalg.arrays import CPU
 from transferable.linalg.kernels import KernelFunction
 from transferable.persistence import load, save
 
@@ -349,7 +350,7 @@ def test_left_out_errors_change_as_little_as_the_rows():
         rows = X * (1.0 + size * rng.normal(size=X.shape))
         domains = Domains.from_stacked(np.vstack([rows, rows]), np.r_[y, np.full(200, -1)])
         kernel = KernelFunction("rbf", 0.5)
-        errors.append(choose._left_out_error(domains, np.zeros((3, 0)), kernel, 0.1))
+        errors.append(choose._left_out_error(domains, np.zeros((3, 0)), kernel, 0.1, CPU))
     assert 0.2 < errors[0] < 0.6
     assert 0 < np.ptp(errors) < 0.2 / 200
 

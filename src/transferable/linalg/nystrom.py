@@ -55,14 +55,16 @@ def _far_apart(X: Any, count: int, rng: np.random.RandomState) -> list[int]:
     """Draw rows one by one, in proportion to the squared distance to those drawn before."""
     squares = squared_lengths(X)
     drawn = [int(rng.randint(len(squares)))]
-    distances = np.full(len(squares), np.inf)
+    distances = np.full(len(squares), np.inf, dtype=squares.dtype)
+    to_last, shares = np.empty_like(squares), np.empty(len(squares))
     # Threads would wait for each other in every one of many small products.
     with nullcontext() if count < _MANY_STEPS else threadpool_limits(1):
         while len(drawn) < count:
             row = dense(X[drawn[-1] : drawn[-1] + 1])[0]
-            to_last = squares + row @ row - 2.0 * (X @ row)
-            distances = np.minimum(distances, np.maximum(to_last, 0.0))
-            shares = np.cumsum(distances, dtype=np.float64)
+            np.add(squares, row @ row, out=to_last)
+            to_last -= 2.0 * (X @ row)
+            np.minimum(distances, np.maximum(to_last, 0.0, out=to_last), out=distances)
+            np.cumsum(distances, out=shares)
             pick = np.searchsorted(shares, rng.random_sample() * shares[-1])
             drawn.append(min(int(pick), len(squares) - 1))
     return drawn

@@ -116,7 +116,7 @@ def eliminated(rows: Matrix, order: NDArray[np.intp], V: Matrix) -> tuple[Matrix
 def solve_factored(factor: Matrix, R: Matrix) -> Matrix:
     """Return H^-1 R from the LU of H'."""
     if is_torch_array(R):
-        xp = namespace(R)
-        swaps = xp.arange(1, len(R) + 1, dtype=xp.int32, device=R.device)
-        return xp.linalg.lu_solve(factor, swaps, R, adjoint=True)
+        solve = namespace(R).linalg.solve_triangular
+        R = solve(factor.mT, R, upper=False)
+        return solve(factor.mT, R, upper=True, unitriangular=True)
     return lu_solve((factor, np.arange(len(R))), R, trans=1, check_finite=False)

@@ -162,7 +162,7 @@ def table_rows() -> list[Row]:
         Row("TFDF, printed digits", lambda: fit("TFDF", "printed"), 60),
         Row("TFDF, COIL", lambda: fit("TFDF", "coil"), 17),
         Row("TFDF, 3,000 + 3,000 rows, shifted shares", lambda: fit("TFDF", "shifted"), 248),
-        Row("TFDF, adult", lambda: fit("TFDF", "adult"), 248),
+        Row("TFDF, adult", lambda: fit("TFDF", "adult")),
         Row("landmarks, 100,000 rows", lambda: fit("TFDF", "100000"), 248),
         Row("landmarks, 300,000 rows", lambda: fit("TFDF", "300000"), 707),
     ]

@@ -281,19 +281,23 @@ class ExactSolver(Solver):
         """
         d, G = self.problem.domains, None
         if self.extra or not self._first:
-            P = self.loss(self.K)
-            for term in self._terms:
+            beside = self._second_order.get("beside loss")
+            P = self.loss(self.K) if beside is None else beside + self.loss(self.K)
+            for term in self._terms if beside is None else []:
                 product = d.share(("product", self.key[0], term.key), term.form, self.K)
                 for start in range(0, len(P), LIMITS.mapped_rows):
                     rows = slice(start, start + LIMITS.mapped_rows)
                     P[rows] += term.weight * product[rows]
                 del product  # before the next one is made
+            if self.extra and beside is None:  # every round needs it
+                self._second_order["beside loss"] = P - self.loss(self.K)
             if self.extra:
                 P += self._covariances.times_kernel()
             i = np.arange(len(P))
             P[i, i] += self.ridge
-            factor, order, V = factored(P[d.target])
-            B, S = eliminated(P[d.source], order, V)
+            changing = 0 if self.extra else d.n_source
+            factor, order, V = factored(P[changing:])
+            B, S = eliminated(P[:changing], order, V)
         else:
             first, weights = self._first, self._first["weights"]
             factor, order, V, B, S, *_ = first["factor"]
@@ -317,17 +321,19 @@ class ExactSolver(Solver):
             if not (self.extra or self._first):
                 self._first.update(weights=self._weights, factor=self.known["factor"])
         factor, order, V, B, *_, last, last_order = self.known["factor"]
-        y = solve_factored(factor, R[d.target])
-        z = namespace(R).empty_like(R[d.source])
-        z[last_order] = solve_factored(last, R[d.source] - (y.T @ B.T).T)
+        y = solve_factored(factor, R[len(B) :])
+        z = namespace(R).empty_like(R[: len(B)])
+        z[last_order] = solve_factored(last, R[: len(B)] - (y.T @ B.T).T)
         x = namespace(R).empty_like(R)
         x[order[: len(y)]], x[order[len(y) :]] = y - (z.T @ V.T).T, z
         return x
 
     def _own(self, count: int) -> tuple[Matrix, None]:
         _, order, V, *_, G, last, last_order = self.known["factor"]
+        units = self.problem.arrays.table(np.eye(len(last) or len(self.K), count))
+        if self.extra:
+            return (self.K[:, :count] * self.solved(units)).sum(axis=0), None
         G = eliminated(self.K[:count], order, V)[1] if G is None else G[:count]
-        units = self.problem.arrays.table(np.eye(len(last), count))
         return (G[:, last_order].T * solve_factored(last, units)).sum(axis=0), None
 
 

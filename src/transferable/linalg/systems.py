@@ -85,6 +85,8 @@ def factored(rows: Matrix) -> tuple[Matrix, NDArray[np.intp], Matrix]:
         H^-1 N, with N the other columns.
     """
     (k, n), on_torch = rows.shape, is_torch_array(rows)
+    if k == 0:
+        return rows[:, :0], np.arange(n), rows
     if on_torch:
         xp = namespace(rows)
         if rows.device.type != "cpu":  # where the LU of a square matrix takes a third of the time

@@ -1,4 +1,4 @@
-"""Progress bar: the current stage, the share done, time taken and time left."""
+"""Progress: the current stage, the share done, time taken and time left, as a bar or as lines."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from transferable.events import Event, Progress, listen
 from transferable.limits import LIMITS
 
 _WIDTH = 30
+_BETWEEN_LINES = 10.0  # seconds, where there is no terminal to draw on
 
 T = TypeVar("T")
 
@@ -25,14 +26,17 @@ class Bar:
     """Bar on a terminal, drawn once a step takes long and removed when it is done.
 
     It shows the stages and rounds of the fits within it. The time left is an estimate: rounds may
-    end early, and steps may differ in length.
+    end early, and steps may differ in length. Where there is no terminal, it is a line for each
+    stage, and one every ten seconds at most.
     """
 
     def __init__(
         self, console: Console, what: str, *, drawn: bool, patience: float | None = None
     ) -> None:
-        self._drawn = drawn
-        self._begun = monotonic()
+        self._drawn, self._console = drawn, console
+        self._lines = not (console.is_terminal or console.is_jupyter)
+        self._named: set[str] = set()  # stages that have a line
+        self._begun = self._printed = monotonic()
         self._title, self._detail = what, ""
         self._share: float | None
         self._step: tuple[float, float] | None = None
@@ -54,6 +58,9 @@ class Bar:
         self._open = ExitStack()
         if self._drawn:
             self._open.enter_context(listen(self._hear))
+        if self._drawn and self._lines:
+            self._print()
+        elif self._drawn:
             for end in (self._live.stop, self._timer.join, self._timer.cancel):  # the last first
                 self._open.callback(end)
             self._timer.start()
@@ -76,6 +83,9 @@ class Bar:
         if what != self._what or not share:  # rounds may begin anew under the same name
             self._start_stage(what)
         self._share, self._told = share, monotonic()
+        late = self._told - self._printed > _BETWEEN_LINES
+        if self._drawn and self._lines and (late or self._what not in self._named):
+            self._print()
 
     def tick(self, share: float, detail: str = "") -> None:
         """Record the share that is done of the bar's own task."""
@@ -91,20 +101,33 @@ class Bar:
             yield step
         self._step = None
 
+    def _print(self) -> None:
+        """Print the stage and, once some of it is done, the share and the times, as a line."""
+        what, times = self._words()
+        done = f": {self._share:.0%}, {times}" if self._share else ""
+        self._console.print(what + done, soft_wrap=True, markup=False, highlight=False)
+        self._printed = monotonic()
+        self._named.add(self._what)
+
     def _start_stage(self, what: str) -> None:
         self._what, self._share = what, None
         self._stage_begun = self._told = monotonic()
 
-    def __rich__(self) -> Table:
-        """Draw the stage, the share of it that is done, and the times, on one line."""
+    def _words(self) -> tuple[str, str]:
+        """Return the stage, and the time that it has taken and is likely to take."""
         now, share = monotonic(), self._share
-        what = f"{self._what}: {self._detail}" if self._detail else self._what
-        bar = ProgressBar(total=1.0, completed=share or 0.0, width=_WIDTH, pulse=not share)
         times = f"{_clock(now - self._begun)} so far"
         if share:
             waited = now - self._told
             left = (self._told - self._stage_begun) * (1.0 - share) / share - waited
             times += f", about {_clock(max(left, waited))} left"
+        return f"{self._what}: {self._detail}" if self._detail else self._what, times
+
+    def __rich__(self) -> Table:
+        """Draw the stage, the share of it that is done, and the times, on one line."""
+        what, times = self._words()
+        share = self._share or 0.0
+        bar = ProgressBar(total=1.0, completed=share, width=_WIDTH, pulse=not share)
         line = Table.grid(padding=(0, 1))
         line.add_row(what, bar, times)
         return line
@@ -117,5 +140,5 @@ def _clock(seconds: float) -> str:
 
 
 def shown(what: str) -> Bar:
-    """Return a bar on standard error, shown at once, for ``verbose=True``."""
+    """Return a bar or lines on standard error, shown at once, for ``verbose=True``."""
     return Bar(Console(stderr=True), what, drawn=True, patience=0.0)

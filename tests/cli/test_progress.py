@@ -11,8 +11,9 @@ import time
 import pytest
 from rich.console import Console
 
+from problems import small_problem
 from toys import install
-from transferable import progress
+from transferable import TFDF, progress
 from transferable.cli import app
 from transferable.events import Iterate, listen, rounds, stage
 from transferable.limits import LIMITS
@@ -173,3 +174,34 @@ def test_rounds_within_steps_are_parts_of_the_whole(bar):
         assert f"Working: {step.upper()}" in text(bar)
     whole = 30
     assert lengths[1:] == [int(whole * share) for share in (0.25, 0.5, 0.75)]
+
+
+def test_without_a_terminal_stages_and_every_tenth_second_are_lines(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(progress, "monotonic", lambda: now[0])
+    console = Console(file=io.StringIO(), width=20)
+    with progress.Bar(console, "Adapting", drawn=True, patience=0.0):
+        stage("Computing the kernel")
+        for i in rounds(95, "Trying [bold] settings"):
+            now[0] = float(i)
+        stage("Computing the kernel")
+    lines = console.file.getvalue().splitlines()
+    assert lines[:4] == [
+        "Adapting",
+        "Computing the kernel",
+        "Trying [bold] settings",
+        "Trying [bold] settings: 13%, 0:11 so far, about 1:16 left",
+    ]
+    assert len(lines) == 3 + 8, "none for a stage that has one"
+    with progress.Bar(console, "Working", drawn=False) as hidden:
+        hidden.tick(0.5)
+    assert len(console.file.getvalue().splitlines()) == len(lines)
+
+
+def test_verbose_fits_print_lines_where_there_is_no_terminal(capsys):
+    problem = small_problem(n_source=30, n_target=24)
+    TFDF(verbose=True).adapt(problem.Xs, problem.ys, problem.Xt)
+    shown = capsys.readouterr()
+    assert shown.err.splitlines()[0] == "Adapting"
+    assert "\x1b" not in shown.err
+    assert shown.out == ""

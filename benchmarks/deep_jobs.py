@@ -242,7 +242,7 @@ def _search(job: dict[str, Any], common: dict[str, Any]) -> dict[str, Any]:
     source, target, test = task(job["task"], "resized")
     grid = {name: sorted({setting[name] for setting in GRID}) for name in GRID[0]}
     flat = _of_digits("DeepTFDF", common, {"input_shape": (1, 28, 28)})
-    search = LabelFreeSearch(flat, grid, scoring="neighbors")
+    search = LabelFreeSearch(flat, grid, scoring="neighbors", anchor=None)
     Xs, Xt = (_unit(X[:10_000]).reshape(-1, 784) for X in (source[0], target[0]))
     search.adapt(Xs, source[1][: len(Xs)], Xt)
     model = _of_digits("DeepTFDF", common, search.best_params_).adapt(*source, target[0])

@@ -186,7 +186,12 @@ def estimator(problem: Problem, error: float = 0.0) -> Any:
     if error:
         name = next(name for name in PLANTABLE if name in known)
         model.set_params(**{name: getattr(model, name) * (1 + error)})
-    return model if problem.grid is None else LabelFreeSearch(model, problem.grid)
+    if problem.grid is None:
+        return model
+    search = LabelFreeSearch(model, problem.grid)
+    if "anchor" in search.get_params(deep=False):  # older sources have none
+        search.set_params(anchor=None)
+    return search
 
 
 def plantable(problem: Problem) -> bool:

@@ -132,7 +132,9 @@ class Search:
         with threadpool_limits(1), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             given = problem.Xs, problem.ys, problem.Xt
-            search = LabelFreeSearch(TFDFV(), GRIDS[self.grid], scoring=scoring, refit="truth")
+            search = LabelFreeSearch(
+                TFDFV(), GRIDS[self.grid], scoring=scoring, refit="truth", anchor=None
+            )
             results = search.adapt(*given).cv_results_
             default = TFDFV().adapt(*given)
             anchor = AutoAdapter(effort="fast").adapt(*given)

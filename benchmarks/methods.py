@@ -77,7 +77,8 @@ def methods() -> dict[str, Any]:
 def searched(method: Any, grid: dict[str, list[Any]] | None) -> LabelFreeSearch:
     model = classifier(method)
     prefix = "transformer__" if model.__class__ is AdaptedClassifier else ""
-    return LabelFreeSearch(model, grid and {prefix + name: grid[name] for name in grid})
+    settings = grid and {prefix + name: grid[name] for name in grid}
+    return LabelFreeSearch(model, settings, anchor=None)  # a pool would answer for every method
 
 
 def classifier(method: Any) -> Any:

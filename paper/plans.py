@@ -156,7 +156,7 @@ def _searched(dataset: str, pair: tuple[str, str], method: str) -> Cell:
     axes = [{path: list(values)} for path, values in _axes(estimator, tuple(GRID)).items()]
     if not axes:
         return _cell(dataset, pair, method)
-    search = LabelFreeSearch(estimator, axes)
+    search = LabelFreeSearch(estimator, axes, anchor=None)
     names = search.get_params(deep=True)
     search.set_params(**{k: SEED for k in names if k.split("__")[-1] == "random_state"})
     return Cell(dataset, *pair, method, "label-free", search)

@@ -19,7 +19,7 @@ LISTED = {
     for kind in ("classifier", "transformer")
 }
 # A search has to be told what to search.
-SEARCH = LabelFreeSearch(TFDFV(max_iter=3), {"alignment": [0.1, 10.0]})
+SEARCH = LabelFreeSearch(TFDFV(max_iter=3), {"alignment": [0.1, 10.0]}, anchor=None)
 # Each domain scaled by itself, a row would not be labelled alike in both.
 TABLES = TableClassifier(TFDFV(), scale="joint")
 CLASSIFIERS = LISTED["classifier"] | {"LabelFreeSearch": SEARCH, "TableClassifier": TABLES}

@@ -18,7 +18,7 @@ from transferable.model_selection import LabelFreeSearch
 task = load_printed_to_handwritten()
 Xs, ys, Xt, yt = task.Xs[::7], task.ys[::7], task.Xt[::7], task.yt[::7]
 settings = {"alignment": [0.1, 1.0, 10.0], "manifold": [0.1, 1.0, 10.0], "ridge": [0.01, 1.0]}
-search = LabelFreeSearch(TFDFV(manifold_dim=20), settings).adapt(Xs, ys, Xt)
+search = LabelFreeSearch(TFDFV(manifold_dim=20), settings, anchor=None).adapt(Xs, ys, Xt)
 print("chosen:", search.best_params_)
 
 # %%

@@ -22,7 +22,7 @@ from transferable import TFDFV
 from transferable.model_selection import LabelFreeSearch
 rows = np.load("rows.npz")
 grid = {"alignment": [0.1, 1.0, 10.0], "manifold": [0.1, 1.0], "ridge": [0.1, 1.0]}
-search = LabelFreeSearch(TFDFV(), grid, checkpoint="trials.jsonl")
+search = LabelFreeSearch(TFDFV(), grid, anchor=None, checkpoint="trials.jsonl")
 search.adapt(rows["Xs"], rows["ys"], rows["Xt"])
 print(len(search.cv_results_["params"]))
 """

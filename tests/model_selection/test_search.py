@@ -1,6 +1,7 @@
 """The search: picks, records, resumes, halves, and says what it left out."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 import transferable
-from transferable import TFDFV
+from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import AdaptedClassifier
 from transferable.events import listen
 from transferable.model_selection import LabelFreeSearch, RankSum, SilhouetteScore
@@ -21,6 +22,7 @@ from transferable.transformers import PerDomainScaler
 
 GRID = {"alignment": [0.1, 10.0], "manifold": [0.0, 1.0]}
 MODEL = TFDFV(max_iter=3, n_neighbors=3)
+Alone = partial(LabelFreeSearch, anchor=None)  # the best setting answers alone
 
 
 def neighbors(model, X, y, sample_domain=None):
@@ -28,7 +30,7 @@ def neighbors(model, X, y, sample_domain=None):
 
 
 def test_takes_the_setting_that_scores_highest(stacked):
-    search = LabelFreeSearch(MODEL, GRID, scoring="circular").fit(stacked.X, stacked.y)
+    search = Alone(MODEL, GRID, scoring="circular").fit(stacked.X, stacked.y)
     results = search.cv_results_
     assert len(results["params"]) == 4
     assert results["mean_test_score"][search.best_index_] == results["mean_test_score"].max()
@@ -44,7 +46,7 @@ def test_takes_the_setting_that_scores_highest(stacked):
 
 
 def test_the_best_settings_may_answer_together(stacked, tmp_path):
-    search = LabelFreeSearch(MODEL, GRID, average=3).fit(stacked.X, stacked.y)
+    search = Alone(MODEL, GRID, average=3).fit(stacked.X, stacked.y)
     ranks, params = search.cv_results_["rank_test_score"], search.cv_results_["params"]
     models = [
         clone(MODEL).set_params(**params[i]).fit(stacked.X, stacked.y)
@@ -65,7 +67,7 @@ def test_the_best_settings_may_answer_together(stacked, tmp_path):
 def test_an_anchor_counts_half_beside_the_best_by_neighbours(stacked, tmp_path):
     anchor, grid = TFDFV(max_iter=1, alignment=0.0), GRID | {"alignment": [0.1, 1.0, 10.0]}
     search = LabelFreeSearch(MODEL, grid, anchor=anchor).fit(stacked.X, stacked.y)
-    by_neighbours = LabelFreeSearch(MODEL, grid, scoring="neighbors", average=5)
+    by_neighbours = Alone(MODEL, grid, scoring="neighbors", average=5)
     best = by_neighbours.fit(stacked.X, stacked.y)
     assert search.best_params_ == best.best_params_
     assert len(search.top_estimators_) == len(best.top_estimators_) == 5
@@ -91,32 +93,44 @@ def test_anchors_and_settings_must_give_probabilities(stacked):
         LabelFreeSearch(MODEL, GRID, anchor=LinearSVC()).fit(stacked.X, stacked.y)
 
 
+def test_by_default_a_fast_pool_is_the_anchor_where_there_are_probabilities(stacked):
+    search = LabelFreeSearch(MODEL, GRID).fit(stacked.X, stacked.y)
+    pool = AutoAdapter(effort="fast")
+    named = LabelFreeSearch(MODEL, GRID, anchor=pool).fit(stacked.X, stacked.y)
+    np.testing.assert_array_equal(search.predict_proba(stacked.X), named.predict_proba(stacked.X))
+    assert search.anchor_.effort == "fast"
+    labels_only = AdaptedClassifier(None, LinearSVC())
+    plain = LabelFreeSearch(labels_only, {"estimator__C": [1.0, 2.0]}).fit(stacked.X, stacked.y)
+    assert plain.anchor_ is None
+    assert len(plain.top_estimators_) == 1
+    with pytest.raises(ValueError, match="anchor"):
+        LabelFreeSearch(MODEL, GRID, anchor="none").fit(stacked.X, stacked.y)
+
+
 def test_labels_alone_have_no_mean(stacked):
     labels_only = AdaptedClassifier(None, LinearSVC())
     with pytest.raises(ValueError, match="average=2 takes the mean of probabilities"):
-        LabelFreeSearch(labels_only, {"estimator__C": [1.0, 2.0]}, average=2).fit(
-            stacked.X, stacked.y
-        )
+        Alone(labels_only, {"estimator__C": [1.0, 2.0]}, average=2).fit(stacked.X, stacked.y)
 
 
 def test_what_is_shared_changes_no_score(stacked):
     grid = {"alignment": [0.1, 10.0], "manifold": [0.5, 1.0, "auto"], "ridge": [0.1, 1.0]}
     grid |= {"manifold_dim": ["auto", 2, None], "balance": ["adaptive", 0.5]}
-    search = LabelFreeSearch(MODEL, grid, scoring={"c": "circular", "n": "neighbors"}, refit="c")
+    search = Alone(MODEL, grid, scoring={"c": "circular", "n": "neighbors"}, refit="c")
     search.fit(stacked.X, stacked.y)
     for i in range(0, 72, 7):
         model = clone(MODEL).set_params(**search.cv_results_["params"][i])
         model.fit(stacked.X, stacked.y)
-        alone = LabelFreeSearch(model, {"max_iter": [3]}, scoring="circular")
+        alone = Alone(model, {"max_iter": [3]}, scoring="circular")
         alone.fit(stacked.X, stacked.y)
         assert search.cv_results_["mean_test_c"][i] == pytest.approx(alone.best_score_)
 
 
 def test_target_labels_and_row_order_do_not_matter(stacked):
-    plain = LabelFreeSearch(MODEL, GRID).adapt(stacked.Xs, stacked.ys, stacked.Xt)
+    plain = Alone(MODEL, GRID).adapt(stacked.Xs, stacked.ys, stacked.Xt)
     garbage = np.concatenate([stacked.ys, stacked.yt[::-1]])
     order = np.random.default_rng(0).permutation(len(garbage))
-    other = LabelFreeSearch(MODEL, GRID)
+    other = Alone(MODEL, GRID)
     other.fit(stacked.X[order], garbage[order], sample_domain=stacked.marks[order])
     assert other.best_params_ == plain.best_params_
     np.testing.assert_allclose(
@@ -126,16 +140,16 @@ def test_target_labels_and_row_order_do_not_matter(stacked):
 
 def test_rank_sums_and_several_scores(stacked):
     scoring = {"both": RankSum(("circular", "entropy")), "own": SilhouetteScore()}
-    search = LabelFreeSearch(MODEL, GRID, scoring=scoring, refit="both")
+    search = Alone(MODEL, GRID, scoring=scoring, refit="both")
     results = search.fit(stacked.X, stacked.y).cv_results_
     assert {"mean_test_both", "mean_test_own", "score_circular", "score_entropy"} <= set(results)
     with pytest.raises(ValueError, match="refit=None names none of the scores both, own"):
-        LabelFreeSearch(MODEL, GRID, scoring=scoring).fit(stacked.X, stacked.y)
+        Alone(MODEL, GRID, scoring=scoring).fit(stacked.X, stacked.y)
 
 
 def test_workers_find_the_same(stacked):
-    one = LabelFreeSearch(MODEL, GRID).fit(stacked.X, stacked.y)
-    two = LabelFreeSearch(MODEL, GRID, n_jobs=2).fit(stacked.X, stacked.y)
+    one = Alone(MODEL, GRID).fit(stacked.X, stacked.y)
+    two = Alone(MODEL, GRID, n_jobs=2).fit(stacked.X, stacked.y)
     np.testing.assert_allclose(
         one.cv_results_["mean_test_score"], two.cv_results_["mean_test_score"]
     )
@@ -143,7 +157,7 @@ def test_workers_find_the_same(stacked):
 
 def test_goes_on_from_its_file(stacked, tmp_path):
     path = tmp_path / "new folder" / "trials.jsonl"
-    search = LabelFreeSearch(MODEL, GRID, scoring="entropy", checkpoint=path)
+    search = Alone(MODEL, GRID, scoring="entropy", checkpoint=path)
     first = clone(search).fit(stacked.X, stacked.y)
     lines = path.read_text().splitlines()
     assert len(lines) == 4
@@ -164,7 +178,7 @@ def test_goes_on_from_its_file(stacked, tmp_path):
 
 def test_lines_that_hold_no_trial_are_passed_over(stacked, tmp_path):
     path = tmp_path / "trials.jsonl"
-    search = LabelFreeSearch(MODEL, GRID, scoring="entropy", checkpoint=path)
+    search = Alone(MODEL, GRID, scoring="entropy", checkpoint=path)
     first = clone(search).fit(stacked.X, stacked.y)
     keys = [json.loads(line)["key"] for line in path.read_text().splitlines()]
     path.write_text(
@@ -184,7 +198,7 @@ def test_halving_tries_few_settings_on_all_rows():
     Xs = rng.normal(size=(400, 4)) + 2.0 * ys[:, None]
     Xt = Xs + 0.5
     grid = {"alignment": [0.1, 1.0, 10.0], "ridge": [0.01, 0.1, 1.0]}
-    search = LabelFreeSearch(MODEL, grid, scoring=neighbors, halving=3).adapt(Xs, ys, Xt)
+    search = Alone(MODEL, grid, scoring=neighbors, halving=3).adapt(Xs, ys, Xt)
     results = search.cv_results_
     assert results["n_resources"].tolist() == [267] * 9 + [800] * 3
     assert search.best_params_["alignment"] == 10.0
@@ -196,7 +210,7 @@ def test_settings_without_a_score_are_left_out_and_said(stacked):
     def sometimes(model, X, y, sample_domain=None):
         return np.nan if model.alignment == 10.0 else 0.0
 
-    search = LabelFreeSearch(MODEL, GRID, scoring=sometimes)
+    search = Alone(MODEL, GRID, scoring=sometimes)
     with pytest.warns(UserWarning, match=r"'alignment': 10.0.*is left out: no finite score"):
         search.fit(stacked.X, stacked.y)
     assert search.best_params_["alignment"] == 0.1
@@ -205,7 +219,7 @@ def test_settings_without_a_score_are_left_out_and_said(stacked):
 
 
 def test_a_setting_that_cannot_be_fitted_is_left_out_and_said(stacked):
-    search = LabelFreeSearch(MODEL, {"n_neighbors": [3, 500]}, scoring="entropy")
+    search = Alone(MODEL, {"n_neighbors": [3, 500]}, scoring="entropy")
     with pytest.warns(UserWarning, match="n_neighbors=500 must be smaller"):
         search.fit(stacked.X, stacked.y)
     assert search.best_params_ == {"n_neighbors": 3}
@@ -214,7 +228,7 @@ def test_a_setting_that_cannot_be_fitted_is_left_out_and_said(stacked):
         pytest.warns(UserWarning, match="left out"),
         pytest.raises(ValueError, match="None of the 1 settings has a score"),
     ):
-        LabelFreeSearch(MODEL, {"n_neighbors": [500]}).fit(stacked.X, stacked.y)
+        Alone(MODEL, {"n_neighbors": [500]}).fit(stacked.X, stacked.y)
 
 
 def test_a_scorer_that_fails_is_recorded(stacked):
@@ -222,7 +236,7 @@ def test_a_scorer_that_fails_is_recorded(stacked):
         raise RuntimeError("no idea")
 
     scoring = {"good": "entropy", "bad": broken}
-    search = LabelFreeSearch(MODEL, {"ridge": [0.1]}, scoring=scoring, refit="good")
+    search = Alone(MODEL, {"ridge": [0.1]}, scoring=scoring, refit="good")
     with pytest.warns(UserWarning, match="bad: RuntimeError: no idea"):
         search.fit(stacked.X, stacked.y)
     assert search.best_params_ == {"ridge": 0.1}
@@ -231,19 +245,19 @@ def test_a_scorer_that_fails_is_recorded(stacked):
 @pytest.mark.parametrize("grid", [{}, [], [{}], {"ridge": []}])
 def test_empty_grid(grid, stacked):
     with pytest.raises(ValueError, match="give at least one value"):
-        LabelFreeSearch(MODEL, grid).fit(stacked.X, stacked.y)
+        Alone(MODEL, grid).fit(stacked.X, stacked.y)
 
 
 @pytest.mark.parametrize("scoring", ["accuracy", RankSum(("circular", "luck"))])
 def test_unknown_scorer(scoring, stacked):
     with pytest.raises(ValueError, match="is no scorer; choose from recommended"):
-        LabelFreeSearch(MODEL, GRID, scoring=scoring).fit(stacked.X, stacked.y)
+        Alone(MODEL, GRID, scoring=scoring).fit(stacked.X, stacked.y)
 
 
 def test_without_a_target_held_out_source_rows_decide(stacked):
     grid = {"ridge": [1e6, 0.1]}
     with pytest.warns(UserWarning, match="None of the 60 rows is a target row"):
-        search = LabelFreeSearch(MODEL, grid, halving=2).fit(stacked.Xs, stacked.ys)
+        search = Alone(MODEL, grid, halving=2).fit(stacked.Xs, stacked.ys)
     scores = search.cv_results_["mean_test_score"]
     assert scores[1] > 0.8
     assert scores[search.best_index_] == scores.max()
@@ -255,25 +269,25 @@ def test_without_a_target_held_out_source_rows_decide(stacked):
 
 def test_not_fitted(stacked):
     with pytest.raises(NotFittedError):
-        LabelFreeSearch(MODEL, GRID).predict(stacked.Xt)
+        Alone(MODEL, GRID).predict(stacked.Xt)
 
 
 def test_tells_how_many_settings_are_tried(stacked, monkeypatch, capsys):
     monkeypatch.setenv("FORCE_COLOR", "1")  # rich takes any stream for a terminal then
     told = []
     with listen(told.append):
-        LabelFreeSearch(MODEL, GRID).fit(stacked.X, stacked.y)
+        Alone(MODEL, GRID).fit(stacked.X, stacked.y)
     shares = [event.share for event in told if getattr(event, "what", "") == "Trying settings"]
     assert shares == [None, 0.0, 0.25, 0.5, 0.75]
     assert capsys.readouterr() == ("", "")
-    LabelFreeSearch(MODEL, GRID, verbose=True).fit(stacked.X, stacked.y)
+    Alone(MODEL, GRID, verbose=True).fit(stacked.X, stacked.y)
     shown = capsys.readouterr()
     assert "so far" in shown.err
     assert shown.out == ""
 
 
 def test_a_search_that_fails_leaves_the_last_one_alone(stacked):
-    search = LabelFreeSearch(MODEL, GRID, scoring="entropy").fit(stacked.X, stacked.y)
+    search = Alone(MODEL, GRID, scoring="entropy").fit(stacked.X, stacked.y)
     before = dict(vars(search))
     with (
         pytest.warns(UserWarning, match="left out"),
@@ -287,7 +301,7 @@ def test_the_best_estimator_is_fitted_as_it_would_be_by_itself(stacked):
     names = np.array(["ant", "bee", "cat"])
     X = pd.DataFrame(stacked.X, columns=[f"f{i}" for i in range(stacked.X.shape[1])])
     y = np.concatenate([names[stacked.ys], np.full(len(stacked.yt), None)])
-    search = LabelFreeSearch(MODEL, GRID, scoring="entropy").fit(X, y)
+    search = Alone(MODEL, GRID, scoring="entropy").fit(X, y)
     alone = clone(MODEL).set_params(**search.best_params_).fit(X, y)
     best = search.best_estimator_
     np.testing.assert_array_equal(best.transduction_, alone.transduction_)
@@ -300,7 +314,7 @@ def test_pipelines_are_searched(stacked):
     columns = make_column_transformer((StandardScaler(), ["f0", "f1", "f2", "f3", "f4"]))
     X = pd.DataFrame(stacked.X, columns=[f"f{i}" for i in range(stacked.X.shape[1])])
     grid = {"tfdfv__alignment": [0.1, 10.0]}
-    search = LabelFreeSearch(make_pipeline(columns, MODEL), grid).fit(X, stacked.y)
+    search = Alone(make_pipeline(columns, MODEL), grid).fit(X, stacked.y)
     best = search.best_estimator_
     assert len(best[-1].transduction_) == len(X)
     assert best[-1].classes_.tolist() == [0, 1, 2]
@@ -310,7 +324,7 @@ def test_pipelines_are_searched(stacked):
 @pytest.mark.parametrize("transformer", [PerDomainScaler(), None])
 @pytest.mark.filterwarnings("ignore::transferable.exceptions.MarkedLabelsWarning")
 def test_a_search_behind_a_transformer_sees_both_domains(stacked, transformer):
-    search = LabelFreeSearch(MODEL, GRID)
+    search = Alone(MODEL, GRID)
     model = AdaptedClassifier(transformer, search).adapt(stacked.Xs, stacked.ys, stacked.Xt)
     rows = stacked.X if transformer is None else transformer.fit_transform(stacked.X, stacked.y)
     alone = clone(search).fit(rows, stacked.y)
@@ -320,14 +334,14 @@ def test_a_search_behind_a_transformer_sees_both_domains(stacked, transformer):
 
 
 def test_the_default_grid_is_for_tfdf(stacked):
-    search = LabelFreeSearch(TFDFV(max_iter=1), scoring="entropy").fit(stacked.X, stacked.y)
+    search = Alone(TFDFV(max_iter=1), scoring="entropy").fit(stacked.X, stacked.y)
     assert len(search.cv_results_["params"]) == 54
 
 
 def test_a_search_is_saved_with_its_results(stacked, tmp_path):
     grid = [{"alignment": [0.1, 10.0]}, {"ridge": [1.0]}]
     scoring = {"sum": "recommended", "own": SilhouetteScore()}
-    search = LabelFreeSearch(
+    search = Alone(
         MODEL, grid, scoring=scoring, refit="sum", checkpoint=tmp_path / "trials.jsonl"
     ).fit(stacked.X, stacked.y)
     transferable.save(search, tmp_path / "search.skops")
@@ -354,11 +368,11 @@ def test_trials_judged_by_labels_do_without_probabilities(stacked):
         return 0.0
 
     temperature.labels_only = True
-    search = LabelFreeSearch(MODEL, GRID, scoring=temperature).fit(stacked.X, stacked.y)
+    search = Alone(MODEL, GRID, scoring=temperature).fit(stacked.X, stacked.y)
     assert np.isnan(seen).all()
     assert search.best_estimator_.temperature_ > 0
     del temperature.labels_only, seen[:]
-    LabelFreeSearch(MODEL, GRID, scoring=temperature).fit(stacked.X, stacked.y)
+    Alone(MODEL, GRID, scoring=temperature).fit(stacked.X, stacked.y)
     assert np.isfinite(seen).all()
 
 
@@ -371,6 +385,6 @@ def test_trials_have_the_history_of_a_fit_alone(stacked):
         seen.append(model.history_ == alone.history_)
         return 0.0
 
-    search = LabelFreeSearch(MODEL, GRID, scoring=history).fit(stacked.X, stacked.y)
+    search = Alone(MODEL, GRID, scoring=history).fit(stacked.X, stacked.y)
     assert seen == [True] * 4
     assert len(search.best_estimator_.history_) > 0

@@ -99,14 +99,16 @@ def test_a_sparse_graph_counts_by_its_edges(device):
 
 
 def test_fits_of_a_search_share_one_and_others_have_none(noting):
-    model = LabelFreeSearch(TFDFV(), {"alignment": [1.0, 5.0, 10.0]}).adapt(P.Xs, P.ys, P.Xt)
+    model = LabelFreeSearch(TFDFV(), {"alignment": [1.0, 5.0, 10.0]}, anchor=None).adapt(
+        P.Xs, P.ys, P.Xt
+    )
     [store] = noting
     names = [key[1][0] if isinstance(key[1], tuple) else key[1] for key in store.made]
     # One kernel and graph for the fits, and one of each for their way back.
     assert names.count("kernel") == names.count("graph") == names.count("factor") == 2
     assert model.best_estimator_._store is None
     assert TFDFV()._store is None
-    LabelFreeSearch(TFDFV(), {"alignment": [1.0]}).adapt(P.Xs, P.ys, P.Xt)
+    LabelFreeSearch(TFDFV(), {"alignment": [1.0]}, anchor=None).adapt(P.Xs, P.ys, P.Xt)
     assert len(noting) == 2
     assert noting[1].made != []
 
@@ -116,7 +118,7 @@ def test_rows_are_split_once_for_all_settings(noting, monkeypatch):
     calls, split = [], search.split_rows
     monkeypatch.setattr(search, "split_rows", lambda *given: calls.append(given) or split(*given))
     grid = {"alignment": [1.0, 10.0], "ridge": [0.1, 1.0]}
-    LabelFreeSearch(TFDFV(), grid).adapt(P.Xs, P.ys, P.Xt)
+    LabelFreeSearch(TFDFV(), grid, anchor=None).adapt(P.Xs, P.ys, P.Xt)
     assert len(calls) == 1
     assert calls[0][3] is noting[0]
 
@@ -128,7 +130,9 @@ def test_rows_are_split_once_for_all_settings(noting, monkeypatch):
 def test_probabilities_are_calibrated_only_for_scores_that_ask_for_them(
     noting, scoring, labels_only
 ):
-    LabelFreeSearch(TFDFV(), {"alignment": [1.0]}, scoring=scoring).adapt(P.Xs, P.ys, P.Xt)
+    LabelFreeSearch(TFDFV(), {"alignment": [1.0]}, scoring=scoring, anchor=None).adapt(
+        P.Xs, P.ys, P.Xt
+    )
     assert noting[0].labels_only == labels_only
 
 

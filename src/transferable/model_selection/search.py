@@ -28,11 +28,13 @@ from transferable._sklearn import (
     JOBS,
     HasMethods,
     Interval,
+    StrOptions,
     call_with_marks,
     safe_indexing,
     takes_marks,
 )
 from transferable.base import DomainAdapter, DomainClassifier
+from transferable.classifiers import AutoAdapter
 from transferable.domains import Domains, without_target_labels
 from transferable.events import rounds, silence, stage
 from transferable.exceptions import NoTargetWarning
@@ -102,10 +104,12 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     average : int or None, default=None
         Number of the best settings whose probabilities are averaged, as far as there are so many.
         One wrong choice matters less among several. None takes one, with an `anchor` five.
-    anchor : classifier or None, default=None
-        A model independent of the grid, such as ``AutoAdapter(effort="fast")``. It is fitted to the
-        same rows, and its probabilities count half in the average with those of the best settings:
-        a bad grid, or a score that is wrong, matters less.
+    anchor : classifier, "auto" or None, default="auto"
+        A model independent of the grid. It is fitted to the same rows, and its probabilities count
+        half in the average with those of the best settings: a bad grid, or a score that is wrong,
+        matters less. "auto" is ``AutoAdapter(effort="fast")``, or none if the estimator has no
+        ``predict_proba``; its fit and those of the best settings come on top of the search. None
+        has the best setting answer alone.
     halving : int or None, default=None
         Successive halving: settings are first compared on few rows, then one in `halving` of them
         on as many times more rows, and so on up to all rows. None tries all settings on all rows.
@@ -145,8 +149,8 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     Notes
     -----
     No score is reliable everywhere: docs/selection.md reports the distance of each from the best
-    setting, and recommends an anchor. Settings without a score are left out with a warning; if none
-    has one, an error is raised. Without target rows, settings are compared by accuracy on a
+    setting, with an anchor and without. Settings without a score are left out with a warning; if
+    none has one, an error is raised. Without target rows, settings are compared by accuracy on a
     held-out fifth of the source rows, with a warning.
 
     References
@@ -174,7 +178,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         "scoring": [str, callable, RankSum, dict],
         "refit": [str, None],
         "average": [Interval(Integral, 1, None, closed="left"), None],
-        "anchor": [HasMethods(["fit", "predict_proba"]), None],
+        "anchor": [HasMethods(["fit", "predict_proba"]), StrOptions({"auto"}), None],
         "halving": [Interval(Integral, 2, None, closed="left"), None],
         "n_jobs": JOBS,
         "checkpoint": [str, os.PathLike, None],
@@ -192,7 +196,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         scoring: Scoring | Mapping[str, Scoring] = "recommended",
         refit: str | None = None,
         average: int | None = None,
-        anchor: Any = None,
+        anchor: Any = "auto",
         halving: int | None = None,
         n_jobs: int | None = None,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -216,9 +220,10 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         return bool(get_tags(self.estimator).input_tags.sparse)
 
     def _fit_domains(self, domains: Domains) -> None:
-        together = self._n_top > 1 or self.anchor is not None
+        anchor = self._anchor
+        together = self._n_top > 1 or anchor is not None
         if together and not hasattr(self.estimator, "predict_proba"):
-            asked = f"average={self.average}" if self.anchor is None else "an anchor"
+            asked = f"average={self.average}" if anchor is None else "an anchor"
             raise ValueError(
                 f"{asked} takes the mean of probabilities, which {type(self.estimator).__name__} "
                 "does not give; take average=1 and no anchor."
@@ -229,7 +234,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         self.top_estimators_ = [
             rows.fit(clone(self.estimator).set_params(**setting)) for setting in top
         ]
-        self.anchor_ = None if self.anchor is None else rows.fit(clone(self.anchor))
+        self.anchor_ = None if anchor is None else rows.fit(clone(anchor))
         self.best_estimator_ = self.top_estimators_[0]
         self.classes_ = domains.classes
         labels = getattr(self.best_estimator_, "transduction_", None)
@@ -251,8 +256,16 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         return np.searchsorted(self.classes_, self.best_estimator_.predict(self._named(rows)))
 
     @property
+    def _anchor(self) -> Any:
+        """The unfitted model that answers beside the settings; None without one."""
+        if not isinstance(self.anchor, str):
+            return self.anchor
+        able = hasattr(self.estimator, "predict_proba")
+        return AutoAdapter(effort="fast", random_state=self.random_state) if able else None
+
+    @property
     def _n_top(self) -> int:
-        return self.average or (1 if self.anchor is None else _BESIDE_ANCHOR)
+        return self.average or (1 if self._anchor is None else _BESIDE_ANCHOR)
 
     @property
     def _answer_together(self) -> bool:
@@ -343,7 +356,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     def _judges(self, domains: Domains) -> tuple[Scorers, Mapping[str, RankSum | str], str]:
         """Return the scorers, the parts of each named score, and the score that decides."""
-        recommended = RECOMMENDED if self.anchor is None else BESIDE_ANCHOR
+        recommended = RECOMMENDED if self._anchor is None else BESIDE_ANCHOR
         scorers, columns = resolve(self.scoring, recommended=recommended)
         if not domains.n_target:
             judge = partial(_held_out_accuracy, domains.order[held_out_rows(domains.y)])

@@ -137,7 +137,7 @@ def test_names_in_one_domain_only_are_told():
     ("Xs", "ys", "Xt", "message"),
     [
         (XS, YS, np.ones((3, 5)), "Xt has 5 features, but Xs has 2"),
-        (XS, YS[:3], XT, r"ys has shape \(3,\), but Xs has 4 rows"),
+        (XS, YS[:2], XT, r"ys has shape \(2,\), but Xs has 4 rows"),
         (XS[:0], YS[:0], XT, "Xs has no rows"),
         (XS, YS, XT[:0], "Xt has no rows"),
         (XS[0], YS, XT, r"Xs must be a table of rows and columns; got shape \(2,\)"),
@@ -149,6 +149,56 @@ def test_names_in_one_domain_only_are_told():
 def test_adapt_refuses(Xs, ys, Xt, message):
     with pytest.raises(ValueError, match=message):
         Recorder().adapt(Xs, ys, Xt)
+
+
+@pytest.mark.parametrize(
+    ("order", "seem"),
+    [("XTy", "Xs, Xt, ys"), ("yXT", "ys, Xs, Xt"), ("yTX", "ys, Xt, Xs"), ("TyX", "Xt, ys, Xs")],
+)
+@pytest.mark.parametrize("make", [np.asarray, list, pd.Series, pl.Series, pd.DataFrame])
+def test_arguments_in_another_order_are_recognised(order, seem, make):
+    given = {"X": XS, "y": make(YS), "T": XT}
+    with pytest.raises(ValueError, match=rf"adapt\(Xs, ys, Xt\) .* seem to be {seem}"):
+        Recorder().adapt(*(given[name] for name in order))
+
+
+def test_a_table_of_the_target_is_no_mark():
+    with pytest.raises(ValueError, match=r"sample_domain has shape .* for adapt\(Xs, ys, Xt\)"):
+        Recorder().fit(XS, YS, XT)
+
+
+WORDS = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": ["x", "y", "x", None]})
+
+
+@pytest.mark.parametrize("estimator", [Recorder(), AutoAdapter(), CORAL(), AdaptedClassifier()])
+@pytest.mark.parametrize(
+    ("Xs", "what"),
+    [
+        (WORDS, "values that are no numbers in 'b' and missing values in 'b'"),
+        (WORDS.assign(b=WORDS["b"].astype("category")), "values that are no numbers in 'b'"),
+        (pl.from_pandas(WORDS), "values that are no numbers in 'b'"),
+        (WORDS.to_numpy(), "values that are no numbers and missing values"),
+        (np.array([["x", "y"]] * 4), "values that are no numbers"),
+        (WORDS.assign(b=pd.Timestamp(2024, 1, 31)), "values that are no numbers in 'b'"),
+        (WORDS[["a"]].assign(b=pd.NA), "missing values in 'b'"),
+        (WORDS[["a"]].assign(b=np.nan), r"missing values in 'b' \(Input X contains NaN\)"),
+        ([[1.0, np.nan]] * 4, "missing values"),
+    ],
+)
+def test_text_and_missing_values_have_a_way_out(estimator, Xs, what):
+    Xt = Xs[:3] if isinstance(Xs, list) else Xs
+    way = r".*goes into transferable\.tables\.TableClassifier"
+    with pytest.raises((TypeError, ValueError), match=rf"takes numbers, but X holds {what}{way}"):
+        clone(estimator).adapt(Xs, YS, Xt)
+
+
+def test_sparse_rows_and_new_rows_have_the_same_way_out():
+    rows = sp.csr_array([[1.0, np.nan], [0.0, 2.0]])
+    with pytest.raises(ValueError, match=r"X holds missing values .*TableClassifier"):
+        Recorder().fit(rows, [0, 1])
+    model = Recorder().adapt(XS, YS, XT)
+    with pytest.raises(ValueError, match=r"X holds missing values .*TableClassifier"):
+        model.predict([[np.nan, 1.0]])
 
 
 def test_y_is_required():

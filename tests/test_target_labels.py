@@ -7,7 +7,8 @@ from sklearn.base import clone
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV, all_estimators
 from transferable.classifiers import AdaptedClassifier
-from transferable.transformers import BDA, JDA
+from transferable.model_selection import LabelFreeSearch
+from transferable.transformers import BDA, CORAL, JDA
 
 P = small_problem(seed=1, n_source=60, n_target=45, shift=2.5)
 MARKS = np.repeat([1, -1], [60, 45])
@@ -108,3 +109,46 @@ def test_steps_that_would_get_no_target_labels_are_refused(steps):
     rows = np.random.default_rng(0).normal(size=(20, 3))
     with pytest.raises(ValueError, match="gets no target labels inside of AdaptedClassifier"):
         AdaptedClassifier(*steps).fit(rows, np.arange(20) % 2, sample_domain=np.repeat([1, -1], 10))
+
+
+def marked(y, unknown):
+    """Labels of the given rows, and a mark for each of the others."""
+    return [label if known else unknown for label, known in zip(y, GIVEN, strict=True)]
+
+
+@every_taking
+@pytest.mark.parametrize("unknown", [-1, np.nan, None])
+def test_labels_given_to_adapt_are_used(estimator, unknown):
+    expected = fitted(estimator, np.where(GIVEN, P.yt, -1), target_labels="use")
+    for setting in ("ignore", "use"):
+        model = clone(estimator).set_params(target_labels=setting)
+        model.adapt(P.Xs, P.ys, P.Xt, yt=marked(P.yt.tolist(), unknown))
+        np.testing.assert_array_equal(model.transduction_, expected.transduction_)
+        assert model.target_labels == setting
+
+
+@pytest.mark.parametrize("unknown", [-1, None])
+def test_labels_given_to_adapt_may_be_text_and_come_with_several_sources(unknown):
+    names = np.array(["ant", "bee", "cat"])
+    sources, labels = [P.Xs[:30], P.Xs[30:]], [names[P.ys[:30]], names[P.ys[30:]]]
+    yt = marked(names[P.yt].tolist(), unknown)
+    model = TFDF().adapt(sources, labels, P.Xt, yt=yt, sample_weight=np.ones(60))
+    np.testing.assert_array_equal(model.transduction_[60:][GIVEN], names[P.yt][GIVEN])
+
+
+def test_minus_one_is_a_label_where_it_is_a_class():
+    model = TFDF().adapt(P.Xs, P.ys - 1, P.Xt, yt=P.yt - 1)
+    np.testing.assert_array_equal(model.transduction_[60:], P.yt - 1)
+
+
+def test_labels_given_to_adapt_that_cannot_be_used_are_refused():
+    able = r"ARTL, BDA, .*TFDF, TFDFV do\. Or leave yt out"
+    grid = {"max_iter": [1]}
+    for estimator in (AdaptedClassifier(), LabelFreeSearch(TFDFV(), grid), CORAL()):
+        name = type(estimator).__name__
+        with pytest.raises(ValueError, match=f"{name} takes no target labels; {able}"):
+            estimator.adapt(P.Xs, P.ys, P.Xt, yt=P.yt)
+    with pytest.raises(ValueError, match="labelled 7, of which the source has no row"):
+        TFDF().adapt(P.Xs, P.ys, P.Xt, yt=np.where(GIVEN, 7, -1))
+    with pytest.raises(ValueError, match=r"yt has shape \(44,\), but Xt has 45 rows"):
+        TFDF().adapt(P.Xs, P.ys, P.Xt, yt=P.yt[1:])

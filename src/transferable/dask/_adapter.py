@@ -113,7 +113,9 @@ class DaskAdapter(DomainAdapter):
         self._refuse_in_blocks("sample_weight", sample_weight is not None)
         return self._fit_blocks(X, *stacked_domains(X, y, sample_domain))
 
-    def adapt(self, Xs: Any, ys: Any, Xt: Any, sample_weight: Any = None) -> Self:
+    def adapt(
+        self, Xs: Any, ys: Any, Xt: Any, sample_weight: Any = None, *, yt: Any = None
+    ) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
@@ -125,7 +127,7 @@ class DaskAdapter(DomainAdapter):
             none.
         Xt : dask array or dask dataframe
             Target rows, of the same columns. A column of the labels' name is left out.
-        sample_weight : None, default=None
+        sample_weight, yt : None, default=None
             Not supported here; see the estimator in memory.
 
         Returns
@@ -136,6 +138,7 @@ class DaskAdapter(DomainAdapter):
         if ys is None:
             self._refuse_missing_labels([1, -1])
         self._refuse_in_blocks("sample_weight", sample_weight is not None)
+        self._refuse_in_blocks("target labels", yt is not None)
         return self._fit_blocks(Xt, *domains_apart(Xs, ys, Xt))
 
     def _refuse_in_blocks(self, what: str, asked: bool) -> None:

@@ -131,7 +131,15 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         "verbose": ["boolean"],
     }
 
-    def adapt(self, Xs: Any, ys: ArrayLike | None, Xt: Any, sample_weight: Any = None) -> Self:
+    def adapt(
+        self,
+        Xs: Any,
+        ys: ArrayLike | None,
+        Xt: Any,
+        sample_weight: Any = None,
+        *,
+        yt: ArrayLike | None = None,
+    ) -> Self:
         """Learn from source rows ``Xs``, their labels ``ys`` and target rows ``Xt``.
 
         Parameters
@@ -143,7 +151,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
             Their labels; None takes those of the dataset.
         Xt : array, memory map or torch Dataset
             Target rows of the same shape; labels of a dataset are never used.
-        sample_weight : None, default=None
+        sample_weight, yt : None, default=None
             Not supported.
 
         Returns
@@ -151,8 +159,9 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         self : object
             The fitted estimator.
         """
-        if sample_weight is not None:
-            raise ValueError(f"{type(self).__name__} takes no sample_weight; leave it out.")
+        for what, given in (("sample_weight", sample_weight), ("target labels, yt", yt)):
+            if given is not None:
+                raise ValueError(f"{type(self).__name__} takes no {what}; leave it out.")
         if ys is None and isinstance(Xs, Dataset):
             ys = dataset_labels(Xs)
         if not any(isinstance(X, Dataset | np.memmap) for X in (Xs, Xt)):

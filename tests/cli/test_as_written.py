@@ -2,12 +2,18 @@
 
 import io
 import json
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
+
+from transferable.cli import app
+from transferable.cli._console import as_options
 
 CODES = {"ant": "01", "bee": "02", "cat": "10"}
 ODD = ["000001", "0e5", "1.50", " 7", "NA", "None", "1_000", "+3", "12345678901234567890", "-0"]
@@ -94,12 +100,16 @@ def test_words_for_nothing_are_labels_if_the_label_column_says_so(folder, invoke
 def test_labels_that_are_broken_numbers_are_names_of_classes(folder, invoke):
     names = {"ant": "1.0", "bee": "2.50", "cat": "3.0"}
     as_csv(rewritten("source.csv", kind=lambda t: t["kind"].map(names)), "source")
-    result = invoke("adapt", "source.csv", "target.csv", *GIVEN)
+    refused = invoke("adapt", "source.csv", "target.csv", *GIVEN)
+    assert refused.exit_code == 2
+    assert "'kind' holds fractions, such as 2.50, as targets of regression do" in refused.stderr
+    assert "say --yes if they are names of classes" in refused.stderr
+    result = invoke("adapt", "source.csv", "target.csv", *GIVEN, "--yes")
     assert set(output_of(result)["prediction"]) == set(names.values())
     assert "labels such as '2.50' are taken for names of classes, as they are" in result.stderr
     mixed = rewritten("source.csv", kind=lambda t: t["kind"].mask(t.index < 9, "01"))
     as_csv(mixed, "source")
-    result = invoke("adapt", "source.csv", "target.csv", *GIVEN)
+    result = invoke("adapt", "source.csv", "target.csv", *GIVEN, "--yes")
     assert "'01' and '1.0' are one number, written in 2 ways" in result.stderr
 
 
@@ -189,3 +199,68 @@ def test_warnings_of_the_fit_come_before_its_work(folder, invoke, monkeypatch):
     monkeypatch.setattr("transferable.cli._console.Messages.note", note)
     invoke("adapt", "source.csv", "target.csv", *GIVEN)
     assert told == ["landmarks were chosen", "fit"]
+
+
+@pytest.fixture
+def many(folder):
+    """Source rows with ten different labels, a third of their number."""
+    as_csv(rewritten("source.csv", kind=lambda t: [f"k{i % 10}" for i in range(len(t))]), "source")
+
+
+@pytest.mark.usefixtures("many")
+@pytest.mark.parametrize("command", ["adapt", "diagnose", "compare"])
+def test_a_label_of_many_different_values_is_refused_where_nobody_can_be_asked(command, invoke):
+    result = invoke(command, "source.csv", "target.csv", *GIVEN[:4])
+    assert result.exit_code == 2
+    assert "'kind' has 10 different values in 30 rows, more than 30% of them" in result.stderr
+    assert result.stderr.endswith("if these are classes, say so: --yes.\n")
+
+
+@pytest.mark.usefixtures("many")
+def test_a_label_of_many_different_values_is_taken_for_classes_if_people_say_so(
+    invoke, monkeypatch
+):
+    given = ("adapt", "source.csv", "target.csv", *GIVEN)
+    assert invoke(*given, "--yes").exit_code == 0
+    terminal = SimpleNamespace(isatty=lambda: True)
+    streams = SimpleNamespace(stdin=terminal, stderr=terminal)
+    monkeypatch.setattr(sys.modules["transferable.cli._options"], "sys", streams)
+    for answer, code in (("y", 0), ("n", 2)):
+        result = CliRunner().invoke(app, given, input=f"{answer}\n")
+        assert result.exit_code == code
+        assert "Are these classes? [y/N]" in result.stderr
+        assert "classes?" not in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("leave it out: drop=['when'].", "leave it out: --drop when."),
+        ("ids=['a b'], else drop=[\"it's\"]", "--id 'a b', else --drop 'it'\"'\"'s'"),
+        ("say so: sep='\\t'.", "say so: --sep '\\t'."),
+        ("read with decimal=','", "read with --decimal ,"),
+        (
+            "column 'drop=x' has no value; scale='joint'",
+            "column 'drop=x' has no value; scale='joint'",
+        ),
+    ],
+)
+def test_parameters_in_messages_become_options(text, expected):
+    assert as_options(text) == expected
+
+
+def test_tables_that_share_no_column_are_refused_with_the_names_of_both(folder, invoke):
+    pd.read_csv("target.csv").rename(columns=str.upper).to_csv("target.csv", index=False)
+    result = invoke("adapt", "source.csv", "target.csv", "--label", "kind")
+    assert result.exit_code == 2
+    assert "source.csv and target.csv have no feature in common: 'who', 'f0'" in result.stderr
+    assert "'WHO', 'F0'" in result.stderr
+
+
+def test_labels_of_the_target_are_noted_and_not_looked_at(folder, invoke):
+    rewritten("known.csv", kind=lambda t: t["truth"]).to_csv("known.csv", index=False)
+    result = invoke("adapt", "source.csv", "known.csv", *GIVEN, "--drop", "truth")
+    assert "column 'kind' is not looked at; to evaluate with it: --target-label kind" in (
+        result.stderr
+    )
+    assert result.stderr.count("not looked at") == 1

@@ -121,7 +121,7 @@ def test_sheets_of_excel(folder, invoke):
         table.to_excel(book, sheet_name="rows", index=False)
     unsure = invoke("adapt", "source.xlsx", "target.csv", *GIVEN)
     assert unsure.exit_code == 2
-    assert "holds several sheets, 'notes', 'rows'; name one with --sheet" in unsure.stderr
+    assert "holds several sheets, 'notes', 'rows'; name one: --sheet notes" in unsure.stderr
     named = invoke("adapt", "source.xlsx", "target.csv", *GIVEN, "--sheet", "rows")
     assert named.exit_code == 0, named.stderr
     unknown = invoke("adapt", "source.xlsx", "target.csv", *GIVEN, "--sheet", "row")

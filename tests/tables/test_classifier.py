@@ -209,7 +209,9 @@ def test_ids_drop_and_features(source, target):
     ]
     model = fitted(source, target, features=["width"])
     assert model.encoder_.numeric_ + list(model.encoder_.categories_) == ["width"]
-    with pytest.raises(TableError, match=r"'who' holds 70 different texts.*--id who"):
+    with pytest.raises(
+        TableError, match=r"'who' holds 70 different texts.*ids=\['who'\], else drop=\['who'\]"
+    ):
         fitted(source, target)
 
 
@@ -237,7 +239,7 @@ def test_labels_keep_their_type(source, target, kind):
 def test_dates_are_refused(source, target, dates):
     source["seen"] = [dates[i % len(dates)] for i in range(len(source))]
     target["seen"] = [dates[i % len(dates)] for i in range(len(target))]
-    with pytest.raises(TableError, match=r"'seen' holds dates.*--drop seen"):
+    with pytest.raises(TableError, match=r"'seen' holds dates.*drop=\['seen'\]"):
         fitted(source, target)
     fitted(source, target, drop=["seen"])
 
@@ -298,6 +300,54 @@ def test_prediction_checks_its_columns(source, target):
         model.predict(target.assign(width=["1", "wide"] * 15))
     assert len(model.predict(target.head(1))) == 1
     assert len(model.predict(target.assign(width=np.nan))) == len(target)
+
+
+def test_a_single_shared_column_of_many_is_warned_of(source, target):
+    with pytest.warns(UserWarning, match="'height' is the only column to learn from, of 4") as told:
+        model = fitted(source, target[["height"]].assign(other=1.0))
+    assert str(told[0].message) in model.notes_
+    alone = fitted(source[["height", "label"]], target[["height"]])
+    assert not any("only column" in text for text in alone.notes_)
+    with pytest.raises(TableError, match=r"no feature in common: 'height', 'width' and 'other'"):
+        fitted(source[["height", "width", "label"]], target[["label"]].assign(other=1.0))
+    with pytest.raises(TableError, match=r"no column in common: 'height' and 'width'"):
+        TableClassifier().adapt([source[["height"]], source[["width"]]], "label", target)
+
+
+@pytest.mark.parametrize("kind", ["text", "numbers"])
+def test_known_target_labels_are_used(source, target, kind):
+    source, target = source.copy(), target.copy()
+    if kind == "numbers":
+        for table in (source, target):
+            table["label"] = (table["label"] == "good").astype(int)
+    wrong = target["label"].iloc[::-1].to_numpy()  # as many rows of each class
+    yt = np.where(np.arange(len(wrong)) < 5, wrong.astype(object), -1)
+    model = TableClassifier(TFDFV()).adapt(source, "label", unlabelled(target), yt=yt)
+    assert model.transduction_[40:45].tolist() == wrong[:5].tolist()
+    assert model.estimator.target_labels == "ignore"
+    marked = TableClassifier(TFDFV(target_labels="use"))
+    for unknown in (None, np.nan):
+        given = pd.Series(wrong).astype(object).where(np.arange(len(wrong)) < 5, unknown)
+        again = clone(marked).adapt(source, "label", unlabelled(target), yt=given)
+        np.testing.assert_array_equal(again.transduction_, model.transduction_)
+
+
+def test_target_labels_that_cannot_be_used_are_refused(source, target):
+    yt = target["label"].to_numpy()
+    with pytest.raises(ValueError, match=r"takes no target labels; .*TFDF.* Or leave yt out"):
+        TableClassifier(CORAL()).adapt(source, "label", unlabelled(target), yt=yt)
+    with pytest.raises(ValueError, match="labelled 'odd', of which the source has no row"):
+        TableClassifier(TFDF()).adapt(source, "label", unlabelled(target), yt=["odd", *yt[1:]])
+    with pytest.raises(ValueError, match=r"yt has shape \(29,\), but Xt has 30 rows"):
+        TableClassifier(TFDF()).adapt(source, "label", unlabelled(target), yt=yt[1:])
+
+
+def test_arguments_in_another_order_are_recognised(source, target):
+    rows = unlabelled(source)
+    with pytest.raises(ValueError, match="seem to be Xs, Xt, ys"):
+        TableClassifier().adapt(source, target, "label")
+    with pytest.raises(ValueError, match="seem to be ys, Xs, Xt"):
+        TableClassifier().adapt(source["label"], rows, target)
 
 
 @pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")

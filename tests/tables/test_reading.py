@@ -195,9 +195,9 @@ def test_numbers_are_read_to_the_bit(tmp_path):
 @pytest.mark.parametrize(
     ("name", "heading", "told"),
     [
-        ("a.csv", "size;colour", "semicolons seem to divide; say so: --sep ';'"),
-        ("a.csv", "size\tcolour", "tabs seem to divide; say so: --sep tab"),
-        ("a.tsv", "size,colour", "commas seem to divide; say so: --sep ','"),
+        ("a.csv", "size;colour", "semicolons seem to divide; say so: sep=';'"),
+        ("a.csv", "size\tcolour", "tabs seem to divide; say so: sep='.t'"),
+        ("a.tsv", "size,colour", "commas seem to divide; say so: sep=','"),
     ],
 )
 def test_another_separator_is_told(tmp_path, name, heading, told):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import re
+import shlex
 import signal
 import sys
 import warnings
@@ -31,6 +33,10 @@ FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 _COLUMNS = ("prediction", "confidence", "runner_up", "source_only")
 _BLOCK = 4096  # rows that are predicted at once
 _FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
+_PARAMETER = re.compile(
+    r"\b(?P<name>drop|ids|sep|decimal|encoding|sheet)="
+    r"(?P<list>\[)?(?P<value>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?(list)\])"
+)
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one
 
 
@@ -83,6 +89,7 @@ class Messages:
 
     def note(self, text: str, kind: str = "Note") -> None:
         """Print a note, once."""
+        text = as_options(text)
         if text not in self.notes:
             self.notes.append(text)
             self.say(f"{kind}: {text}")
@@ -170,10 +177,20 @@ def reporting(
             text, code = interrupted, INTERRUPTED
         else:
             lead = "not enough memory. " if isinstance(error, MemoryError) else ""
-            text = f"Error: {lead}{' '.join(str(error).split())}"
+            text = f"Error: {lead}{as_options(' '.join(str(error).split()))}"
             code = BAD_INPUT if bad else FAILURE
         Terminal(stderr=True, soft_wrap=True).print(text)
         raise typer.Exit(code) from None
+
+
+def as_options(text: str) -> str:
+    """Return a message of the library with parameters as options: drop=['x'] becomes --drop x."""
+
+    def option(found: re.Match[str]) -> str:
+        name = "id" if found["name"] == "ids" else found["name"]
+        return f"--{name} {shlex.quote(found['value'][1:-1])}"
+
+    return _PARAMETER.sub(option, text)
 
 
 @contextmanager

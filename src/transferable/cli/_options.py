@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -70,6 +72,8 @@ def _check_landmarks(value: str | None) -> str | None:
     raise typer.BadParameter(f"{value!r} is no number of landmarks; give one, or auto or none.")
 
 
+_MANY_VALUES = 0.3  # of the rows; more different values are seldom classes
+_FEW_ROWS = 10  # in which a few classes are many values
 _SEVERAL = "; several with commas or by repeating the option."
 SCALES = ("auto", "per-domain", "joint", "none", "unit")
 
@@ -179,6 +183,15 @@ EscapeFormulas = Annotated[
         help="Put ' before text in CSV and TSV that spreadsheets would run, such as =1+1.",
     ),
 ]
+Yes = Annotated[
+    bool,
+    flag(
+        "--yes",
+        "-y",
+        help="The values of --label are classes, also where they are fractions or many, which is "
+        "refused or asked about otherwise.",
+    ),
+]
 Quiet = Annotated[bool, flag("--quiet", "-q", help="No notes, no progress.")]
 
 
@@ -283,11 +296,15 @@ def read_inputs(
     dialect: Any,
     messages: Messages,
     *,
+    sure: bool,
     uses_labels: bool = False,
 ) -> Inputs:
-    """Read all files, the target last, and check columns; report all errors together."""
+    """Read all files, the target last, and check columns; report all errors together.
+
+    `sure` takes any values of the label for classes.
+    """
     from transferable.tables import read_table
-    from transferable.tables._errors import Problems
+    from transferable.tables._errors import Problems, who
     from transferable.tables.columns import joined
 
     if list(files).count(Path("-")) > 1:
@@ -310,7 +327,7 @@ def read_inputs(
     true = target[truth] if truth in target.columns else None
     found = Inputs(
         source,
-        target.drop(columns=label) if true is not None and truth == label else target,
+        target.drop(columns=label) if label in target.columns else target,
         label,
         named_columns(roles.ids, columns),
         [*named_columns(roles.drop, columns), *([truth] if truth not in (None, label) else [])],
@@ -320,6 +337,13 @@ def read_inputs(
         uses_labels,
     )
     _check(found, truth, problems)
+    if not sure:
+        _check_classes(source[label], who(source, "the source"))
+    if truth is None and label in target.columns:
+        messages.note(
+            f"the target's own column {label!r} is not looked at; to evaluate with it: "
+            f"--target-label {label}."
+        )
     if files[-1].resolve() in [file.resolve() for file in files[:-1]]:
         messages.note("target and source are the same file; there is nothing to adapt to.")
     return found
@@ -343,12 +367,41 @@ def _check(found: Inputs, truth: str | None, problems: Problems) -> None:
         with problems.catching():
             require_columns(list(found.target.columns), names, who(found.target, "the target"))
     if problems:  # report any other errors of these files as well
-        with problems.catching():
+        with problems.catching(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # notes are of no use beside errors
             aside = [label, *found.ids] if label in source.columns else found.ids
             present = [c for c in aside if c in {*source.columns, *found.target.columns}]
             encoder = found.encoder("none").set_params(drop=[*found.drop, *present], ids=())
             encoder.adapt(source, None, found.target)
     problems.tell()
+
+
+def _check_classes(column: pd.Series, where: str) -> None:
+    """Refuse fractions; of many different values, ask on a terminal, and refuse elsewhere."""
+    import pandas as pd
+
+    from transferable.tables import TableError
+
+    numbers = pd.to_numeric(column.astype(object), errors="coerce")
+    broken = column[numbers % 1 != 0]
+    if numbers.notna().all() and len(broken):
+        raise TableError(
+            f"{where}: {column.name!r} holds fractions, such as {broken.iloc[0]}, as targets of "
+            "regression do; cut them into classes, or say --yes if they are names of classes."
+        )
+    n_values, n_rows = column.nunique(), len(column)
+    if n_values <= _MANY_VALUES * n_rows or n_rows <= _FEW_ROWS:
+        return
+    doubt = (
+        f"{where}: {column.name!r} has {n_values:,} different values in {n_rows:,} rows, more than "
+        f"{_MANY_VALUES:.0%} of them."
+    )
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    if not (asks and typer.confirm(f"{doubt} Are these classes?", err=True)):
+        raise TableError(
+            f"{doubt} It seems to measure something or to name rows; if these are classes, say so: "
+            "--yes."
+        )
 
 
 def true_labels(

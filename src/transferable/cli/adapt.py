@@ -134,6 +134,7 @@ def run(
             min=1, metavar="N", help="The same on so many processes that are started for it."
         ),
     ] = None,
+    yes: opt.Yes = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Label the rows of TARGET with what the labelled rows of SOURCE, or of several, teach.
@@ -180,7 +181,9 @@ def run(
             use_labels(estimator, target_label, tune=tune)
         search = tuned(estimator, seed=seed) if tune else None
         dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
-        inputs = opt.read_inputs(files, roles, dialect, messages, uses_labels=use_target_labels)
+        inputs = opt.read_inputs(
+            files, roles, dialect, messages, sure=yes, uses_labels=use_target_labels
+        )
         n_rows = len(inputs.source) + len(inputs.target)
         named = method is not None
         estimator = for_rows(estimator, n_rows, settings or (), messages, named=named)
@@ -246,7 +249,7 @@ def _adapt(
             known = known.astype(object)
             known[~given] = None
         source: Any = inputs.parts if several else inputs.source
-        model.adapt(source, inputs.label, inputs.target, known)
+        model.adapt(source, inputs.label, inputs.target, yt=known)
         stage("Labelling the target")
         lines = console.predicted(model, inputs.target, inputs.ids, every_class=every_class)
     seconds = perf_counter() - start

@@ -46,6 +46,7 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, help="Methods that are fitted at a time.")] = 1,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
+    yes: opt.Yes = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Label TARGET by every method and show how far they agree, how good they are, and their time.
@@ -64,7 +65,7 @@ def run(
         chosen = _chosen(methods, seed, n_landmarks, device)
         dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
         roles = opt.Roles(label, target_label, ids, drop, features)
-        inputs = opt.read_inputs((source, target), roles, dialect, messages)
+        inputs = opt.read_inputs((source, target), roles, dialect, messages, sure=yes)
         ys = inputs.labels
         with messages.hearing():
             encoder = inputs.encoder(scale).adapt(inputs.source, None, inputs.target)

@@ -42,6 +42,7 @@ def run(
     sheet: opt.Sheet = None,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
+    yes: opt.Yes = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Measure how far TARGET is from SOURCE and say whether adaptation is likely to pay.
@@ -60,7 +61,7 @@ def run(
 
         dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
         roles = opt.Roles(label, target_label, ids, drop, features)
-        inputs = opt.read_inputs((source, target), roles, dialect, messages)
+        inputs = opt.read_inputs((source, target), roles, dialect, messages, sure=yes)
         ys = inputs.labels
         estimator = configured(None, seed=seed)
         with messages.hearing():

@@ -15,9 +15,9 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from transferable.base import Takes
+from transferable.base import Takes, refusal
 from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
-from transferable.domains import are_several, domain_ids
+from transferable.domains import are_several, check_order, domain_ids, target_labels
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, require_columns, who
 from transferable.tables.columns import Scale, joined
@@ -165,13 +165,14 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         source = ids > 0
         given = pd.Series(labels)[source]
         parts = table[source], table[~source]
-        known = None if sample_domain is None else labels[~source]
+        uses = getattr(self.estimator, "target_labels", "ignore") == "use"
+        known = labels[~source] if uses and sample_domain is not None else None
         codes = self._learn(parts, given, y if isinstance(y, str) else None, ids[source], known)
         self.transduction_ = np.empty(len(table), dtype=codes.dtype)
         self.transduction_[source], self.transduction_[~source] = np.split(codes, [source.sum()])
         return self
 
-    def adapt(self, Xs: Any, ys: Any, Xt: Any, yt: ArrayLike | None = None) -> Self:
+    def adapt(self, Xs: Any, ys: Any, Xt: Any, *, yt: ArrayLike | None = None) -> Self:
         """Learn from a labelled source table and an unlabelled target table.
 
         Parameters
@@ -183,14 +184,17 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         Xt : frame or array-like of shape (n_target, n_columns)
             Target rows.
         yt : array-like of shape (n_target,), default=None
-            Known labels of target rows, None or NaN where there is none; the estimator must have
-            ``target_labels="use"``.
+            Known labels of target rows, which are used; rows without one are marked by ``-1``
+            among integers unless it is a class, ``NaN`` or ``None``. Estimators without support
+            for target labels refuse them.
 
         Returns
         -------
         self : object
             The fitted classifier.
         """
+        if not are_several(Xs):
+            check_order(Xs, ys, Xt)
         marks, target = None, as_table(Xt)
         if are_several(Xs):
             source, marks, notes = joined([as_table(table) for table in Xs])
@@ -305,7 +309,11 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         if len(target):
             Z.append(encoder.transform(target))
         ids = np.concatenate([marks, np.full(len(target), -1)])
-        y = np.concatenate([ys, _target_labels(classifier, ys, known, len(target))])
+        if known is not None:
+            if not getattr(classifier, "takes", Takes()).target_labels:
+                raise ValueError(refusal(classifier, "target_labels", "leave yt out"))
+            classifier.set_params(target_labels="use")
+        y = np.concatenate([ys, _target_labels(ys, known, len(target))])
         classifier.fit(np.concatenate(Z), y, **({"sample_domain": ids} if len(target) else {}))
         self._notes_on_labels, self.label_ = notes, label
         self.encoder_, self.estimator_ = encoder, classifier
@@ -381,10 +389,7 @@ def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
     """Return notes on labels: those of the target that are ignored, and texts of numbers."""
     notes = []
     if in_target is not None:
-        notes.append(
-            f"the target's own column {in_target!r} is not looked at; to evaluate with it: "
-            f"--target-label {in_target}."
-        )
+        notes.append(f"the target's own column {in_target!r} is not looked at.")
     if labels.dtype.kind != "U":
         return notes
     numbers: dict[float, list[str]] = {}
@@ -409,13 +414,12 @@ def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
     return notes
 
 
-def _target_labels(
-    classifier: Any, ys: NDArray[Any], known: ArrayLike | None, n_target: int
-) -> NDArray[Any]:
-    """Return target labels that a classifier uses, None where there is none, or placeholders."""
-    if known is None or getattr(classifier, "target_labels", "ignore") != "use":
+def _target_labels(ys: NDArray[Any], known: ArrayLike | None, n_target: int) -> NDArray[Any]:
+    """Return known target labels, None where there is none, or placeholders without any."""
+    if known is None:
         return np.repeat(ys[:1], n_target)
-    column = pd.Series(np.asarray(known, dtype=object))
+    column = pd.Series(target_labels(known, n_target))
+    unknown = column.isna() | ((column == -1) & (-1 not in ys.tolist()))
     if ys.dtype.kind == "U":
         column = column.map(str, na_action="ignore")
-    return column.where(column.notna(), None).to_numpy(dtype=object)
+    return column.mask(unknown, None).to_numpy(dtype=object)

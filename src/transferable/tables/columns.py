@@ -25,14 +25,13 @@ _DATE = re.compile(
     r"([T ]\s*\d{1,2}:\d{2}.*)?\s*"
 )
 _LOOKED_AT = 200  # values that determine dates and written numbers
+_COMMA = "numbers with a decimal comma ({}); read the file with decimal=','"
 # Numbers as people write them, and the remedy for each; the first that fits any value counts.
 _WRITTEN = {
     r"[-+]?\d+([.,]\d+)?\s?%": "per cents ({}); write plain numbers",
-    r"[-+]?(\d+|\d{1,3}([.\s'’]\d{3})+),(\d{1,2}|\d{4,})": "numbers with a decimal comma ({}); "
-    "say so: --decimal ,",
+    r"[-+]?(\d+|\d{1,3}([.\s'’]\d{3})+),(\d{1,2}|\d{4,})": _COMMA,
     r"[-+]?\d{1,3}([,\s'’]\d{3})+(\.\d+)?": "numbers with thousands separators ({}); remove them",
-    r"[-+]?(\d+|\d{1,3}([.\s'’]\d{3})+),\d+": "numbers with a decimal comma ({}); say so: "
-    "--decimal ,",
+    r"[-+]?(\d+|\d{1,3}([.\s'’]\d{3})+),\d+": _COMMA,
 }
 _PLAIN = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 _MANY_DIGITS = 100_000  # smaller whole numbers are seldom identifiers of rows
@@ -92,7 +91,7 @@ def _kind_of(column: pd.Series, where: str) -> Kind:
         raise TableError(
             f"{name} holds dates ({str(values[0])!r}), which have no place in a distance; turn "
             "them into numbers, such as an age in days or a month, or leave them out: "
-            f"--drop {column.name}."
+            f"drop={[column.name]!r}."
         )
     if texts:
         if written := _written(some):
@@ -102,7 +101,7 @@ def _kind_of(column: pd.Series, where: str) -> Kind:
         return "numeric"
     raise TableError(
         f"{name} holds values of type {type(values[0]).__name__}; a column must hold numbers, "
-        f"booleans or text. Leave it out: --drop {column.name}."
+        f"booleans or text. Leave it out: drop={[column.name]!r}."
     )
 
 
@@ -158,7 +157,8 @@ def joined(tables: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, NDArray[np.int
     shared = [c for c in tables[0].columns if all(c in table.columns for table in tables)]
     names = [who(table, f"source {k}") for k, table in enumerate(tables, 1)]
     if not shared:
-        raise TableError(f"{' and '.join(names)} have no column in common.")
+        columns = " and ".join(listed(table.columns) for table in tables)
+        raise TableError(f"{' and '.join(names)} have no column in common: {columns}.")
     notes = []
     for name, table in zip(names, tables, strict=True):
         own = [column for column in table.columns if column not in shared]
@@ -196,7 +196,7 @@ def choose_columns(
             problems.add(
                 f"column {column!r} holds {_WORDS[one]} in {who(source, 'the source')}, but "
                 f"{_WORDS[other]} in {who(target, 'the target')}; leave cells empty where a "
-                f"value is missing, or --drop {column}."
+                f"value is missing, or leave it out: drop={[column]!r}."
             )
     empty = [column for column, pair in kinds.items() if "empty" in pair]
     if empty:
@@ -212,7 +212,7 @@ def choose_columns(
         notes.append(f"{_columns(counters)} only numbering the rows; left out.")
     notes += [
         f"column {c!r} holds another long whole number in every row, as identifiers do, and is "
-        f"used as a feature; if it names rows: --id {c}."
+        f"used as a feature; if it names rows: ids={[c]!r}."
         for c, pair in whole.items()
         if c not in counters and all(map(_names_rows, pair))
     ]
@@ -234,7 +234,7 @@ def shared_categories(
         if len(ours | theirs) > most:
             problems.add(
                 f"column {column!r} holds {len(ours | theirs):,} different texts, too many for "
-                f"categories. If it names rows: --id {column}, else --drop {column}."
+                f"categories. If it names rows: ids={[column]!r}, else drop={[column]!r}."
             )
         for name, only in (("source", ours - theirs), ("target", theirs - ours)):
             if only:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
@@ -276,6 +277,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         sources = [numbers[0][marks == one] for one in self._source_ids]
         self._learn_scale([*sources, numbers[1]])
         self.notes_ = [*notes, *more, *self._notes_on_scale(len(source), len(target))]
+        widths = [table.shape[1] for table in columns]
+        if len(self.feature_names_in_) == 1 < max(widths):
+            single = (
+                f"{self.feature_names_in_[0]!r} is the only column to learn from, of {widths[0]} "
+                f"in the source and {widths[1]} in the target; check that columns which mean the "
+                "same have the same name in both."
+            )
+            self.notes_.append(single)
+            warnings.warn(single, stacklevel=3)
         for text_of_note in self.notes_:
             note(text_of_note)
         return self

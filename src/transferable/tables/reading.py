@@ -209,7 +209,7 @@ def _pieces(
     if suffix not in FORMATS and dialect.sep is None:
         raise TableError(
             f"{called} must end in one of {', '.join(FORMATS)}, with or without .gz after it; text "
-            "of any other name is read with --sep."
+            "of any other name is read if its separator is given, such as sep=','."
         )
     if not path.is_file():
         raise TableError(f"there is no file {called}.")
@@ -234,7 +234,7 @@ def _pieces(
         except UnicodeError as error:
             raise TableError(
                 f"{called} is not text in {dialect.encoding} ({error}); name its encoding, such as "
-                "--encoding cp1252, or name the file after its format."
+                "encoding='cp1252', or name the file after its format."
             ) from error
         except LookupError as error:
             raise TableError(f"{called} cannot be read: {error}; give another one.") from error
@@ -252,7 +252,7 @@ def _text_pieces(
     head, sample = stream.readline(_PIECE_BYTES), stream.read(65_536)
     encoding = "utf-8-sig" if dialect.encoding.lower() in ("utf-8", "utf8") else dialect.encoding
     if encoding == "utf-8-sig" and head.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise TableError(f"{path} is text in UTF-16; say so: --encoding utf-16.")
+        raise TableError(f"{path} is text in UTF-16; say so: encoding='utf-16'.")
     if encoding == "utf-8-sig" and b"\0" in head + sample:
         raise TableError(f"{path} is not a text file; name it after its format, or export it anew.")
     sep = dialect.sep or _SEPARATORS.get(suffix, ",")
@@ -303,10 +303,9 @@ def _heading(text: str, line: str, sep: str, path: Path, *, guessed: bool) -> li
     if guessed and sep not in line:
         other = next((mark for mark in _WORDS if mark in line.strip()), None)
         if other is not None:
-            word = "tab" if other == "\t" else f"'{other}'"
             raise TableError(
                 f"{path} has one column only, which {_WORDS[other]} seem to divide; say so: "
-                f"--sep {word}."
+                f"sep={other!r}."
             )
     try:
         names = next(csv.reader(io.StringIO(text), delimiter=sep), []) if len(sep) == 1 else []
@@ -377,7 +376,9 @@ def _sheet(book: Any, path: Path, wanted: str | None) -> str:
     sheets = pd.read_excel(book, sheet_name=None, nrows=1)
     filled = [name for name, rows in sheets.items() if len(rows.columns)]
     if len(filled) > 1:
-        raise TableError(f"{path} holds several sheets, {listed(filled)}; name one with --sheet.")
+        raise TableError(
+            f"{path} holds several sheets, {listed(filled)}; name one: sheet={filled[0]!r}."
+        )
     return filled[0] if filled else book.sheet_names[0]
 
 

@@ -135,3 +135,15 @@ def test_pictures_are_turned_scaled_and_shifted_by_little():
     across = (moved.sum(dim=(1, 2)) * grid).sum(dim=1) / moved.sum(dim=(1, 2, 3))
     assert (across - 13.5).abs().max() < 2.6
     assert (across - 13.5).abs().max() > 1
+
+
+def test_bad_input_names_the_way_out():
+    rows = np.random.default_rng(0).normal(size=(12, 3))
+    labels, model = np.arange(12) % 2, deep.SourceOnly(epochs=1)
+    with pytest.raises(ValueError, match="seem to be Xs, Xt, ys"):
+        model.adapt(rows, rows[:6], labels)
+    with pytest.raises(ValueError, match=r"X holds missing values .*TableClassifier"):
+        model.adapt(rows, labels, np.full((6, 3), np.nan))
+    for given in ({"yt": labels[:6]}, {"sample_weight": np.ones(12)}):
+        with pytest.raises(ValueError, match=r"SourceOnly takes no .*; leave it out"):
+            model.adapt(rows, labels, rows[:6], **given)

@@ -94,7 +94,7 @@ class KernelClassifier(DomainClassifier):
         is given: these rows enter the loss and keep their labels in every round and in
         ``transduction_``. "ignore" never reads them.
     verbose : bool, default=False
-        Whether to show a progress bar.
+        Whether to show progress: a bar on a terminal, lines elsewhere.
     """
 
     ridge: float = 0.1

@@ -23,7 +23,7 @@ from torch.nn import functional
 from torch.utils.data import Dataset
 
 from transferable._sklearn import Interval, StrOptions
-from transferable.base import DomainClassifier, DomainTransformer, estimator
+from transferable.base import DomainClassifier, DomainTransformer, estimator, refuse_text_and_gaps
 from transferable.deep._data import Rows, StackedTable, dataset_labels, row_shape
 from transferable.deep._training import Batch, Losses, Phase, Training, outputs
 from transferable.deep.networks import (
@@ -34,7 +34,7 @@ from transferable.deep.networks import (
     feature_width,
     load_weights,
 )
-from transferable.domains import Domains
+from transferable.domains import Domains, check_order
 from transferable.linalg.arrays import on_host
 
 COUNT = Interval(Integral, 1, None, closed="left")
@@ -90,7 +90,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
     random_state : int, RandomState instance or None, default=0
         Seed of weights, batches, dropout and augmentation.
     verbose : bool, default=False
-        Whether to show a progress bar.
+        Whether to show progress: a bar on a terminal, lines elsewhere.
     """
 
     network: Any = "mlp"
@@ -165,6 +165,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         if ys is None and isinstance(Xs, Dataset):
             ys = dataset_labels(Xs)
         if not any(isinstance(X, Dataset | np.memmap) for X in (Xs, Xt)):
+            check_order(Xs, ys, Xt)
             Xs, Xt = np.asarray(on_host(Xs)), np.asarray(on_host(Xt))
         shapes = [row_shape(X) for X in (Xs, Xt)]
         if shapes[0] != shapes[1]:
@@ -208,9 +209,13 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
                 self.n_features_in_ = shape[0]
         else:
             least = {"ensure_min_samples": 2} if reset else {}
-            rows = validate_data(
-                self, on_host(X), dtype="numeric", allow_nd=True, reset=reset, **least
-            )
+            try:
+                rows = validate_data(
+                    self, on_host(X), dtype="numeric", allow_nd=True, reset=reset, **least
+                )
+            except (TypeError, ValueError) as error:
+                refuse_text_and_gaps(self, on_host(X), error)
+                raise
             table, shape = rows.reshape(rows.shape[0], -1), tuple(rows.shape[1:])
         if self.input_shape is not None:
             wanted = tuple(int(side) for side in self.input_shape)

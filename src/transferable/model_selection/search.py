@@ -121,7 +121,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     random_state : int, default=0
         Seed of the rows drawn for halving.
     verbose : bool, default=False
-        Whether to show a progress bar.
+        Whether to show progress: a bar on a terminal, lines elsewhere.
 
     Attributes
     ----------

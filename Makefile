@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-tables bench-drift bench-problems bench-differential methods-table clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-trust bench-tables bench-drift bench-problems bench-differential methods-table clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -145,6 +145,9 @@ bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into doc
 # Records are kept in build/auto: a run that was stopped goes on.
 bench-auto: $(VENV)/installed-core ## AutoAdapter beside logistic regression and TFDF, into docs/safety.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/auto.py
+
+bench-trust: $(VENV)/installed-core ## how far verdicts hold and what audits buy, into docs/safety.md
+	$(ONE_THREAD) $(BIN)/python benchmarks/trust.py
 
 bench-tables: $(VENV)/installed-core ## pairs of tables through transferable adapt, into docs/safety.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/tables.py

@@ -79,26 +79,6 @@ def table_table(records: Records, methods: list[str]) -> list[str]:
     return lines
 
 
-def estimate_lines(records: Records) -> list[str]:
-    """How far estimates are off, how often intervals hold, how often the flag of harm is right."""
-    own = select(records, method=AUTO)
-    errors = [100 * abs(r["accuracy"] - r["estimated"]) for r in own]
-    held = [r["interval"][0] <= r["accuracy"] <= r["interval"][1] for r in own]
-    linear, fixed = accuracies(records, LINEAR), accuracies(records, FIXED)
-    judged = [
-        r["harm"] == (fixed[case] < linear[case])
-        for r in own
-        if abs(fixed[case := tuple(r[name] for name in COLUMNS[:5])] - linear[case]) > 2
-        and r["harm"] is not None
-    ]
-    return [
-        f"`estimated_accuracy_` is off by {np.mean(errors):.1f} points on the mean of {len(own)} "
-        f"cases; `accuracy_interval_` holds on {100 * np.mean(held):.0f} %. `harm_` says which of "
-        f"`{FIXED}` and logistic regression is better on {100 * np.mean(judged):.0f} % of the "
-        f"{len(judged)} cases where they differ by more than 2 points."
-    ]
-
-
 def report(records: Records, methods: list[str]) -> str:
     n_cases = len({tuple(r[name] for name in COLUMNS[:5]) for r in records})
     minutes = sum(r["seconds"] for r in records) / 60
@@ -106,13 +86,11 @@ def report(records: Records, methods: list[str]) -> str:
     parts += mean_table(records, methods)
     if any(r["group"] == "tables" for r in records):
         parts += ["", *table_table(records, methods)]
-    if {LINEAR, FIXED, AUTO} <= set(methods):
-        parts += ["", *estimate_lines(records)]
     return "\n".join([*parts, ""])
 
 
 def draw(records: Records, folder: Path) -> None:
-    """What each candidate counts in each group, and estimates beside the truth."""
+    """What each candidate counts in each group."""
     from matplotlib.figure import Figure
 
     own = [r for r in select(records, method=AUTO) if "candidates" in r]
@@ -130,18 +108,6 @@ def draw(records: Records, folder: Path) -> None:
     axes.set_xlim(0, 1)
     axes.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False, fontsize="small")
     figure.savefig(folder / "safety-candidates.png", dpi=120)
-
-    figure = Figure(figsize=(4.6, 4.4), layout="constrained")
-    axes = figure.subplots()
-    for group in groups:
-        points = [(r["estimated"], r["accuracy"]) for r in select(own, group=group)]
-        axes.plot(*(100 * np.array(points)).T, "o", markersize=4, alpha=0.7, label=group)
-    axes.plot([0, 100], [0, 100], color="0.5", linewidth=1)
-    for margin in (-21, 21):
-        axes.plot([0, 100], [margin, 100 + margin], color="0.5", linewidth=1, linestyle=":")
-    axes.set(xlabel="estimated accuracy, %", ylabel="accuracy, %", xlim=(15, 100), ylim=(15, 100))
-    axes.legend(frameon=False, fontsize="small")
-    figure.savefig(folder / "safety-estimates.png", dpi=120)
 
 
 def main() -> None:

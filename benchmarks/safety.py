@@ -130,10 +130,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     if hasattr(model, "class_shares_"):
         truth = true_shares(problem.yt, model.classes_)
         record["shares_error"] = float(np.abs(model.class_shares_ - list(truth.values())).sum())
-    if hasattr(model, "estimated_accuracy_"):
-        record["estimated"] = model.estimated_accuracy_
-        record["interval"] = model.accuracy_interval_
-        record["harm"] = model.harm_["likely"]
+    if hasattr(model, "candidates_"):
         record["candidates"] = {row["name"]: row["weight"] for row in model.candidates_}
     return record
 

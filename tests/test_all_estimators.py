@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import small_problem
-from transferable import ARTL, FAMILIES, MEDA, TFDF, TFDFV, all_estimators
+from transferable import ARTL, FAMILIES, MEDA, TFDF, TFDFV, AutoAdapter, all_estimators
 from transferable.base import DomainClassifier, DomainTransformer
 from transferable.model_selection import LabelFreeSearch
 from transferable.tables import TableClassifier
@@ -46,7 +46,7 @@ every_transformer = pytest.mark.parametrize("estimator", TRANSFORMERS.values(), 
 
 def expected_to_fail(estimator):
     """A graph of neighbours, a part of these by default, knows rows and not their weights."""
-    if not isinstance(estimator, ARTL | MEDA | TFDF):
+    if not isinstance(estimator, ARTL | MEDA | TFDF | AutoAdapter):
         return {}
     checks = (f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse"))
     return dict.fromkeys(checks, "a repeated row is another neighbour, a heavier one is not")

@@ -53,7 +53,8 @@ def values(model, X, ids):
 def test_all_that_take_weights_are_tested():
     taking = {name for name, cls in all_estimators() if cls().takes.sample_weight}
     tested = {type(estimator).__name__ for estimator in CASES.values()}
-    assert taking | {"PublishedTFDF"} == tested
+    # AutoAdapter draws trees and neighbours by row; test_trust.py has its weights.
+    assert taking | {"PublishedTFDF"} == tested | {"AutoAdapter"}
 
 
 @every_case

@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 from problems import small_problem
-from transferable import ARTL, MEDA, TFDF, TFDFV, all_estimators
+from transferable import ARTL, MEDA, TFDF, TFDFV, AutoAdapter, all_estimators
 from transferable.classifiers import AdaptedClassifier
 from transferable.model_selection import LabelFreeSearch
 from transferable.transformers import BDA, CORAL, JDA
@@ -13,7 +13,10 @@ from transferable.transformers import BDA, CORAL, JDA
 P = small_problem(seed=1, n_source=60, n_target=45, shift=2.5)
 MARKS = np.repeat([1, -1], [60, 45])
 GIVEN = np.arange(45) < 9  # three rows of each class
-TAKING = [TFDF(), TFDFV(second_order=0.5), MEDA(), ARTL(), JDA(n_components=3), BDA(n_components=3)]
+TAKING = [
+    *(TFDF(), TFDFV(second_order=0.5), MEDA(), ARTL(), JDA(n_components=3), BDA(n_components=3)),
+    AutoAdapter(effort="fast"),
+]
 every_taking = pytest.mark.parametrize("estimator", TAKING, ids=lambda e: type(e).__name__)
 pytestmark = pytest.mark.filterwarnings("ignore:manifold_dim=20 is more")
 
@@ -142,7 +145,7 @@ def test_minus_one_is_a_label_where_it_is_a_class():
 
 
 def test_labels_given_to_adapt_that_cannot_be_used_are_refused():
-    able = r"ARTL, BDA, .*TFDF, TFDFV do\. Or leave yt out"
+    able = r"ARTL, AutoAdapter, BDA, .*TFDF, TFDFV do\. Or leave yt out"
     grid = {"max_iter": [1]}
     for estimator in (AdaptedClassifier(), LabelFreeSearch(TFDFV(), grid), CORAL()):
         name = type(estimator).__name__

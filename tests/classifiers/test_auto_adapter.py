@@ -10,9 +10,9 @@ from scipy.sparse import csr_array
 
 import transferable
 from problems import small_problem
-from transferable import TFDF, TFDFV, AutoAdapter
+from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import auto_adapter
-from transferable.classifiers._consensus import agreement, consensus_weights
+from transferable.classifiers.trust import agreement, consensus_weights
 from transferable.events import listen
 from transferable.tables import TableClassifier
 
@@ -62,7 +62,8 @@ def test_a_fitted_row_counts_half_and_five_neighbours_a_tenth_each(thorough):
     rows = PROBLEM.Xt
     parts = zip(thorough._weights, thorough._members, strict=True)
     own = sum(weight * member.probabilities(rows) for weight, member in parts)
-    units = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    centred = rows - rows.mean(axis=0)
+    units = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     cosines = units @ units.T
     np.fill_diagonal(cosines, -np.inf)
     others = np.argsort(-cosines, axis=1)[:, :5]
@@ -71,7 +72,8 @@ def test_a_fitted_row_counts_half_and_five_neighbours_a_tenth_each(thorough):
 
 
 def test_new_rows_are_averaged_with_fitted_target_rows(thorough):
-    rows, longer = PROBLEM.Xt, 3 * PROBLEM.Xt  # of the same direction: with the same neighbours
+    rows, centre = PROBLEM.Xt, PROBLEM.Xt.mean(axis=0)
+    longer = centre + 3 * (rows - centre)  # of the same direction: with the same neighbours
     parts = zip(thorough._weights, thorough._members, strict=True)
     change = sum(w * (m.probabilities(longer) - m.probabilities(rows)) for w, m in parts)
     assert np.abs(change).max() > 0.1
@@ -93,7 +95,8 @@ def test_a_candidate_that_nobody_agrees_with_counts_for_little():
     rng = np.random.default_rng(0)
     right = np.eye(3)[rng.integers(0, 3, 200)]
     wrong = np.roll(right, 1, axis=1)
-    weights, kappas = consensus_weights([right, right, right, wrong], np.full(4, 1 / 4))
+    tables = np.array([right, right, right, wrong])
+    weights, kappas = consensus_weights(tables, np.full(4, 1 / 4))
     assert kappas[:3] == pytest.approx([1, 1, 1])
     assert kappas[3] < 0
     assert weights[3] < 1e-4
@@ -107,39 +110,11 @@ def test_agreement_is_kappa():
     assert agreement(np.zeros(5, int), np.ones(5, int)) == 0
 
 
-def test_the_estimate_lies_in_its_interval_and_shares_are_a_distribution(thorough):
-    low, high = thorough.accuracy_interval_
-    assert 0 <= low < thorough.estimated_accuracy_ < high <= 1
-    assert all(0 < estimate < 1 for estimate in column(thorough, "estimated_accuracy"))
+def test_class_shares_are_a_distribution_and_candidates_are_compared_in_pairs(thorough):
     assert thorough.class_shares_.sum() == pytest.approx(1)
-    assert max(column(thorough, "estimated_accuracy")) <= thorough.estimated_accuracy_
-
-
-def test_harm_counts_the_rows_on_which_the_blocks_differ(thorough):
-    rows = PROBLEM.Xt
-    labels = []
-    for block in ("adapted", "source-only"):
-        own = [
-            weight * member.probabilities(rows)
-            for weight, member in zip(thorough._weights, thorough._members, strict=True)
-            if member.block == block
-        ]
-        labels.append(sum(own).argmax(axis=1))
-    differing = labels[0] != labels[1]
-    assert thorough.harm_["rows"] == differing.sum()
-    assert thorough.harm_["share"] == pytest.approx(differing.mean())
-    assert isinstance(thorough.harm_["likely"], bool)
-    assert thorough.harm_["reason"]
-
-
-def test_adaptation_that_the_others_contradict_is_called_harmful(monkeypatch):
-    def constant(self, X):
-        return np.tile([0.0, 0.1, 1.0], (len(X), 1))
-
-    monkeypatch.setattr(TFDF, "decision_function", constant)
-    model = adapted(AutoAdapter(effort="fast", caution=0.7))
-    assert model.harm_["likely"] is True
-    assert model.harm_["rows"] > 10
+    assert thorough.agreement_.shape == (7, 7)
+    np.testing.assert_allclose(np.diag(thorough.agreement_), 1)
+    np.testing.assert_allclose(thorough.agreement_, thorough.agreement_.T)
 
 
 def test_a_candidate_that_fails_is_left_out_named_and_warned_of(monkeypatch):
@@ -161,7 +136,7 @@ def test_where_nothing_fits_in_memory_the_answer_is_the_source_alone_and_says_so
         "logistic regression",
         "random forest",
     ]
-    assert model.harm_["likely"] is None
+    assert model.trust_.state != "use"
     assert np.mean(model.predict(PROBLEM.Xt) == PROBLEM.yt) > 0.4
 
 
@@ -277,8 +252,7 @@ def test_fewer_target_rows_than_neighbours(n_target):
 def test_without_a_target_the_source_is_fitted_alone():
     model = AutoAdapter().fit(PROBLEM.Xs, PROBLEM.ys)
     assert column(model, "block") == ["source-only"] * 2
-    assert np.isnan(model.estimated_accuracy_)
-    assert model.harm_["likely"] is None
+    assert model.trust_ is None
     assert np.mean(model.transduction_ == PROBLEM.ys) > 0.9
 
 
@@ -297,7 +271,7 @@ def test_a_saved_model_says_the_same(thorough, tmp_path):
         loaded.predict_proba(PROBLEM.X), thorough.predict_proba(PROBLEM.X)
     )
     assert loaded.candidates_ == thorough.candidates_
-    assert loaded.harm_ == thorough.harm_
+    assert loaded.trust_ == thorough.trust_
 
 
 def test_tables_are_scaled_together_so_that_the_pool_can_compare():

@@ -35,7 +35,7 @@ def test_table_for_people(invoke, folder):
     result = invoke("compare", "source.csv", "target.csv", *LABEL, "--methods", "coral")
     assert result.exit_code == 0, result.stderr
     assert "agreement" in result.stdout
-    assert "accuracy" not in result.stdout
+    assert "target accuracy" not in result.stdout
     assert "CORAL" in result.stdout
 
 

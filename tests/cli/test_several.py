@@ -38,19 +38,24 @@ def test_the_last_of_several_files_is_the_target(folder):
     result = adapt(folder, "one.csv", "two.csv", "target.csv", "--json")
     assert result.exit_code == 0, result.output
     record = json.loads(result.stdout)
-    assert (record["n_source"], record["n_target"], record["method"]) == (70, 30, "TFDF")
+    assert (record["n_source"], record["n_target"], record["method"]) == (70, 30, "AutoAdapter")
     labels = [line["prediction"] for line in record["predictions"]]
     assert np.mean(np.array(labels) == rows(30, 1.5, 3)["kind"]) > 0.9
     told = " ".join(record["notes"])
-    assert "2 sources: one.csv (40 rows) counts" in told
+    assert "2 sources: one.csv (40 rows), two.csv (30 rows)." in told
     assert "one.csv: column 'extra' is not in every source and is left out." in told
     assert sorted(record["features"]) == list("abcd")
+
+
+def test_sources_are_weighted_by_a_method_that_weights_them(folder):
+    result = adapt(folder, "one.csv", "two.csv", "target.csv", "--json", "--method", "tfdf")
+    assert "2 sources: one.csv (40 rows) counts" in " ".join(json.loads(result.stdout)["notes"])
 
 
 def test_a_method_that_cannot_tell_sources_apart_says_who_can(folder):
     result = adapt(folder, "one.csv", "two.csv", "target.csv", "--method", "easytl")
     assert result.exit_code == 2
-    assert "EasyTL takes no several sources; ARTL, BDA" in result.output
+    assert "EasyTL takes no several sources; ARTL, AutoAdapter, BDA" in result.output
 
 
 def test_target_labels_are_learnt_from_if_asked(folder):

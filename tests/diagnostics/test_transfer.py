@@ -1,40 +1,37 @@
-"""Estimated accuracies of an adapted and of a source-only model, and the warning they give."""
+"""The verdict on labels of a method, and rows that are drawn for it."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from problems import small_problem
-from transferable.datasets import load_printed_to_handwritten
-from transferable.diagnostics import TransferEstimate, diagnose, estimate_transfer
+from transferable import TFDFV, AutoAdapter
+from transferable.diagnostics import assess_trust
 from transferable.diagnostics.transfer import _MOST_ROWS, draw_rows
-from transferable.model_selection import AccuracyEstimate
+from transferable.tables import TableClassifier
+
+PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)
+ROWS = PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt
 
 
-def estimate(accuracy):
-    return AccuracyEstimate(accuracy, accuracy - 0.1, min(1.0, accuracy + 0.1))
+def test_a_pool_is_judged_by_itself_without_another_fit():
+    model = AutoAdapter(effort="fast").adapt(*ROWS)
+    found = assess_trust(model, *ROWS)
+    assert found.pool is model
+    assert found.trust is model.trust_
+    assert found.agreement is None
+    assert found.lines == model.trust_.lines
+    np.testing.assert_array_equal(found.source_only, model.predict_source_only(PROBLEM.Xt))
 
 
-@pytest.mark.parametrize("adapted", [0.9, 0.72, 0.6])
-def test_warns_unless_the_adapted_model_seems_better(adapted):
-    found = TransferEstimate(estimate(adapted), estimate(0.72))
-    assert bool(found.warning) == (adapted <= 0.72)
-    if found.warning:
-        assert str(found.adapted) in found.warning
-        assert str(found.source_only) in found.warning
-
-
-def test_printed_digits_gain_and_the_intervals_hold_the_truth():
-    """There adaptation is known to gain, see the demo."""
-    task = load_printed_to_handwritten()
-    found = estimate_transfer(task.Xs[::3], task.ys[::3], task.Xt[::3])
-    assert found.warning == ""
-    assert found.gain > 0
-
-
-def test_target_labels_have_no_say():
-    task = small_problem(n_source=40, n_target=30)
-    blind, told = (diagnose(task.Xs, task.ys, task.Xt, y) for y in (None, task.yt))
-    assert blind.transfer == told.transfer
+def test_another_method_has_the_verdict_of_the_pool_and_its_own_changes():
+    model = TFDFV().adapt(*ROWS)
+    found, pool = assess_trust(model, *ROWS), AutoAdapter().adapt(*ROWS)
+    assert (found.trust.state, found.trust.low) == (pool.trust_.state, pool.trust_.low)
+    labels = model.predict(PROBLEM.Xt)
+    assert found.trust.changed == np.sum(found.source_only != labels)
+    assert found.agreement == np.mean(pool.predict(PROBLEM.Xt) == labels)
+    assert "AutoAdapter's on its own labels, which are those of TFDFV" in found.lines[-1]
 
 
 def test_of_many_rows_some_of_each_class_are_drawn():
@@ -44,3 +41,18 @@ def test_of_many_rows_some_of_each_class_are_drawn():
     assert len(rows) == _MOST_ROWS
     assert np.bincount(labels[rows]).tolist() == [625, 374, 1]
     assert draw_rows(labels[:50], rng).tolist() == list(range(50))
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_tables_are_judged_as_tables(several):
+    columns = list("abcde")
+    source = pd.DataFrame(PROBLEM.Xs, columns=columns).assign(kind=PROBLEM.ys)
+    target = pd.DataFrame(PROBLEM.Xt, columns=columns)
+    model = TableClassifier(TFDFV())
+    given = [source[:30], source[30:]] if several else source
+    found = assess_trust(model.adapt(given, "kind", target), given, "kind", target)
+    assert isinstance(found.pool, TableClassifier)
+    assert found.trust.rows == len(target)
+    unfitted = assess_trust(TableClassifier(TFDFV()), given, "kind", target)
+    assert unfitted.agreement is None
+    assert unfitted.trust.low == found.trust.low

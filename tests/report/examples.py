@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import date
 from html.parser import HTMLParser
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
 from problems import small_problem
 from transferable import TFDF
-from transferable.diagnostics import TransferEstimate, Trust
-from transferable.model_selection import AccuracyEstimate
+from transferable.classifiers.trust import changes_of
+from transferable.diagnostics import Assessment, RowsToLabel, Trust
 from transferable.report import Facts, describe
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
@@ -32,6 +34,8 @@ def report_data(
         "seed": 3,
         "notes": ["a note on the input"],
         "seconds": 1.25,
+        "audit": "transferable audit target.csv predictions.csv --rows 30",
+        "made": date(2026, 8, 2),
     }
     data = describe(
         model,
@@ -39,18 +43,29 @@ def report_data(
         classes[task.ys],
         task.Xt,
         yt=classes[task.yt],
-        trust=options.pop("trust", fixed_trust(model, task)),
+        trust=options.pop("trust", fixed_trust(model.predict(task.Xt))),
         facts=Facts(**facts | options.pop("facts", {})),
     )
     return replace(data, **options)
 
 
-def fixed_trust(model, task):
+def fixed_trust(labels, state="use", *, own=True):
     """What is known of the labels, without the fits that it takes to find out."""
-    estimate = TransferEstimate(AccuracyEstimate(0.8, 0.66, 0.94), AccuracyEstimate(0.7, 0.5, 0.9))
-    labels = model.predict(task.Xt)
-    shares = dict.fromkeys(model.classes_.tolist(), 1 / len(model.classes_))
-    return Trust(labels, np.roll(labels, 1), estimate, shares)
+    n, alone = len(labels), np.roll(labels, 1)
+    changes = changes_of(alone, labels)
+    trust = Trust(state, 0.66, 0.94, 0.8, n, sum(rows for *_, rows in changes), changes)
+    candidates = [
+        {"name": "logistic regression", "weight": 0.6, "error": None},
+        {"name": "TFDF", "weight": 0.4, "error": None},
+        {"name": "random forest", "weight": 0.0, "error": "equal to TFDF"},
+    ]
+    pool = SimpleNamespace(
+        candidates_=candidates,
+        agreement_=np.array([[1.0, 0.72], [0.72, 1.0]]),
+        unfamiliar_=np.arange(n) < 5,
+        audit_rows=lambda n_rows: RowsToLabel(np.arange(n_rows)[::-1], np.ones(n_rows)),
+    )
+    return Assessment(trust, alone, None if own else 0.9, "TFDF", pool)
 
 
 class Page(HTMLParser):

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -24,11 +25,13 @@ ODD = "a very long name of a class that nobody would want to read twice"
 
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
-    """A small report, and one with forty classes and long names."""
+    """A small report, and one with forty classes, long names and no ids."""
     folder = tmp_path_factory.mktemp("report")
     ids = pd.DataFrame({"plot": [f"plot {i:03}" for i in range(33)]})
     few = report_data(ids=ids)
     many = report_data(names=tuple(f"{i:02} {ODD}" for i in range(40)))
+    columns = [f"{ODD.replace(' ', '_')}_{name}" for name in ("north", "south", "east", "west")]
+    many = replace(many, first_columns=many.first_columns.set_axis(columns, axis=1))
     found = {}
     for name, data in {"few": few, "many": many}.items():
         found[name] = folder / f"{name}.html"
@@ -133,9 +136,17 @@ def test_rows_are_sorted_searched_and_lead_to_their_points(reports, opened):
     assert first.count() == 10
     assert all(text.startswith("plot 01") for text in first.all_text_contents())
     page.locator("#rows a:visible").first.click()
-    name = first.first.text_content()
+    name = page.locator("#rows a:visible").first.text_content()
     assert page.locator("#tip").text_content().startswith(f"{name}: ")
     assert page.locator("#rows tr.chosen").count() == 1
+
+
+def test_long_names_of_columns_can_be_told_apart_on_a_phone(reports, opened):
+    heads = opened(reports["many"], NARROW).locator("table.even thead th")
+    shown = [head for head in heads.all_inner_texts() if "twice" in head]
+    assert len(set(shown)) == 4
+    cut = heads.evaluate_all("all => all.filter(e => e.scrollWidth > e.clientWidth + 1).length")
+    assert cut == 0
 
 
 def test_one_class_can_be_looked_at_alone(reports, opened):

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import re
+from dataclasses import replace
 from importlib.resources import files
 from itertools import pairwise
 
@@ -15,10 +16,10 @@ from sklearn.svm import SVC
 from plots.test_style import contrast
 from problems import small_problem
 from report.examples import Page, fixed_trust, report_data
-from transferable import TFDFV
+from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import AdaptedClassifier
-from transferable.report import describe, render_report, write_report
-from transferable.report.sections import fit, pictures, uncertain
+from transferable.report import Facts, describe, render_report, write_report
+from transferable.report.sections import agreement, fit, pictures, text, to_label, uncertain
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL
 
@@ -46,9 +47,14 @@ def test_says_what_was_given_what_came_out_and_how_to_repeat_it(page):
         "a note on the input",
         "given for evaluation only",
         "A-distance, before → after",
+        "Agreement of the candidates",
+        "random forest (equal to TFDF)",
+        "0.72",
         "The 33 least certain rows",
         "squared error on the source",
         "33 target rows got their true label",
+        "source.csv → target.csv",
+        "2026-08-02",
         "transferable adapt source.csv target.csv --label kind",
         "ridge",
         "python",
@@ -57,27 +63,85 @@ def test_says_what_was_given_what_came_out_and_how_to_repeat_it(page):
         assert words in page.text, words
 
 
-def test_the_answer_comes_first(source):
-    cards = re.findall(r'class="card [^"]*" id="(\w+)"', source)
-    assert cards == ["trust", "accuracy", "changed", "shifted", "next"]
-    assert source.index('id="next"') < source.index("<nav")
-    for words in ("Can I trust it?", "Probably", "80 %", "66 % to 94 %", "What to do next"):
-        assert source.index(words) < source.index("<nav"), words
+def test_the_verdict_and_the_next_step_come_first(source):
+    assert re.findall(r'class="card[^"]*" id="(\w+)"', source) == ["trust", "next"]
+    first = source[: source.index("<nav")]
+    for words in (
+        "These labels can be used",
+        "66 to 94 %",
+        "measured with the true labels",
+        "transferable audit target.csv predictions.csv --rows 30",
+        "Unlabelled rows cannot show",
+    ):
+        assert words in first, words
+    assert re.findall(r'<h2 id="(\w+)"', source) == [
+        *("changed", "balance", "agreement", "label", "uncertain", "evaluation", "pictures"),
+        *("columns", "gap", "given", "repeat", "fit"),
+    ]
     folded = re.findall(r"<details><summary><h2 id=\"(\w+)\"", source)
-    assert folded[-1] == "fit", "convergence and parameters are last, and folded"
+    assert folded == ["columns", "gap", "given", "repeat", "fit"], "details are last, and folded"
 
 
-def test_a_warning_changes_the_answer():
-    task = small_problem(n_source=42, n_target=33)
-    model = TFDFV().adapt(task.Xs, task.ys, task.Xt)
-    trust = fixed_trust(model, task)
-    swapped = type(trust.estimate)(trust.estimate.source_only, trust.estimate.adapted)
-    doubtful = type(trust)(trust.labels, trust.source_only, swapped, trust.shares)
-    page = render_report(describe(model, task.Xs, task.ys, task.Xt, trust=doubtful))
-    assert "Not yet" in page
-    assert "by hand" in page
-    unknown = render_report(describe(model, task.Xs, task.ys, task.Xt, trust=False))
-    assert "Not estimated." in unknown
+@pytest.mark.parametrize("state", ["use", "check", "reject"])
+@pytest.mark.parametrize("own", [True, False])
+def test_every_state_has_its_colour_and_the_words_of_the_assessment(state, own):
+    data = report_data()
+    trust = fixed_trust(data.predicted, state, own=own)
+    source = render_report(replace(data, trust=trust))
+    assert f'class="card {state}"' in source
+    title, estimate = trust.lines[0].split(": ")
+    shown = Page(source).text.replace("\n", " ")
+    for line in (title, estimate[1:], *trust.lines[1:]):
+        assert line.removesuffix(".") in shown, line
+    for claim in ("paid", "harm", "pays"):
+        assert claim not in shown
+    plain = replace(data, trust=trust, facts=Facts())
+    command = "model.audit_rows(30)" if own else "().adapt(Xs, ys, Xt).audit_rows(30)"
+    assert command in render_report(plain)
+
+
+def test_without_a_verdict_there_is_none():
+    source = render_report(report_data(trust=None))
+    assert "Not judged" in source
+    assert re.findall(r'<h2 id="(\w+)"', source)[:2] == ["balance", "uncertain"]
+
+
+def test_rows_to_label_are_shown_without_what_was_predicted():
+    data = report_data(ids=pd.DataFrame({"plot": [f"plot {i}" for i in range(33)]}))
+    section = to_label(data).html()
+    named = re.findall(r'scope="row">(plot \d+)', section)
+    assert named == [f"plot {i}" for i in range(29, -1, -1)]
+    assert not re.search("ant|bee|cat", Page(section).text)
+    assert section.count("<td") == 30 * 4, "the first columns"
+
+
+def test_rows_to_label_of_another_method_are_drawn_from_its_own_labels():
+    data = report_data()
+    data = replace(data, trust=fixed_trust(data.predicted, own=False))
+    differ = data.predicted != data.trust.source_only
+    assert len(set(data.to_label.tolist())) == 30
+    assert differ[data.to_label].sum() >= min(15, differ.sum())
+    assert not data.unfamiliar.any(), "that is known of the pool's own rows only"
+
+
+def test_auto_adapter_is_told_as_it_judges_itself():
+    task = small_problem(n_source=60, n_target=50)
+    model = AutoAdapter(effort="fast").adapt(task.Xs, task.ys, task.Xt)
+    data = describe(model, task.Xs, task.ys, task.Xt)
+    assert data.trust.trust == model.trust_
+    np.testing.assert_array_equal(data.to_label, model.audit_rows(30).rows)
+    np.testing.assert_array_equal(data.unfamiliar, model.unfamiliar_)
+    source = render_report(data)
+    assert model.trust_.title in source
+    kept = [row["name"] for row in model.candidates_ if row["error"] is None]
+    assert [name in agreement(data).html() for name in kept] == [True] * len(kept)
+
+
+def test_many_kinds_of_changes_are_in_a_table(source):
+    data = report_data()
+    assert len(data.trust.trust.changes) > 3
+    for alone, now, rows in data.trust.trust.changes:
+        assert f'<th scope="row">{alone}</th><td>{now}</td><td class="n">{rows}</td>' in source
 
 
 def test_is_well_formed_and_its_identifiers_are_its_own(page):
@@ -129,9 +193,15 @@ def test_colours_of_text_have_the_contrast_that_wcag_asks():
     assert len(schemes) == 3, "light, dark and print"
     for scheme in schemes:
         colour = dict(re.findall(r"--(\w+): (#\w{6})", scheme))
-        for ink in ("ink", "quiet", "accent", "good", "fair", "doubtful"):
+        for ink in ("ink", "quiet", "accent", "use", "check", "reject"):
             for paper in ("paper", "wash"):
                 assert contrast(colour[ink], colour[paper]) >= 4.5, (ink, paper)
+        for state in ("use", "check", "reject"):  # a tenth of it, for less, behind its words
+            parts = [(int(colour[c][i : i + 2], 16) for i in (1, 3, 5)) for c in (state, "paper")]
+            tinted = "#" + "".join(
+                f"{round(a / 10 + b * 9 / 10):02x}" for a, b in zip(*parts, strict=True)
+            )
+            assert contrast(colour[state], tinted) >= 4.5, state
 
 
 def test_names_from_a_strangers_file_are_text_and_nothing_else():
@@ -160,10 +230,12 @@ def test_least_certain_rows_come_with_their_ids_and_lead_to_their_points():
     data = report_data(ids=pd.DataFrame({"plot": [f"plot {i}" for i in range(33)]}))
     ranked = np.sort(data.probabilities, axis=1)
     first = int(np.argmin(ranked[:, -1] - ranked[:, -2]))
-    anchor, name = re.search(
-        r'scope="row"><a href="#(p\d+)">([^<]+)', uncertain(data).html()
-    ).groups()
+    listed = uncertain(data).html()
+    anchor, name = re.search(r'scope="row"><a href="#(p\d+)">([^<]+)', listed).groups()
     assert name == f"plot {first}"
+    marked = re.findall(r">plot (\d+)</a> <small>unfamiliar</small>", listed)
+    assert sorted(marked) == list("01234")
+    assert "Unfamiliar rows, 5 of 33," in listed
     drawn = pictures(data).html()
     assert drawn.count(f'id="{anchor}"') == 1
     points = json.loads(re.search(r'id="points">(.*?)</script>', drawn)[1])
@@ -181,7 +253,7 @@ def test_many_classes_have_a_key_that_says_which_share_a_colour():
     colours = re.findall(r'<i class="c(\d+)">', key)
     assert len(colours) == len(set(colours)) == 10
     assert source.count("<option") == 41
-    assert 'class="matrix many"' in source
+    assert "in per cent" not in source, "so large a matrix cannot be read"
 
 
 def test_numbers_are_aligned_and_no_count_of_nothing_is_told(source):
@@ -213,19 +285,52 @@ class _Bare:
         return getattr(self.model, name)
 
 
-def test_without_true_labels_confidence_or_history_it_says_so():
+def test_sections_without_content_are_left_out():
     data = report_data(_Bare(AdaptedClassifier(CORAL(), SVC())), yt=None, notes=[])
-    page = Page(render_report(data))
-    for words in ("keeps no record", "labels without confidence"):
-        assert words in page.text
-    assert "true label" not in page.text
-    assert "Notes on the input" not in page.text
+    source = render_report(data)
+    assert "uncertain" not in re.findall(r'<h2 id="(\w+)"', source)
+    for words in ("Convergence", "true label", "Notes on the input", "without confidence"):
+        assert words not in source, words
 
 
-def test_two_classes_whose_scores_are_a_single_column():
+def test_two_classes_lie_along_a_score_in_a_band_for_each_domain():
     data = report_data(names=("yes", "no"))
     assert data.space(np.arange(5)).shape[1] == 1
-    assert 'id="p' in pictures(data).html()
+    drawn = pictures(data).html()
+    assert "by the score between the classes; source rows above, target rows below, at" in drawn
+    after = drawn[drawn.index("After") :]
+    dots, triangles = (
+        [float(y) for y in re.findall(pattern, after)]
+        for pattern in (r'cy="([\d.]+)"', r'd="M[\d.]+ ([\d.]+)l')
+    )
+    assert max(dots) < min(triangles)
+    assert ">runner-up<" not in uncertain(data).html(), "it is the other class"
+    assert "below 50" not in render_report(data)
+
+
+def test_a_single_column_is_named():
+    task = small_problem(n_source=42, n_target=33)
+    model = TFDFV(manifold_dim=None).adapt(task.Xs[:, :1], task.ys, task.Xt[:, :1])
+    data = describe(model, task.Xs[:, :1], task.ys, task.Xt[:, :1], trust=False)
+    assert "Before adaptation, by column 1; source rows above" in pictures(data).html()
+
+
+def test_outliers_neither_turn_nor_squeeze_the_picture():
+    data = report_data()
+    far = data.before[1].copy()
+    far[0] = 1e6
+    drawn = pictures(replace(data, before=(data.before[0], far))).html()
+    assert "; rows farther out, drawn at the edge: 1<" in drawn
+    before = drawn[drawn.index("Before") : drawn.index("After")]
+    xs = np.array([float(x) for x in re.findall(r'cx="([\d.]+)"', before)])
+    assert np.ptp(xs) > 100, "the others still fill a third of its width"
+    assert "farther" not in pictures(data).html()
+
+
+def test_long_names_stay_distinct():
+    names = [f"mean temperature in the northern part of the plant {i}" for i in range(10)]
+    assert len({text(name, 24) for name in names}) == 10
+    assert all(len(text(name, 24)) == 24 for name in names)
 
 
 def test_writes_a_whole_file_about_tables_and_tells_its_progress(tmp_path):
@@ -243,9 +348,17 @@ def test_writes_a_whole_file_about_tables_and_tells_its_progress(tmp_path):
 
     path = tmp_path / "report.html"
     write_report(path, model, table, "kind", target, yt=names[task.yt], track=track)
-    assert "Can I trust it?" in path.read_text(encoding="utf-8")
-    assert len(steps) == 9
+    assert re.search(r'class="card (use|check|reject)"', path.read_text(encoding="utf-8"))
+    assert len(steps) == 12
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     data = describe(model, table, "kind", target, trust=False)
     assert data.gaps[0].overall["A-distance"] == 2, "before, the rows are as they were given"
     assert data.shifts[0].distance == 1
+
+
+def test_a_table_classifier_of_arrays_and_of_fewer_rows_than_are_labelled():
+    task = small_problem(n_source=42, n_target=12)
+    model = TableClassifier(AutoAdapter(effort="fast")).adapt(task.Xs, task.ys, task.Xt)
+    source = render_report(describe(model, task.Xs, task.ys, task.Xt))
+    assert "model.audit_rows(12)" in source
+    assert to_label(describe(model, task.Xs, task.ys, task.Xt)).html().count("<tr>") == 13

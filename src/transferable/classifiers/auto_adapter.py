@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from itertools import groupby
 from numbers import Integral, Real
 from time import monotonic
@@ -15,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import Parallel, delayed
 from numpy.random import RandomState
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
@@ -24,22 +25,40 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline, make_union
 from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
-from transferable._sklearn import JOBS, Interval, StrOptions
-from transferable.base import DomainAdapter, DomainClassifier, class_scores, estimator
-from transferable.classifiers._consensus import (
-    MARGIN,
-    Probabilities,
-    compared,
-    consensus_weights,
-    expected_accuracy,
-    not_compared,
+from transferable._sklearn import CLASS_SHARES, JOBS, Interval, StrOptions, call_with_marks
+from transferable.base import (
+    DomainAdapter,
+    DomainClassifier,
+    Takes,
+    WeightedFit,
+    class_scores,
+    estimator,
 )
 from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.tfdf import TFDF, TFDFV
-from transferable.domains import Domains
+from transferable.classifiers.trust import (
+    Audit,
+    Codes,
+    Probabilities,
+    RowsToLabel,
+    Trust,
+    agreements,
+    assess,
+    compared,
+    consensus_weights,
+    correction,
+    left_out_accuracy,
+    overlap,
+    rows_to_label,
+    strata_of,
+    stratum_weights,
+)
+from transferable.domains import Domains, as_labels, labelled_rows
 from transferable.events import Event, listen, rounds, silence
 from transferable.exceptions import NoTargetWarning
+from transferable.kernel.class_shares import ClassShares, exact_offsets, given_shares
 from transferable.kernel.rounds import temperature
 from transferable.linalg.arrays import CPU, unit_rows
 from transferable.linalg.memory import memory_budget
@@ -57,13 +76,18 @@ _WIDEST = 5000  # features up to which JDA's space is computed
 _FOLDS = 3
 _LEFT_OUT = 1000  # source rows that are enough to calibrate by
 _SMALLEST = 1e-3  # probability: a forest whose trees all agree is no more certain than that
+_SAME_DIRECTION = 1e-5  # difference up to which a row is one that was fitted
+_SAME = 1e-9  # difference of probabilities up to which two members are copies
+_WALKED = 10  # neighbours that a correction is passed on to
+_NEAR = 5  # rows of a domain that a target row is compared with
+_FAR, _UNSURE = 0.3, 0.3  # from source rows, and of the consensus, beyond which rows are unfamiliar
 
 # The fitted candidate or None, the reason if there is none, and its seconds.
 Attempt = tuple["Candidate | None", str | None, float]
 
 
 @estimator
-class AutoAdapter(DomainClassifier):
+class AutoAdapter(WeightedFit, DomainClassifier):
     """Adaptation without tuning: a pool of models, adapted and not, that check one another.
 
     Adaptation can do harm, which cannot be determined for sure without target labels. So models
@@ -82,6 +106,12 @@ class AutoAdapter(DomainClassifier):
     caution : float in [0, 1], default=0.4
         Total prior weight of the models trained on the source alone. More is safer where adaptation
         harms, and gains less where it helps.
+    class_shares : {"estimated", "auto", "source"} or mapping or array-like, default="estimated"
+        Class prior of the target, as for :class:`TFDF`. A given one holds for every candidate, and
+        the labels of the fitted rows have it to within a row.
+    target_labels : {"ignore", "use"}, default="ignore"
+        Whether known labels of target rows are used: they weight the candidates and correct the
+        labels of neighbouring rows, as those of an :meth:`audit` do.
     max_seconds : float or None, default=None
         Time after which no further candidate is fitted. One that is being adapted then stops
         between two rounds and is left out; logistic regression is always fitted. A warning and
@@ -106,18 +136,17 @@ class AutoAdapter(DomainClassifier):
         The label of every fitted row, in input order; source rows are labelled as new rows are.
     candidates_ : list of dict
         For each candidate `name`, `block` ("source-only" or "adapted"), `weight` in the average,
-        `agreement` (Cohen's kappa with all others together), `seconds`, `estimated_accuracy` and
-        `error`, the reason why it was left out, else None. Makes a data frame.
+        `agreement` (Cohen's kappa with all others together), `seconds` and `error`, the reason why
+        it was left out, else None. Makes a data frame.
+    trust_ : Trust or None
+        Whether the labels of the target rows can be used, without a label; None without a target.
+    agreement_ : ndarray of shape (n_members, n_members)
+        Cohen's kappa of the target labels of every two candidates that were not left out.
+    unfamiliar_ : ndarray of shape (n_target,)
+        True for target rows that are far from all source rows and of uncertain label, as rows of
+        classes that the source lacks are.
     class_shares_ : ndarray of shape (n_classes,)
         The mean probability of each class over the target rows.
-    estimated_accuracy_ : float
-        An estimate, without labels, of the accuracy on the target rows: mean confidence, corrected
-        by its relation to accuracy on other data. NaN without a target.
-    accuracy_interval_ : tuple of float
-        Interval that contains the accuracy in nine cases of ten.
-    harm_ : dict
-        Whether adaptation looks worse than the source alone: `likely` (None where the two cannot
-        be compared), `rows` (target rows whose labels differ), `share` of them, and `reason`.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -133,9 +162,14 @@ class AutoAdapter(DomainClassifier):
     (``caution`` shared by the source-only block, the rest by the adapted one, half of which goes to
     models of rows as given and half to those of rows scaled by domain), candidate k has weight u_k
     max(kappa_k, 0.01)^2, kappa_k its agreement with the prior-weighted average of the others over
-    the target rows. A row's probabilities are four tenths its own average and six tenths that of
-    its six nearest fitted target rows by cosine, itself among them if it was fitted.
-    ``docs/safety.md`` has the measurements.
+    the target rows. Where columns overlap by less than a half, candidates that compare values of
+    both domains as they are have less prior weight, by the square of twice the overlap. A row's
+    probabilities are four tenths its own average and six tenths that of its six nearest fitted
+    target rows by cosine, itself among them if it was fitted. ``docs/safety.md`` has the
+    measurements.
+
+    Tables of flags have no scale: in place of candidates scaled by domain, the pool has TFDF and
+    unaligned TFDF without a geodesic flow. Of candidates with equal probabilities, one is kept.
 
     Without target rows the pool is the source-only block.
 
@@ -157,17 +191,22 @@ class AutoAdapter(DomainClassifier):
 
     effort: Literal["thorough", "fast"] = "thorough"
     caution: float = 0.4
+    class_shares: ClassShares = "estimated"
+    target_labels: Literal["ignore", "use"] = "ignore"
     max_seconds: float | None = None
     max_memory: int | str | None = None
     n_jobs: int | None = None
     random_state: int | RandomState | None = 0
     verbose: bool = False
 
+    takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _accept_sparse = True
     _scales_domains = True  # tables need not be scaled each by itself
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "effort": [StrOptions({"thorough", "fast"})],
         "caution": [Interval(Real, 0, 1, closed="both")],
+        "class_shares": [StrOptions({"estimated"}), *CLASS_SHARES],
+        "target_labels": [StrOptions({"ignore", "use"})],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
         "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "n_jobs": JOBS,
@@ -179,17 +218,21 @@ class AutoAdapter(DomainClassifier):
         seed = self.random_state
         if not isinstance(seed, Integral):  # candidates must not share one random state
             seed = int(check_random_state(seed).randint(2**31 - 1))
+        given = given_shares(self.class_shares, domains)
+        ratios = None if given is None else given / domains.prior
         forest = RandomForestClassifier(self._n_trees(domains), oob_score=True, random_state=seed)
+        linear = LogisticRegression(max_iter=_STEPS)
         pool = [
-            Candidate("logistic regression", "source-only", LogisticRegression(max_iter=_STEPS)),
-            Candidate("random forest", "source-only", forest),
+            Candidate("logistic regression", "source-only", linear, ratios=ratios),
+            Candidate("random forest", "source-only", forest, ratios=ratios),
         ]
         if domains.n_target == 0:
             return pool
         shared: dict[str, Any] = {
             "max_memory": self.max_memory,
             "random_state": seed,
-            "class_shares": "estimated",  # the other candidates check a shift
+            # The other candidates check an estimated shift.
+            "class_shares": self.class_shares if given is None else given,
         }
         pool.append(Candidate("TFDF", "adapted", TFDF(**shared)))
         if domains.n_target < _FEWEST_SCALED:
@@ -203,12 +246,21 @@ class AutoAdapter(DomainClassifier):
             embedding = make_pipeline(StandardScaler(with_std=False), union)
             embedded = AdaptedClassifier(embedding, TFDF(manifold_dim=None, **shared))
             pool.append(Candidate("TFDF after JDA", "adapted", embedded))
+        if _flags(domains.X[:]).all():
+            shared["manifold_dim"] = None
+            flowless = {"unaligned TFDF without flow": TFDFV(alignment=0, max_iter=1, **shared)}
+            if self.effort == "thorough":
+                flowless["TFDF without flow"] = TFDF(**shared)
+            return pool + [Candidate(n, "adapted", m, input="no flow") for n, m in flowless.items()]
         unaligned = TFDFV(alignment=0, max_iter=1, **shared)
         scaled: dict[str, Any] = {"unaligned TFDF per domain": unaligned}
         if self.effort == "thorough":
             scaled["TFDF per domain"] = TFDF(**shared)
-            scaled["logistic regression per domain"] = LogisticRegression(max_iter=_STEPS)
-        return pool + [Candidate(name, "adapted", m, per_domain=True) for name, m in scaled.items()]
+            scaled["logistic regression per domain"] = clone(linear)
+        return pool + [
+            Candidate(n, "adapted", m, input="per domain", ratios=None if "TFDF" in n else ratios)
+            for n, m in scaled.items()
+        ]
 
     def _n_trees(self, domains: Domains) -> int:
         """Return the number of trees that fit in memory; a node holds a number for each class."""
@@ -220,7 +272,12 @@ class AutoAdapter(DomainClassifier):
 
     def _fit_domains(self, domains: Domains) -> None:
         self.classes_ = domains.classes
+        self._members: list[Candidate] = []
         self._fit_pool(self._pool(domains), domains)
+        self._factors = np.ones(domains.n_classes)  # of probabilities, to meet a given class prior
+        self._added = None  # correction of each fitted target row by known labels
+        self._targets = np.sort(domains.order[domains.target])  # their places in the input
+        self._places = np.searchsorted(self._targets, domains.order[domains.target])
         if domains.n_target:
             self._agree(domains)
         else:
@@ -230,40 +287,91 @@ class AutoAdapter(DomainClassifier):
     def _agree(self, domains: Domains) -> None:
         """Weight the members by their agreement on the target rows, and draw the conclusions."""
         rows = domains.Xt
-        tables = [member.probabilities(rows) for member in self._members]
-        self._weights, kappas = consensus_weights(tables, self._prior())
-        self._rows = unit_rows(rows)
-        # Probabilities of the fitted target rows, which `_rows` holds.
-        self._table: Probabilities | None = np.tensordot(self._weights, tables, axes=1)
-        table = self._table
-        consensus = self._smooth(rows, table)
+        # Probabilities of the fitted target rows by each member; `_rows` has their directions.
+        tables = np.array([member.probabilities(rows) for member in self._members])
+        self._tables = self._without_copies(tables)
+        # Neighbours are rows of similar direction from the target's mean, of sparse rows from 0.
+        self._centre = None if sp.issparse(rows) else rows.mean(axis=0)
+        self._rows = self._directions(rows)
+        self._near = self._nearest(self._rows)[0]
+        moved = min(1.0, 2 * overlap(domains.Xs, rows)) ** 2
+        self._weights, kappas = consensus_weights(self._tables, self._prior(moved))
         for k, row in enumerate(self._fitted()):
             row["weight"], row["agreement"] = float(self._weights[k]), float(kappas[k])
-            row["estimated_accuracy"] = expected_accuracy(tables[k].argmax(axis=1), consensus)
-        estimate = expected_accuracy(consensus.argmax(axis=1), consensus)
-        self.estimated_accuracy_ = estimate
-        self.accuracy_interval_ = max(0.0, estimate - MARGIN), min(1.0, estimate + MARGIN)
+        given = given_shares(self.class_shares, domains)
+        if given is not None:
+            offsets = exact_offsets(np.log(self._consensus() + 1e-12), given)
+            self._factors = np.exp(offsets - offsets.max())
+        codes = self._tables.argmax(axis=2)
+        self.agreement_ = agreements(codes)
+        views = [self._labels(view) for view in dict.fromkeys(m.view for m in self._members)]
+        self._alone = views[0]  # that of the source alone, whose candidates come first
+        self._agreed = self._weights  # without a correction by known labels
+        self.unfamiliar_ = np.zeros(len(self._targets), dtype=bool)
+        self.unfamiliar_[self._places] = self._far_from_source(domains.Xs, self._consensus())
+        known = np.flatnonzero(domains.known >= 0)
+        if len(known):
+            self._correct(known, domains.known[known])
+        consensus = self._consensus()
         self.class_shares_ = consensus.mean(axis=0)
-        adapted, alone = (self._labels(tables, block) for block in ("adapted", "source-only"))
-        if adapted is None or alone is None:
-            self.harm_ = not_compared("adapted and source-only candidates were not both fitted")
-        else:
-            self.harm_ = compared(adapted, alone, consensus.argmax(axis=1))
+        # Where columns hardly overlap, rows as given say nothing of rows scaled by domain.
+        views = views if moved == 1.0 else views[-1:]
+        one_column = domains.X.shape[1] == 1
+        self.trust_: Trust | None = assess(
+            consensus, views, self._alone, self.classes_, one_column=one_column
+        )
 
     def _do_without_target(self, domains: Domains) -> None:
-        self._weights = self._prior()
+        self._weights = self._agreed = self._prior()
         for row, weight in zip(self._fitted(), self._weights, strict=True):
             row["weight"] = float(weight)
-        self._rows = self._table = None
-        self.estimated_accuracy_, self.accuracy_interval_ = float("nan"), (0.0, 1.0)
-        self.class_shares_ = domains.prior
-        self.harm_ = not_compared("there is no target row")
+        self._rows = None
+        self.trust_, self.agreement_ = None, np.ones((len(self._members),) * 2)
+        self.unfamiliar_, self.class_shares_ = np.zeros(0, dtype=bool), domains.prior
+
+    def _without_copies(self, tables: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the tables without those that equal an earlier one, whose members go."""
+        same = [
+            next((j for j in range(k) if np.abs(tables[k] - tables[j]).max() < _SAME), None)
+            for k in range(len(tables))
+        ]
+        for row, j in zip(self._fitted(), same, strict=True):
+            row["error"] = None if j is None else f"equal to {self._members[j].name}"
+        kept = [k for k, j in enumerate(same) if j is None]
+        self._members = [self._members[k] for k in kept]
+        return tables[kept]
+
+    def _far_from_source(self, source: Any, P: Probabilities) -> NDArray[np.bool_]:
+        """Return the target rows that are far from all source rows and of uncertain label."""
+        n = len(P)
+        if n < 2:
+            return np.zeros(n, dtype=bool)
+        ours = unit_rows(source if sp.issparse(source) else source - source.mean(axis=0))
+        k = min(_NEAR, ours.shape[0])
+        to_source = nearest(self._rows, ours, k).similarities.mean(axis=1)
+        to_target = nearest(self._rows, k=min(_NEAR, n - 1)).similarities.mean(axis=1)
+        unsure = (1 - P.max(axis=1)) / (1 - 1 / P.shape[1])
+        far = (to_target - to_source)[self._near].mean(axis=1) > _FAR
+        return far & (unsure[self._near].mean(axis=1) > _UNSURE)
+
+    def _directions(self, rows: Any) -> Any:
+        """Return rows of unit length, dense ones from the mean of the fitted target rows."""
+        return unit_rows(rows if self._centre is None else rows - self._centre)
+
+    def _nearest(self, directions: Any) -> tuple[Codes, NDArray[np.float64]]:
+        """Return the nearest fitted target rows of each row, nearest first, and their cosines."""
+        found = nearest(directions, self._rows, min(_WALKED, len(self._places)))
+        order = np.lexsort((found.indices, -found.similarities.round(9)), axis=1)
+        return (
+            np.take_along_axis(found.indices, order, axis=1),
+            np.take_along_axis(found.similarities, order, axis=1),
+        )
 
     def _fit_pool(self, pool: list[Candidate], domains: Domains) -> None:
         """Fit the candidates that can be fitted, and report the others."""
         codes = domains.with_target(np.full(domains.n_target, -1))
-        found = self._attempts(pool, domains.X[:], codes)
-        self._members: list[Candidate] = []
+        weights = None if (domains.weights == 1.0).all() else domains.weights
+        found = self._attempts(pool, (domains.X[:], codes, domains.ids, weights))
         self.candidates_: list[dict[str, Any]] = []
         for k, (fitted, error, seconds) in zip(
             rounds(len(pool), "Fitting candidates"), found, strict=True
@@ -276,7 +384,6 @@ class AutoAdapter(DomainClassifier):
                     "weight": 0.0,
                     "agreement": float("nan"),
                     "seconds": seconds,
-                    "estimated_accuracy": float("nan"),
                     "error": error,
                 }
             )
@@ -288,9 +395,7 @@ class AutoAdapter(DomainClassifier):
             self._members = [member for member in self._members if member.block == "source-only"]
         self._warn_of_missing()
 
-    def _attempts(
-        self, pool: Sequence[Candidate], X: Any, codes: NDArray[np.intp]
-    ) -> Iterator[Attempt]:
+    def _attempts(self, pool: Sequence[Candidate], problem: tuple[Any, ...]) -> Iterator[Attempt]:
         """Fit the candidates, in `n_jobs` processes, and yield their results in order.
 
         Those that see the same rows share kernels and a process. The first is always fitted.
@@ -299,13 +404,13 @@ class AutoAdapter(DomainClassifier):
         deadline = math.inf if limit is None else monotonic() + limit
         groups = [
             list(group)
-            for _, group in groupby(pool, lambda c: "per domain" if c.per_domain else c.name)
+            for _, group in groupby(pool, lambda c: c.name if c.input == "as given" else c.input)
         ]
         # Models that come back must hold arrays, not files that are mapped while processes run.
         jobs = self.n_jobs and min(self.n_jobs, len(groups))
         parallel = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
         for group in parallel(
-            delayed(_fit_all)(group, X, codes, deadline if k else math.inf, limit)
+            delayed(_fit_all)(group, problem, deadline if k else math.inf, limit)
             for k, group in enumerate(groups)
         ):
             yield from group
@@ -330,8 +435,11 @@ class AutoAdapter(DomainClassifier):
         """Return the entries of the members, in their order."""
         return [row for row in self.candidates_ if row["error"] is None]
 
-    def _prior(self) -> NDArray[np.float64]:
-        """Return the prior weight of each member, summing to 1."""
+    def _prior(self, overlapping: float = 1.0) -> NDArray[np.float64]:
+        """Return the prior weight of each member, summing to 1.
+
+        Members that compare values of both domains as they are count by the given factor.
+        """
         views = np.array([member.view for member in self._members])
         adapted = views != "source-only"
         weights = np.empty(len(views))
@@ -340,30 +448,214 @@ class AutoAdapter(DomainClassifier):
         weights[adapted] /= max(1, len(np.unique(views[adapted])))
         if adapted.any() and not adapted.all():
             weights *= np.where(adapted, 1 - self.caution, self.caution)
+        if (views == "per domain").any():
+            weights[views != "per domain"] *= overlapping
         return weights / weights.sum()
 
-    def _smooth(self, rows: Any, table: Probabilities) -> Probabilities:
-        """Return probabilities of rows, averaged with those of their neighbours in the target."""
-        if self._table is None:
-            return table
-        n_neighbors = min(_NEIGHBORS, self._rows.shape[0])
-        found = nearest(unit_rows(rows), self._rows, n_neighbors).indices
-        return (1 - _SMOOTHED) * table + _SMOOTHED * self._table[found].mean(axis=1)
+    def _consensus(self) -> Probabilities:
+        """Return probabilities of the fitted target rows."""
+        own = np.tensordot(self._weights, self._tables, axes=1)
+        P = self._smoothed(own, own, self._near)
+        return P if self._added is None else _distributions(P + self._added)
 
     def _scores(self, rows: Any) -> Probabilities:
         tables = [member.probabilities(rows) for member in self._members]
-        return self._smooth(rows, np.tensordot(self._weights, tables, axes=1))
+        P = np.tensordot(self._weights, tables, axes=1)
+        if self._rows is None:
+            return P
+        near, cosines = self._nearest(self._directions(rows))
+        P = self._smoothed(P, np.tensordot(self._weights, self._tables, axes=1), near)
+        if self._added is None:
+            return P
+        passed_on = self._alpha * self._added[near].mean(axis=1)
+        fitted = cosines[:, :1] > 1 - 1e-12  # rows that have a correction of their own
+        return _distributions(P + np.where(fitted, self._added[near[:, 0]], passed_on))
+
+    def _smoothed(self, tables: Probabilities, own: Probabilities, near: Codes) -> Probabilities:
+        """Average probabilities of rows with those of their neighbours, and meet a given prior.
+
+        `own` are those of the fitted target rows. Both may be of several models, in front.
+        """
+        found = own[..., near[:, :_NEIGHBORS], :]
+        P = (1 - _SMOOTHED) * tables + _SMOOTHED * found.mean(axis=-2)
+        return P if (self._factors == 1.0).all() else _distributions(P * self._factors)
 
     def _probabilities(self, scores: Probabilities) -> Probabilities:
         return scores
 
-    def _labels(self, tables: list[Probabilities], block: str) -> NDArray[np.intp] | None:
-        """Return labels of the target rows by one block alone; None if it has no member."""
-        own = [k for k, member in enumerate(self._members) if member.block == block]
-        if not own:
-            return None
+    def _labels(self, view: str) -> Codes:
+        """Return codes of the target rows by the members of one view."""
+        own = [k for k, member in enumerate(self._members) if member.view == view]
         weights = self._weights[own] if self._weights[own].any() else np.ones(len(own))
-        return np.tensordot(weights, [tables[k] for k in own], axes=1).argmax(axis=1)
+        return np.tensordot(weights, self._tables[own], axes=1).argmax(axis=1)
+
+    def predict_source_only(self, X: Any) -> NDArray[Any]:
+        """Predict labels by the candidates of the source alone, for comparison.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+            Rows to label.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            The label of each row.
+        """
+        with np.errstate(under="ignore"):
+            rows = self._validate_rows(X)
+            own = [k for k, member in enumerate(self._members) if member.block == "source-only"]
+            tables = [self._members[k].probabilities(rows) for k in own]
+            weights = self._agreed[own] if self._agreed[own].any() else np.ones(len(own))
+            return self.classes_[np.tensordot(weights, tables, axes=1).argmax(axis=1)]
+
+    def _complete(
+        self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
+    ) -> None:
+        super()._complete(rows, ids, y, kept)
+        own, places = kept[self._targets], self._places
+        self._targets = np.flatnonzero(ids < 0)
+        self._places = np.searchsorted(self._targets, own)[places]
+        self.unfamiliar_, flagged = np.zeros(len(self._targets), dtype=bool), self.unfamiliar_
+        self.unfamiliar_[self._places] = flagged[places]
+
+    # -- audit ---------------------------------------------------------------------------------
+
+    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
+        """Choose target rows for a person to label.
+
+        Half of them are drawn where adapting changed the label of the source alone, a sixth of the
+        unfamiliar rows, and the rest elsewhere, each part spread over the confidence. The same
+        model gives the same rows.
+
+        Parameters
+        ----------
+        n_rows : int, default=30
+            How many.
+
+        Returns
+        -------
+        chosen : RowsToLabel
+            ``rows``, numbers of target rows in the order of the input, and ``weights``, the number
+            of target rows that each stands for.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from transferable import AutoAdapter
+        >>> rng = np.random.default_rng(0)
+        >>> ys = np.arange(60) % 2
+        >>> Xs = rng.normal(size=(60, 3)) + 3 * ys[:, None]
+        >>> yt = rng.permutation(ys)
+        >>> Xt = rng.normal(size=(60, 3)) + 3 * yt[:, None] + 0.5
+        >>> model = AutoAdapter(effort="fast").adapt(Xs, ys, Xt)
+        >>> rows, weights = model.audit_rows(20)
+        >>> found = model.audit(rows, yt[rows])
+        >>> bool(found.low <= np.mean(model.predict(Xt) == yt) <= found.high)
+        True
+        """
+        check_is_fitted(self)
+        n = len(self._places)
+        if not isinstance(n_rows, Integral) or not 1 <= n_rows <= n:
+            raise ValueError(f"n_rows={n_rows!r}: choose from 1 to {n}, the number of target rows.")
+        P = self._consensus()
+        chosen = rows_to_label(
+            self._strata(P), P.max(axis=1), int(n_rows), np.random.default_rng(0)
+        )
+        return RowsToLabel(self._places[chosen.rows], chosen.weights)
+
+    def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
+        """Compare labels of target rows with those that a person gave, and correct the others.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n_rows,)
+            Numbers of target rows in the order of the input, best those of :meth:`audit_rows`.
+        labels : array-like of shape (n_rows,)
+            Their true labels; those that the source lacks count as wrong and are reported.
+
+        Returns
+        -------
+        audit : Audit
+            The accuracy with an interval, whether adapted or source-only labels are better, unknown
+            classes, corrected labels of all target rows, and a corrected model. This model stays as
+            it is.
+        """
+        check_is_fitted(self)
+        at, given = self._checked_audit(rows, labels)
+        known = {label: code for code, label in enumerate(self.classes_.tolist())}
+        truth = np.array([known.get(label, -1) for label in given.tolist()], dtype=np.intp)
+        P = self._consensus()
+        codes, weights = P.argmax(axis=1), stratum_weights(self._strata(P), at)
+        model = copy(self)
+        left_out = model._correct(at, truth)
+        corrected = left_out_accuracy(left_out == truth, weights)
+        fitted = self.classes_[model._consensus().argmax(axis=1)]
+        strange = list(dict.fromkeys(given[truth < 0].tolist()))
+        labels_now = self.transduction_[self._targets]
+        labels_now[self._places] = fitted
+        model.transduction_ = self.transduction_.copy()
+        model.transduction_[self._targets] = labels_now
+        if strange:  # the given labels may be longer, or of another kind
+            labels_now = labels_now.astype(np.result_type(labels_now, given))
+        labels_now[self._places[at]] = given
+        unknown = {
+            label: np.sort(self._places[np.unique(self._near[at[given == label]])])
+            for label in strange
+        }
+        found = compared(codes, self._alone, at, truth, weights, unknown)
+        return replace(found, labels=labels_now, corrected=corrected, model=model)
+
+    def _strata(self, P: Probabilities) -> Codes:
+        """Return the strata of the fitted target rows by their probabilities."""
+        return strata_of(P.argmax(axis=1), self._alone, self.unfamiliar_[self._places])
+
+    def _is_fitted_to(self, X: Any) -> bool:
+        """Return whether these are the target rows of the fit, in its order."""
+        rows = self._validate_rows(X)
+        if self._rows is None or rows.shape[0] != len(self._targets):
+            return False
+        gap = self._directions(rows[self._places]) - self._rows
+        return bool(abs(gap).max() < _SAME_DIRECTION)
+
+    def _checked_audit(self, rows: ArrayLike, labels: ArrayLike) -> tuple[Codes, NDArray[Any]]:
+        """Return positions of audited rows among the fitted ones, and their labels, checked."""
+        if self._rows is None:
+            raise ValueError("The model was fitted without a target; there is no label to audit.")
+        numbers, given = np.asarray(rows), as_labels(labels)
+        if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
+            raise ValueError("rows must be a list of numbers of target rows, from audit_rows.")
+        if len(numbers) != len(given):
+            raise ValueError(f"{len(numbers)} rows have {len(given)} labels; give one each.")
+        missing = ~labelled_rows(given)
+        if missing.any():
+            raise ValueError(
+                f"{missing.sum()} of the {len(given)} audited rows have no label; leave them out."
+            )
+        values, counts = np.unique(numbers, return_counts=True)
+        if counts.max() > 1:
+            raise ValueError(f"row {values[counts.argmax()]} is there {counts.max()} times.")
+        place = {number: k for k, number in enumerate(self._places.tolist())}
+        strange = [number for number in values.tolist() if number not in place]
+        if strange:
+            raise ValueError(
+                f"{strange[0]} is no fitted target row; there are {len(self._targets)}, from 0."
+            )
+        return np.array([place[number] for number in numbers.tolist()]), given
+
+    def _correct(self, rows: Codes, truth: Codes) -> Codes:
+        """Learn from known labels of fitted rows; return codes of these, each left out in turn."""
+        before = self._known if self._added is not None else (rows[:0], truth[:0])
+        new = ~np.isin(before[0], rows)  # a label that is given again replaces the earlier one
+        every = np.concatenate([before[0][new], rows]), np.concatenate([before[1][new], truth])
+        tables = self._smoothed(self._tables, self._tables, self._near)
+        strata = self._strata(np.tensordot(self._agreed, tables, axes=1))
+        weights = stratum_weights(strata, every[0])
+        found = correction(tables, self._agreed, self._near, *every, weights)
+        self._known = every
+        self._weights, self._alpha, self._added = found.weights, found.alpha, None
+        self._added = found.influence @ (found.wanted - self._consensus()[every[0]])
+        return found.left_out[-len(rows) :]
 
 
 class OutOfTime(Exception):  # noqa: N818 (no error: the limit was set)
@@ -377,48 +669,55 @@ class Candidate:
     name: str
     block: Literal["source-only", "adapted"]  # whether target rows take part, or scale rows for it
     model: Any  # a classifier of the library, or of scikit-learn for the source alone
-    per_domain: bool = False  # whether each domain is standardised by itself first
+    input: Literal["as given", "per domain", "no flow"] = "as given"  # scaled each domain by itself
+    ratios: Any = None  # of given class shares to the source's, for models that follow no shift
     scaler: Any = None  # scaler that brings target rows to the scale of the model
     temperature: float = 1.0  # divisor of its scores, calibrated on held-out source rows
 
     @property
     def view(self) -> str:
         """View of the candidate: models of one view err together, and count as one."""
-        if self.block == "source-only":
-            return self.block
-        return "as given" if self.scaler is None else "per domain"
+        return self.block if self.block == "source-only" else self.input
 
-    def fit(self, X: Any, codes: NDArray[np.intp], deadline: float) -> None:
+    def fit(
+        self, X: Any, codes: Codes, ids: NDArray[Any], weights: Any, *, deadline: float
+    ) -> None:
         """Fit to source rows and, behind them, target rows of code -1, until the deadline."""
         n_source, X = int(np.sum(codes >= 0)), _with_short_indices(X)
-        if self.per_domain:
-            flags, parts = _flags(X), (X[:n_source], X[n_source:])
-            scalers = [_standardiser(part, flags) for part in parts]
-            both = [s.transform(part) for s, part in zip(scalers, parts, strict=True)]
-            X = sp.vstack(both, format="csr") if sp.issparse(X) else np.concatenate(both)
-            self.scaler = scalers[1]
+        if self.input == "per domain":
+            flags = _flags(X)
+            parts = [np.flatnonzero(ids == one) for one in np.unique(ids)]  # targets first
+            scalers = [_standardiser(X[part], flags) for part in parts]
+            scaled = [s.transform(X[part]) for s, part in zip(scalers, parts, strict=True)]
+            stacked = sp.vstack(scaled, format="csr") if sp.issparse(X) else np.concatenate(scaled)
+            X, self.scaler = stacked[np.argsort(np.concatenate(parts))], scalers[0]
         if isinstance(self.model, DomainAdapter):
             with silence(), listen(_stop_after(deadline)), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", ".*reduced to", UserWarning)  # few rows, columns
-                self.model.fit(X, codes, sample_domain=np.where(codes < 0, -1, 1))
+                call_with_marks(self.model.fit, X, codes, ids, weights)
             decides: Any = getattr(self.model, "estimator_", self.model)
             self.model._target_sample = decides._target_sample = None  # the pool keeps one for all
             self.temperature = float(decides._source_temperature)
         else:
+            own = None if weights is None else weights[:n_source]
             Xs, ys = X[:n_source], codes[:n_source]
-            self.temperature = _fitted_temperature(_quietly(self.model.fit, Xs, ys), Xs, ys)
+            fitted = _quietly(self.model.fit, Xs, ys, own)
+            self.temperature = _fitted_temperature(fitted, Xs, ys, own)
 
     def probabilities(self, rows: Any) -> Probabilities:
         """Return calibrated probabilities of target rows, a column for each class."""
         rows = _with_short_indices(rows)
         rows = rows if self.scaler is None else self.scaler.transform(rows)
-        return softmax(_scores(self.model, rows) / self.temperature, axis=1)
+        scores = _scores(self.model, rows) / self.temperature
+        if self.ratios is not None:
+            with np.errstate(divide="ignore"):  # a class that is absent has probability 0
+                scores = scores + np.log(self.ratios)
+        return softmax(scores, axis=1)
 
 
 def _fit_all(
     group: Sequence[Candidate],
-    X: Any,
-    codes: NDArray[np.intp],
+    problem: tuple[Any, ...],
     deadline: float,
     max_seconds: float | None,
 ) -> list[Attempt]:
@@ -430,7 +729,7 @@ def _fit_all(
                 raise OutOfTime
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoTargetWarning)  # AutoAdapter itself warns
-                candidate.fit(X, codes, deadline)
+                candidate.fit(*problem, deadline=deadline)
         except OutOfTime:
             error = f"max_seconds={max_seconds} had passed"
         except Exception as problem:
@@ -449,7 +748,7 @@ def _stop_after(deadline: float) -> Callable[[Event], None]:
     return stop
 
 
-def _fitted_temperature(model: Any, X: Any, y: NDArray[np.intp]) -> float:
+def _fitted_temperature(model: Any, X: Any, y: Codes, weights: Any = None) -> float:
     """Return the temperature on held-out source rows, or on those held out from copies."""
     if isinstance(model, RandomForestClassifier):
         seen = np.isfinite(model.oob_decision_function_).all(axis=1)
@@ -466,24 +765,33 @@ def _fitted_temperature(model: Any, X: Any, y: NDArray[np.intp]) -> float:
     for k in range(_FOLDS):
         out = fold == k
         if out.any() and sum(map(len, codes)) < _LEFT_OUT:
-            copy = _quietly(clone(model).fit, X[~out], y[~out])
-            tables.append(_scores(copy, X[out]))
+            own = None if weights is None else weights[~out]
+            other = _quietly(clone(model).fit, X[~out], y[~out], own)
+            tables.append(_scores(other, X[out]))
             codes.append(y[out])
     return temperature(np.concatenate(tables), np.concatenate(codes)) if codes else 1.0
 
 
-def _quietly(fit: Callable[..., Any], X: Any, y: NDArray[np.intp]) -> Any:
+def _quietly(fit: Callable[..., Any], X: Any, y: Codes, weights: Any = None) -> Any:
     """Fit a scikit-learn model without convergence warnings; it is calibrated as it is."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        return fit(X, y)
+        warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
+        return fit(X, y, sample_weight=weights)
 
 
 def _scores(model: Any, rows: Any) -> NDArray[np.float64]:
     """Return scores whose softmax, at some temperature, gives the model's probabilities."""
     scores = class_scores(model, rows)
     return scores if hasattr(model, "decision_function") else _log(scores)
+
+
+def _distributions(P: Probabilities) -> Probabilities:
+    """Return positive values as probabilities that sum to 1."""
+    P = np.maximum(P, 0.0)
+    total = P.sum(axis=-1, keepdims=True)
+    return np.divide(P, total, out=np.full_like(P, 1 / P.shape[-1]), where=total > 0)
 
 
 def _log(P: Probabilities) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from transferable import __version__
-from transferable.cli import adapt, compare, demo, diagnose, methods, predict, reproduce
+from transferable.cli import adapt, audit, compare, demo, diagnose, methods, predict, reproduce
 from transferable.cli._console import literal_errors, prepare_process
 
 __all__ = ["app", "main"]
@@ -59,6 +59,12 @@ _add(
     "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
 )
 _add("predict", predict.run, "transferable predict model.skops new.csv --out predictions.csv")
+_add(
+    "audit",
+    audit.run,
+    "transferable audit target.csv predictions.csv --rows 30",
+    "transferable audit target.csv predictions.csv --labelled to-label.csv --model model.skops",
+)
 _add("inspect", predict.inspect, "transferable inspect model.skops")
 _add("diagnose", diagnose.run, f"transferable diagnose {_PAIR}")
 _add("compare", compare.run, f"transferable compare {_PAIR} --methods tfdf,coral,jda")

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from threading import Timer
 from typing import IO, TYPE_CHECKING, Any
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from transferable.diagnostics import TransferEstimate
+    from transferable.diagnostics import Assessment
     from transferable.progress import Bar
     from transferable.tables import TableClassifier
 
@@ -213,11 +214,18 @@ def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
     )
 
 
-def estimates_of(found: TransferEstimate) -> dict[str, dict[str, float]]:
-    """Return both estimated accuracies with their ranges, for JSON."""
+def trust_record(found: Assessment) -> dict[str, Any]:
+    """Return the verdict on labels for JSON."""
+    pool = getattr(found.pool, "estimator_", found.pool)
     return {
-        name: {"accuracy": one.accuracy, "low": one.low, "high": one.high}
-        for name, one in (("adapted", found.adapted), ("source_only", found.source_only))
+        **asdict(found.trust),
+        "of": "AutoAdapter",
+        "agreement_with_method": found.agreement,
+        "estimated_class_shares": {
+            str(name): float(share)
+            for name, share in zip(pool.classes_.tolist(), pool.class_shares_, strict=True)
+        },
+        "lines": found.lines,
     }
 
 
@@ -330,17 +338,32 @@ def writing(
             yield _text_writer(stream, separator, escape_formulas)
 
 
+def inert(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with an apostrophe before texts that spreadsheets would run."""
+
+    def escaped(value: Any) -> Any:
+        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+    return table.map(escaped).rename(columns=escaped)
+
+
+def without_escapes(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table without the apostrophes that :func:`inert` puts before texts."""
+
+    def plain(value: Any) -> Any:
+        escaped = isinstance(value, str) and value[:1] == "'" and value[1:].startswith(_FORMULA)
+        return value[1:] if escaped else value
+
+    return table.map(plain).rename(columns=plain)
+
+
 def _text_writer(stream: IO[str], separator: str, escape: bool) -> Callable[[pd.DataFrame], None]:
     """Return a function that writes lines as text below one heading."""
     heading = True
 
-    def inert(value: Any) -> Any:
-        return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
-
     def write(lines: pd.DataFrame) -> None:
         nonlocal heading
-        if escape:
-            lines = lines.map(inert).rename(columns=inert)
+        lines = inert(lines) if escape else lines
         file = None if stream.isatty() else stream
         text = lines.to_csv(file, index=False, header=heading, sep=separator, lineterminator="\n")
         if file is None:

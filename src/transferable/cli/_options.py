@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from transferable.tables import TableEncoder
+    from transferable.tables import TableClassifier, TableEncoder
     from transferable.tables._errors import Problems
 
 
@@ -225,6 +225,18 @@ class Inputs(NamedTuple):
         aside = [*self.drop, self.label]
         return TableEncoder(scale=scale, ids=self.ids, drop=aside, features=self.features)  # type: ignore[arg-type]
 
+    def classifier(self, estimator: Any, scale: str) -> TableClassifier:
+        """Return a classifier of these columns, unfitted."""
+        from transferable.tables import TableClassifier
+
+        return TableClassifier(
+            estimator,
+            scale=scale,  # type: ignore[arg-type]
+            ids=self.ids,
+            drop=self.drop,
+            features=self.features,
+        )
+
     def rows(self, encoder: TableEncoder) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the rows of both domains as a fitted encoder gives them."""
         import numpy as np
@@ -416,7 +428,7 @@ def true_labels(
         raise TableError(f"column {column.name!r} holds no true label to evaluate with.")
     values = column.astype(object).map(str)
     unknown = sorted(set(values[known]) - set(classes))
-    alike = _same_number(unknown, classes)
+    alike = same_number(unknown, classes)
     lacking = [text for text in unknown if text not in alike]
     if alike:
         pairs = ", ".join(f"{one!r} is taken for {other!r}" for one, other in alike.items())
@@ -430,7 +442,7 @@ def true_labels(
     return values.replace(alike).to_numpy(dtype=str), known
 
 
-def _same_number(texts: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
+def same_number(texts: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
     """Return texts that are the number of exactly one class, written in another way."""
 
     def number(text: str) -> float | None:

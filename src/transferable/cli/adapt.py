@@ -30,10 +30,8 @@ from transferable.cli.methods import (
 if TYPE_CHECKING:
     import pandas as pd
 
-    from transferable.diagnostics import Trust
+    from transferable.diagnostics import Assessment
     from transferable.tables import TableClassifier
-
-_CHANGES_SHOWN = 3
 
 
 def run(
@@ -86,8 +84,8 @@ def run(
         bool,
         opt.flag(
             "--no-estimate",
-            help="Do not estimate the accuracy, which takes a few fits of up to 1,000 rows, nor "
-            "compare with a model of the source alone.",
+            help="Do not judge the labels, which for methods other than AutoAdapter takes a fit of "
+            "it to up to 1,000 rows, nor compare with a model of the source alone.",
         ),
     ] = False,
     target_label: opt.TargetLabel = None,
@@ -140,7 +138,8 @@ def run(
     """Label the rows of TARGET with what the labelled rows of SOURCE, or of several, teach.
 
     Writes one line for each target row, in order: its id columns, the prediction, its confidence,
-    the runner-up, and what a model of the source alone says. Columns are matched by name; numbers,
+    the runner-up, the label by models of the source alone, and whether it is unlike any source row.
+    Columns are matched by name; numbers,
     booleans, text and missing values are taken care of, and notes on standard error say what was
     left out. Ends with status 0, with 1 if something failed, and with 2 if the input cannot be
     used.
@@ -160,22 +159,19 @@ def run(
         raise
     with console.reporting():
         from transferable import save
-        from transferable.tables import TableClassifier
 
         several = len(files) > 2
         written = {"predictions": out, "model": model, "report": report}
         console.check_distinct(files, written.values())
         if report is not None and several:
             raise ValueError("--report shows one source and one target; leave it out.")
-        if method is None and (several or use_target_labels):
-            messages.note("the method is TFDF, which takes several sources and target labels.")
         estimator = configured(
             method,
             settings or (),
             seed=seed,
             n_landmarks=n_landmarks,
             device=device,
-            one_model=tune or use_target_labels or several,
+            one_model=tune,
         )
         if use_target_labels:
             use_labels(estimator, target_label, tune=tune)
@@ -187,27 +183,23 @@ def run(
         n_rows = len(inputs.source) + len(inputs.target)
         named = method is not None
         estimator = for_rows(estimator, n_rows, settings or (), messages, named=named)
-        unfitted = TableClassifier(
-            search or estimator,
-            scale=scale,  # type: ignore[arg-type]
-            ids=inputs.ids,
-            drop=inputs.drop,
-            features=inputs.features,
-        )
+        unfitted = inputs.classifier(search or estimator, scale)
         result = _adapt(unfitted, inputs, messages, None if no_estimate else seed, probabilities)
         if out is not None or not as_json:
             with console.writing(out, escape_formulas=escape_formulas) as write:
                 write(result.lines)
         if model is not None:
             save(result.model, model)
+        pair = [str(files[-1]), str(out or "predictions.csv")]
+        audit = shlex.join(["transferable", "audit", *pair, "--rows", "30"])
         if report is not None:
-            _report(result, report, files, seed, messages)
+            _report(result, report, files, seed, messages, audit)
         if as_json:
             record = _record(result, written, seed, messages.notes)
             text = json.dumps(record, default=lambda v: v.item() if hasattr(v, "item") else str(v))
             typer.echo(text)
         else:
-            _print(result, written, messages)
+            _print(result, written, messages, audit)
 
 
 class _Adaptation(NamedTuple):
@@ -217,7 +209,7 @@ class _Adaptation(NamedTuple):
     inputs: opt.Inputs
     lines: pd.DataFrame
     evaluation: dict[str, Any] | None
-    trust: Trust | None
+    trust: Assessment | None
     seconds: float
 
     def counts(self) -> dict[str, tuple[int, int]]:
@@ -262,6 +254,7 @@ def _adapt(
     trust = None if seed is None else _trust(model, inputs, seed, messages)
     if trust is not None:
         lines = lines.assign(source_only=trust.source_only)
+        lines = lines.assign(unfamiliar=model.unfamiliar_) if trust.pool is model else lines
     evaluation = inputs.evaluate(lines["prediction"].to_numpy(), messages)
     return _Adaptation(model, inputs, lines, evaluation, trust, seconds)
 
@@ -280,28 +273,28 @@ def _on_sources(model: TableClassifier, parts: list[pd.DataFrame]) -> str:
 
 def _trust(
     model: TableClassifier, inputs: opt.Inputs, seed: int, messages: Messages
-) -> Trust | None:
-    """Estimate the reliability of the labels; return None, with a note, for too few rows."""
-    import warnings
-
+) -> Assessment | None:
+    """Judge the labels; return None, with a note, where that cannot be."""
     import numpy as np
 
     from transferable.diagnostics import assess_trust
 
-    fitted = getattr(model.estimator_, "best_estimator_", model.estimator_)
-    plain = inputs.rows_of_source_alone(model.encoder_)
-    with messages.bar("Estimating the accuracy"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits on parts of the rows
+    source: Any = inputs.parts if len(inputs.parts) > 1 else inputs.source
+    with messages.bar("Judging the labels"):
         try:
-            Xs, Xt = inputs.rows(model.encoder_)
-            return assess_trust(fitted, Xs, inputs.labels, Xt, plain=plain, random_state=seed)
+            return assess_trust(model, source, inputs.label, inputs.target, random_state=seed)
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
-            messages.note(f"the accuracy cannot be estimated without labels here: {error}")
+            messages.note(f"the labels cannot be judged here: {error}")
             return None
 
 
 def _report(
-    result: _Adaptation, path: Path, files: Sequence[Path], seed: int, messages: Messages
+    result: _Adaptation,
+    path: Path,
+    files: Sequence[Path],
+    seed: int,
+    messages: Messages,
+    audit: str,
 ) -> None:
     """Write the report of an adaptation of one file to another as a page."""
     from transferable.report import Facts, write_report
@@ -325,12 +318,16 @@ def _report(
             result.inputs.target,
             yt=true,
             trust=result.trust or False,
-            facts=Facts(names[0], names[-1], command, seed, messages.notes, result.seconds),
+            facts=Facts(
+                *(names[0], names[-1], command, seed, messages.notes, result.seconds), audit=audit
+            ),
             track=lambda sections: bar.through(sections, name=lambda write: write.__name__),
         )
 
 
-def _print(result: _Adaptation, files: dict[str, Path | None], messages: Messages) -> None:
+def _print(
+    result: _Adaptation, files: dict[str, Path | None], messages: Messages, audit: str
+) -> None:
     """Print a summary on standard output, or on standard error if predictions go to the former."""
     inputs, trust = result.inputs, result.trust
     summary = (
@@ -340,6 +337,8 @@ def _print(result: _Adaptation, files: dict[str, Path | None], messages: Message
     )
     lines = _verdicts(result)
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
+    if trust is not None and files["predictions"] is not None:
+        lines.append(f"To measure the accuracy, label 30 rows: {audit}")
     if files["predictions"] is None:
         for line in (summary, *lines):
             messages.say(line)
@@ -361,19 +360,8 @@ def _print(result: _Adaptation, files: dict[str, Path | None], messages: Message
 
 def _verdicts(result: _Adaptation) -> list[str]:
     """Return lines on the accuracy, and on the evaluation or its absence."""
-    lines, inputs, found, trust = [], result.inputs, result.evaluation, result.trust
-    if trust is not None:
-        pairs = [f"{c.rows:,} from {c.source_only} to {c.adapted}" for c in trust.changes]
-        shown, rest = ", ".join(pairs[:_CHANGES_SHOWN]), len(pairs) - _CHANGES_SHOWN
-        more = f" and {rest} other kinds" if rest > 0 else ""
-        lines += [
-            f"Against a model of the source alone, {trust.changed:,} of {len(trust.labels):,} rows "
-            f"({trust.changed / len(trust.labels):.0%}) changed their label"
-            + (f": {shown}{more}" if pairs else ""),
-            f"Estimated without labels, {trust.estimate.adapted} of the labels are right; of the "
-            f"source-only model's, {trust.estimate.source_only}",
-        ]
-        lines += [f"Warning: {trust.warning}"] if trust.warning else []
+    inputs, found = result.inputs, result.evaluation
+    lines = [] if result.trust is None else result.trust.lines
     if inputs.uses_labels and inputs.true is not None:
         lines.append(
             f"The {int(inputs.true.notna().sum()):,} values in {inputs.true.name!r} were learnt "
@@ -407,15 +395,7 @@ def _record(
         },
         "mean_confidence": float(result.lines["confidence"].mean()),
         "evaluation": result.evaluation,
-        "trust": trust
-        and {
-            "verdict": trust.verdict,
-            "warning": trust.warning,
-            "estimated_accuracy": console.estimates_of(trust.estimate),
-            "changed": trust.changed,
-            "changes": [change._asdict() for change in trust.changes],
-            "estimated_class_shares": {str(name): share for name, share in trust.shares.items()},
-        },
+        "trust": trust and console.trust_record(trust),
         "seconds": round(result.seconds, 3),
         "notes": notes,
         "files": {kind: path and str(path) for kind, path in files.items()},

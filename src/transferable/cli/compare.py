@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from transferable.cli import _options as opt
-from transferable.cli._console import FAILURE, Messages, print_table, reporting
+from transferable.cli._console import (
+    FAILURE,
+    Messages,
+    print_lines,
+    print_table,
+    reporting,
+    trust_record,
+)
 from transferable.cli.methods import all_methods, configured, method_named, require, takes
 
 if TYPE_CHECKING:
     from transferable.diagnostics import MethodOutcome
+    from transferable.tables import TableEncoder
 
 
 def run(
@@ -55,12 +65,12 @@ def run(
     consistency, how far neighbouring rows get the same label, beyond chance. Neither is an
     accuracy, which only true target labels tell. Two models of the source alone are there for
     comparison; nothing they learn, not even a scale, is of the target. All methods have their
-    default parameters.
+    default parameters. The verdict is on AutoAdapter's labels, as that of 'adapt'.
     Ends with status 0, with 1 if a method failed, and with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
-        from transferable.diagnostics import compare_methods, source_only_methods
+        from transferable.diagnostics import assess_trust, compare_methods, source_only_methods
 
         chosen = _chosen(methods, seed, n_landmarks, device)
         dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
@@ -72,20 +82,25 @@ def run(
         alone = source_only_methods()
         with messages.bar("Comparing methods") as bar:
             steps = iter(bar.through([*alone, *chosen], str))
-            outcomes = []
-            for group, encoded, seconds in (
-                (alone, inputs.rows_of_source_alone, None),
-                (chosen, inputs.rows, max_seconds),
+            outcomes, end = [], None if max_seconds is None else monotonic() + max_seconds
+            for group, rows in (
+                (alone, inputs.rows_of_source_alone(encoder)),
+                *_encoded(chosen, inputs, encoder, scale),
             ):
-                Xs, Xt = encoded(encoder)
+                limit = None if end is None or group is alone else max(0.0, end - monotonic())
                 outcomes += compare_methods(
-                    *(group, Xs, ys, Xt),
+                    *(group, rows[0], ys, rows[1]),
                     track=lambda found: ((m, next(steps))[0] for m in found),
-                    max_seconds=seconds,
+                    max_seconds=limit,
                     n_jobs=jobs,
                 )
             next(steps, None)
-        results = _results(outcomes, inputs, Xt, set(alone), messages)
+        with messages.bar("Judging the labels"):
+            model = inputs.classifier(configured(None, seed=seed), scale)
+            verdict = assess_trust(
+                model, inputs.source, inputs.label, inputs.target, random_state=seed
+            )
+        results = _results(outcomes, inputs, inputs.rows(encoder)[1], set(alone), messages)
         if not any(r["adapts"] and r["agreement"] is not None for r in results):
             messages.note("No method was done; only models of the source alone are compared.")
         if as_json:
@@ -95,11 +110,13 @@ def run(
                 "scale": encoder.scale_,
                 "seed": seed,
                 "results": results,
+                "trust": trust_record(verdict),
                 "notes": messages.notes,
             }
             typer.echo(json.dumps(record))
         else:
             _print(results, evaluated=inputs.true is not None)
+            print_lines(*(f"AutoAdapter: {line}" for line in verdict.lines[:1]), *verdict.lines[1:])
         reasons: dict[tuple[str, str], list[str]] = {}
         for r in results:
             if r["failure"]:
@@ -129,6 +146,19 @@ def _chosen(names: str, seed: int, n_landmarks: str | None, device: str | None) 
         )
         for cls in classes
     }
+
+
+def _encoded(
+    chosen: dict[str, Any], inputs: opt.Inputs, encoder: TableEncoder, scale: str
+) -> Iterator[tuple[dict[str, Any], Any]]:
+    """Yield methods with the rows that ``adapt`` would give them: a pool scales domains itself."""
+    from transferable.tables.classifier import fitted_encoder
+
+    pools = {n: m for n, m in chosen.items() if getattr(m, "_scales_domains", False)}
+    for pool in pools.values():
+        own = fitted_encoder(inputs.encoder(scale), pool, inputs.source, inputs.target)
+        yield pools, inputs.rows(own)
+    yield {n: m for n, m in chosen.items() if n not in pools}, inputs.rows(encoder)
 
 
 def _results(

@@ -1,4 +1,4 @@
-"""``transferable diagnose``: the gap between two domains, and whether adapting may pay."""
+"""``transferable diagnose``: the gap between two domains, and whether labels could be used."""
 
 from __future__ import annotations
 
@@ -9,11 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from transferable.cli import _options as opt
-from transferable.cli._console import Messages, Terminal, estimates_of, print_table, reporting
+from transferable.cli._console import (
+    Messages,
+    Terminal,
+    print_lines,
+    print_table,
+    reporting,
+    trust_record,
+)
 from transferable.cli.methods import configured
 
 if TYPE_CHECKING:
-    from transferable.diagnostics import ColumnShift, Diagnosis
+    from transferable.diagnostics import Assessment, ColumnShift, Diagnosis
 
 _COLUMNS_SHOWN = 10
 
@@ -30,8 +37,8 @@ def run(
         str,
         typer.Option(
             metavar="NAME",
-            help="Scaling of numeric columns for the gap: auto (as 'adapt', whose estimates are "
-            "told), per-domain, joint (the gap before anything is scaled away), none or unit.",
+            help="Scaling of numeric columns: auto (as 'adapt'), per-domain, joint (the gap before "
+            "anything is scaled away), none or unit.",
             **opt.one_of(*opt.SCALES),
         ),
     ] = "auto",
@@ -45,18 +52,17 @@ def run(
     yes: opt.Yes = False,
     quiet: opt.Quiet = False,
 ) -> None:
-    """Measure how far TARGET is from SOURCE and say whether adaptation is likely to pay.
+    """Measure how far TARGET is from SOURCE and judge whether labels could be used.
 
     A-distance is 0 if a linear classifier cannot tell the domains apart and 2 if it never errs;
     MMD is the distance of their means, MMCD of their means and covariances, where the rows' total
     standard deviation is 1. Without true target labels, classes are those that a model of the
-    source predicts. The verdict is a rule of thumb that needs no target label; the estimates and
-    the warning are those of 'adapt'.
+    source predicts. The verdict is that of 'adapt', of at most 1,000 rows of each domain.
     Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
-        from transferable.diagnostics import column_shifts, diagnose
+        from transferable.diagnostics import assess_trust, column_shifts, diagnose
         from transferable.tables.classifier import fitted_encoder
 
         dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
@@ -69,19 +75,23 @@ def run(
             fitted_encoder(encoder, estimator, inputs.source, inputs.target)
             raw = inputs.encoder("none").adapt(inputs.source, None, inputs.target)
         Xs, Xt = inputs.rows(encoder)
-        plain = inputs.rows_of_source_alone(encoder)
         with messages.bar("Measuring the gap"):
-            yt = _true(inputs, messages)
-            found = diagnose(Xs, ys, Xt, yt, estimator=estimator, plain=plain, random_state=seed)
+            found = diagnose(Xs, ys, Xt, _true(inputs, messages), random_state=seed)
             shifts = column_shifts(*inputs.rows(raw), raw.get_feature_names_out().tolist())
+        with messages.bar("Judging the labels"):
+            model = inputs.classifier(estimator, scale)
+            verdict = assess_trust(
+                model, inputs.source, inputs.label, inputs.target, random_state=seed
+            )
         if as_json:
             sizes = {"n_source": len(Xs), "n_target": len(Xt), "n_features": Xs.shape[1]}
             record = sizes | {"scale": encoder.scale_, "seed": seed}
-            typer.echo(json.dumps(record | _record(found, shifts, messages.notes)))
+            typer.echo(json.dumps(record | _record(found, verdict, shifts, messages.notes)))
         else:
             rows = f"{len(Xs):,} source rows, {len(Xt):,} target rows"
             Terminal().print(f"{rows}, {Xs.shape[1]} features")
             _print(found, shifts)
+            print_lines(*found.lines, *verdict.lines)
 
 
 def _true(inputs: opt.Inputs, messages: Messages) -> Any:
@@ -99,7 +109,7 @@ def _true(inputs: opt.Inputs, messages: Messages) -> Any:
 
 
 def _print(found: Diagnosis, shifts: list[ColumnShift]) -> None:
-    """Print the gap, the columns that differ, the verdict and the estimates."""
+    """Print the gap and the columns that differ."""
     gaps = {"all rows": found.gap.overall}
     gaps |= {f"class {name}": values for name, values in found.gap.by_class.items()}
     rows = [
@@ -113,17 +123,11 @@ def _print(found: Diagnosis, shifts: list[ColumnShift]) -> None:
     ]
     numbers = ["KS distance", "source mean", "target mean"]
     print_table(["columns that differ most"], numbers, rows)
-    console, transfer = Terminal(), found.transfer
-    console.print(f"Is adaptation likely to pay? {found.verdict.capitalize()}:", style="bold")
-    estimates = (
-        f"Estimated without labels, {transfer.method} gets {transfer.adapted} of the target rows "
-        f"right, logistic regression on the source alone {transfer.source_only}."
-    )
-    warning = transfer.warning and f"Warning: {transfer.warning}"
-    console.print(found.reason, warning or estimates, sep="\n")
 
 
-def _record(found: Diagnosis, shifts: list[ColumnShift], notes: list[str]) -> dict[str, Any]:
+def _record(
+    found: Diagnosis, verdict: Assessment, shifts: list[ColumnShift], notes: list[str]
+) -> dict[str, Any]:
     def numbers(values: dict[str, float]) -> dict[str, float | None]:
         """Return numbers valid in JSON: None for what could not be measured."""
         return {name: None if isnan(value) else value for name, value in values.items()}
@@ -134,13 +138,7 @@ def _record(found: Diagnosis, shifts: list[ColumnShift], notes: list[str]) -> di
         "within_classes": numbers({"A-distance": found.within, "by_chance": found.within_chance}),
         "a_distance_by_chance": found.chance,
         "home_accuracy": None if isnan(found.home_accuracy) else found.home_accuracy,
-        "changed_by_adapting": found.changed,
-        "estimated_accuracy": estimates_of(found.transfer),
-        "verdict": found.transfer.verdict,
-        "warning": found.transfer.warning,
-        "kind": found.kind,
+        "trust": trust_record(verdict),
         "columns": [shift._asdict() for shift in shifts],
-        "adaptation_likely_to_pay": found.verdict,
-        "reason": found.reason,
         "notes": notes,
     }

@@ -77,15 +77,10 @@ def run(
     """
     messages = Messages(quiet=quiet)
     with console.reporting():
-        from transferable.tables import TableClassifier, TableError, iter_table
+        from transferable.tables import iter_table
 
         console.check_distinct((model, file), (out,))
-        loaded = _load(model)
-        if not isinstance(loaded, TableClassifier):
-            raise TableError(
-                f"{model} holds a {type(loaded).__name__}, which takes arrays; use "
-                "transferable.load in Python, or save a model with 'transferable adapt --model'."
-            )
+        loaded = load_classifier(model)
         truth = [target_label] if target_label else None
         pieces = iter_table(
             file,
@@ -194,6 +189,19 @@ def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: boo
         console.print_lines(f"{total:,} rows labelled; predictions saved to {out}")
     if found is not None:
         (messages.say if out is None else console.print_lines)(console.accuracy_line(found, "rows"))
+
+
+def load_classifier(path: Path) -> TableClassifier:
+    """Return a saved model that takes tables."""
+    from transferable.tables import TableClassifier, TableError
+
+    loaded = _load(path)
+    if not isinstance(loaded, TableClassifier):
+        raise TableError(
+            f"{path} holds a {type(loaded).__name__}, which takes arrays; use transferable.load in "
+            "Python, or save a model with 'transferable adapt --model'."
+        )
+    return loaded
 
 
 def _load(path: Path) -> Any:

@@ -1,5 +1,6 @@
 """Comparisons of two domains, and of methods on them, without target labels."""
 
+from transferable.classifiers.trust import Audit, RowsToLabel, Trust
 from transferable.diagnostics.advice import Diagnosis, diagnose
 from transferable.diagnostics.gap import (
     MEASURES,
@@ -16,13 +17,10 @@ from transferable.diagnostics.gap import (
     unit_variance,
 )
 from transferable.diagnostics.transfer import (
-    Change,
+    Assessment,
     MethodOutcome,
-    TransferEstimate,
-    Trust,
     assess_trust,
     compare_methods,
-    estimate_transfer,
     source_only_methods,
     vote,
 )
@@ -30,13 +28,14 @@ from transferable.diagnostics.transfer import (
 __all__ = [
     "MEASURES",
     "TERM_TITLES",
-    "Change",
+    "Assessment",
+    "Audit",
     "ColumnShift",
     "Diagnosis",
     "DomainGap",
     "Drift",
     "MethodOutcome",
-    "TransferEstimate",
+    "RowsToLabel",
     "Trust",
     "assess_trust",
     "column_shifts",
@@ -44,7 +43,6 @@ __all__ = [
     "diagnose",
     "domain_gap",
     "drift",
-    "estimate_transfer",
     "history_of",
     "remembers_target",
     "shared_space",

@@ -1,19 +1,17 @@
-"""Comparison of methods, and of adapted and source-only accuracies estimated without labels.
+"""Comparison of methods without target labels, and the verdict on the labels of one of them.
 
-No target label is used. A pool of adapted and source-only models, AutoAdapter's, labels the target
-rows; from its consensus, :func:`estimate_transfer` estimates the accuracies of an adapted model and
-of a model of the source alone. `diagnose`, `adapt` and the report repeat its verdict.
+The verdict is that of :class:`~transferable.AutoAdapter`'s pool. `diagnose`, `compare`, `adapt` and
+the report take it from :func:`assess_trust`.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from time import perf_counter, time
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -21,20 +19,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.utils.validation import NotFittedError, check_is_fitted
 
 from transferable._sklearn import safe_indexing
-from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
-from transferable.classifiers._consensus import MARGIN, expected_accuracy
+from transferable.classifiers import AdaptedClassifier, AutoAdapter
+from transferable.classifiers.trust import Trust, changes_of, percent
+from transferable.domains import are_several
 from transferable.events import Event, listen, stage
-from transferable.model_selection import AccuracyEstimate
+from transferable.tables import TableClassifier
 
-Verdict = Literal["good", "fair", "doubtful"]
 _Named = tuple[str, Any]
 
-_MOST_ROWS = 1000  # of each domain: the pool is six fits
-_GOOD = 0.75  # estimated accuracy from which labels are called good
-_ROUNDS = 200  # of expectation maximisation, at most
+_MOST_ROWS = 1000  # of each domain: the pool is seven fits
 
 
 @dataclass(frozen=True)
@@ -175,148 +170,6 @@ def vote(outcomes: Iterable[MethodOutcome]) -> NDArray[Any]:
     return classes[counts.argmax(axis=0)]
 
 
-@dataclass(frozen=True)
-class TransferEstimate:
-    """Target accuracies of two models, estimated without labels.
-
-    Attributes
-    ----------
-    adapted : AccuracyEstimate
-        Accuracy of the method that adapts.
-    source_only : AccuracyEstimate
-        Accuracy of logistic regression on the source alone.
-    method : str
-        The method that adapts.
-    changed : float
-        Share of target rows that the two label differently.
-    """
-
-    adapted: AccuracyEstimate
-    source_only: AccuracyEstimate
-    method: str = "TFDF"
-    changed: float = 1.0
-
-    @property
-    def gain(self) -> float:
-        """Estimated accuracy of the adapted model minus that of the source-only one."""
-        return self.adapted.accuracy - self.source_only.accuracy
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the labels are reliable; "doubtful" if the source-only ones seem as good."""
-        if self.changed and self.gain <= 0:
-            return "doubtful"
-        return "good" if self.adapted.accuracy >= _GOOD else "fair"
-
-    @property
-    def warning(self) -> str:
-        """Warning; empty if the adapted model seems the better one."""
-        if self.verdict != "doubtful":
-            return ""
-        return (
-            f"adapting may do harm: estimated without labels, {self.method} gets {self.adapted} "
-            "of the target rows right, logistic regression on the source alone "
-            f"{self.source_only}; label a few target rows to decide between them."
-        )
-
-
-def estimate_transfer(
-    Xs: Any,
-    ys: ArrayLike,
-    Xt: Any,
-    *,
-    estimator: Any = None,
-    plain: tuple[Any, Any] | None = None,
-    random_state: int = 0,
-) -> TransferEstimate:
-    """Estimate target accuracies of a method and of a source-only model, without labels.
-
-    Both are compared with the consensus of a pool of models, :class:`~transferable.AutoAdapter`'s,
-    whose confidence is corrected by its relation to accuracy on other data. docs/safety.md reports
-    how far that can be trusted.
-
-    Parameters
-    ----------
-    Xs, ys, Xt : array-like
-        Source rows, their labels, and target rows. Beyond 1000 rows in a domain, that many are
-        drawn at random, stratified by class in the source.
-    estimator : classifier or None, default=None
-        The method that adapts; None is TFDF with its defaults. A fitted one is used as it is,
-        unless rows had to be drawn, to which a copy is fitted.
-    plain : tuple of two array-likes or None, default=None
-        Source and target rows for the pool and for the source-only model, where `Xs` and `Xt` were
-        made with the help of target rows, as when each domain is scaled by itself.
-    random_state : int, default=0
-        Seed of the draws.
-
-    Returns
-    -------
-    estimate : TransferEstimate
-        Both estimates, a verdict, and a warning if the adapted model does not seem better.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.diagnostics import estimate_transfer
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(120) % 2
-    >>> X = rng.normal(size=(120, 4)) + 3 * y[:, None]
-    >>> found = estimate_transfer(X[:60], y[:60], X[60:] + 0.5)
-    >>> found.adapted.low <= found.adapted.accuracy <= found.adapted.high
-    True
-    """
-    rng = np.random.default_rng(random_state)
-    labels = np.asarray(ys)
-    rows, others = draw_rows(labels, rng), draw_rows(np.zeros(np.shape(Xt)[0]), rng)
-    y, whole = labels[rows], len(rows) == len(labels) and len(others) == np.shape(Xt)[0]
-    own, bare = (
-        (safe_indexing(source, rows), safe_indexing(target, others))
-        for source, target in ((Xs, Xt), plain or (Xs, Xt))
-    )
-    stage("Estimating the accuracy of an adapted model")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of fits on parts of the rows
-        if estimator is None:
-            n_neighbors = min(TFDF().n_neighbors, len(y) + len(others) - 1)
-            estimator = TFDF(n_neighbors=n_neighbors)
-        model = estimator
-        if not (whole and _is_fitted(estimator)):
-            model = clone(estimator).adapt(own[0], y, own[1])
-        alone = clone(source_only_methods()["logistic regression"]).adapt(bare[0], y, bare[1])
-        if isinstance(model, AutoAdapter):
-            consensus = model.predict_proba(own[1])
-        else:
-            consensus = AutoAdapter(random_state=random_state).adapt(bare[0], y, bare[1])
-            consensus = consensus.predict_proba(bare[1])
-    adapted, source_only = (
-        np.searchsorted(np.unique(y), fitted.predict(target))
-        for fitted, target in ((model, own[1]), (alone, bare[1]))
-    )
-    named = getattr(estimator, "transformer", None) or estimator
-    return TransferEstimate(
-        _estimate(adapted, consensus),
-        _estimate(source_only, consensus),
-        type(named).__name__,
-        float(np.mean(adapted != source_only)),
-    )
-
-
-def _is_fitted(estimator: Any) -> bool:
-    try:
-        check_is_fitted(estimator)
-    except NotFittedError:
-        return False
-    return True
-
-
-def _estimate(codes: NDArray[np.intp], consensus: NDArray[np.float64]) -> AccuracyEstimate:
-    """Return the accuracy of labels estimated from a consensus."""
-    accuracy = expected_accuracy(codes, consensus)
-    low, high = max(0.0, accuracy - MARGIN), min(1.0, accuracy + MARGIN)
-    agreed = float(np.mean(consensus.argmax(axis=1) == codes))
-    return AccuracyEstimate(accuracy, low, high, {"agreement_with_consensus": agreed})
-
-
 def draw_rows(
     groups: NDArray[Any], rng: np.random.Generator, most: int = _MOST_ROWS
 ) -> NDArray[np.intp]:
@@ -329,96 +182,61 @@ def draw_rows(
     return np.sort(np.concatenate(drawn))
 
 
-class Change(NamedTuple):
-    """Number of rows with one label by the source-only model and another by the adapted one."""
-
-    source_only: Any
-    adapted: Any
-    rows: int
-
-
 @dataclass(frozen=True)
-class Trust:
-    """Labels of an adapted model and estimates of their accuracy, without a true label.
+class Assessment:
+    """Verdict on the labels that a method gives target rows.
 
     Attributes
     ----------
-    labels : ndarray of shape (n_target,)
-        Labels by the adapted model.
+    trust : Trust
+        The verdict of AutoAdapter's pool; the changes are those of the method.
     source_only : ndarray of shape (n_target,)
-        Labels by logistic regression on the source alone.
-    estimate : TransferEstimate
-        Estimated accuracies of both.
-    shares : dict
-        Estimated class prior of the target.
+        Labels by the pool's models of the source alone.
+    agreement : float or None
+        Share of target rows that the method and the pool label alike; None if it is the pool.
+    method : str
+        The method.
+    pool : AutoAdapter or TableClassifier
+        The fitted pool.
     """
 
-    labels: NDArray[Any]
+    trust: Trust
     source_only: NDArray[Any]
-    estimate: TransferEstimate
-    shares: dict[Any, float]
+    agreement: float | None
+    method: str
+    pool: Any
 
     @property
-    def changed(self) -> int:
-        """Number of rows that the two models label differently."""
-        return int(np.sum(self.labels != self.source_only))
-
-    @property
-    def changes(self) -> list[Change]:
-        """Changes from one label to another, most frequent first."""
-        pairs = zip(self.source_only.tolist(), self.labels.tolist(), strict=True)
-        counts = Counter(pair for pair in pairs if pair[0] != pair[1])
-        return [Change(*pair, rows) for pair, rows in counts.most_common()]
-
-    @property
-    def warning(self) -> str:
-        """Warning; empty if adapting seems to have paid."""
-        return self.estimate.warning
-
-    @property
-    def verdict(self) -> Verdict:
-        """Whether the labels are reliable, by the estimates."""
-        return self.estimate.verdict
+    def lines(self) -> list[str]:
+        """The verdict in words, and whose it is."""
+        if self.agreement is None:
+            return self.trust.lines
+        whose = (
+            f"The verdict is AutoAdapter's on its own labels, which are those of {self.method} for "
+            f"{percent(self.agreement)} % of the rows"
+        )
+        return [*self.trust.lines, whose]
 
 
-def assess_trust(
-    model: Any,
-    Xs: Any,
-    ys: ArrayLike,
-    Xt: Any,
-    *,
-    plain: tuple[Any, Any] | None = None,
-    random_state: int = 0,
-) -> Trust:
-    """Compare the labels of a fitted model with those of a model of the source alone.
+def assess_trust(model: Any, Xs: Any, ys: Any, Xt: Any, *, random_state: int = 0) -> Assessment:
+    """Judge without labels whether those of a fitted model can be used.
 
     Parameters
     ----------
     model : classifier
-        Fitted to these rows.
-    Xs, ys, Xt : array-like
+        Fitted to these rows: an :class:`~transferable.AutoAdapter`, whose own verdict it is, or
+        another classifier or :class:`~transferable.tables.TableClassifier`, for which an
+        AutoAdapter is fitted to at most 1,000 rows of each domain. One that is not fitted has no
+        labels of its own: the verdict is on AutoAdapter's.
+    Xs, ys, Xt : array-like, frame, or list of such
         Source rows, their labels, and target rows, as the model takes them.
-    plain : tuple of two array-likes or None, default=None
-        The rows for the source-only model, made without any target row; None takes `Xs` and `Xt`.
     random_state : int, default=0
-        Seed of the rows that are drawn for estimates where there are many.
+        Seed of the pool and of the rows drawn.
 
     Returns
     -------
-    trust : Trust
-        Both models' labels, their estimated accuracies, the estimated class prior of the target,
-        and a warning where adapting does not seem to pay.
-
-    Notes
-    -----
-    The class prior maximises the likelihood of the target rows under the source-only model's
-    probabilities, by expectation maximisation. It holds under label shift: where classes look alike
-    in both domains and only their shares differ.
-
-    References
-    ----------
-    M. Saerens, P. Latinne and C. Decaestecker, "Adjusting the outputs of a classifier to new a
-    priori probabilities", Neural Computation 14, 2002.
+    assessment : Assessment
+        The verdict, and labels by the source alone.
 
     Examples
     --------
@@ -429,32 +247,45 @@ def assess_trust(
     >>> y = np.arange(120) % 2
     >>> X = rng.normal(size=(120, 4)) + 3 * y[:, None]
     >>> Xs, ys, Xt = X[:60], y[:60], X[60:]
-    >>> trust = assess_trust(TFDFV().adapt(Xs, ys, Xt), Xs, ys, Xt)
-    >>> trust.changed < 10
-    True
+    >>> assess_trust(TFDFV().adapt(Xs, ys, Xt), Xs, ys, Xt).trust.state
+    'use'
     """
-    labels, (As, At) = np.asarray(ys), plain or (Xs, Xt)
-    alone = source_only_methods()["logistic regression"].adapt(As, labels, At)
-    classes, counts = np.unique(labels, return_counts=True)
-    shares = _shares(alone.predict_proba(At), counts / counts.sum())
-    estimate = estimate_transfer(
-        Xs, labels, Xt, estimator=model, plain=(As, At), random_state=random_state
-    )
-    return Trust(
-        np.asarray(model.predict(Xt)),
-        alone.predict(At),
-        estimate,
-        dict(zip(classes.tolist(), shares.tolist(), strict=True)),
+    method, pool = model, model
+    if getattr(model, "trust_", None) is None:
+        method = getattr(model, "estimator_", model)
+        method = getattr(method, "best_estimator_", method)
+        pool = AutoAdapter(random_state=random_state)
+        if isinstance(model, TableClassifier):
+            pool = clone(model).set_params(estimator=pool)
+        stage("Judging the labels")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of fits on parts of the rows
+            pool.adapt(*_drawn(Xs, ys, Xt, np.random.default_rng(random_state)))
+    trust, alone, alike = pool.trust_, pool.predict_source_only(Xt), None
+    if pool is not model:
+        own = pool.predict(Xt)
+        labels = model.predict(Xt) if hasattr(model, "classes_") else own
+        alike = float(np.mean(own == labels)) if hasattr(model, "classes_") else None
+        changes = changes_of(alone, labels)
+        changed = sum(rows for *_, rows in changes)
+        trust = replace(trust, rows=len(labels), changed=changed, changes=changes)
+    return Assessment(
+        trust,
+        alone,
+        alike,
+        type(getattr(method, "transformer", None) or method).__name__,
+        pool,
     )
 
 
-def _shares(P: NDArray[np.float64], prior: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Estimate the class prior under which probabilities, learnt under `prior`, fit best."""
-    shares = prior
-    for _ in range(_ROUNDS):
-        posterior = P * (shares / prior)
-        new = (posterior / posterior.sum(axis=1, keepdims=True)).mean(axis=0)
-        if np.abs(new - shares).max() < 1e-6:
-            return new
-        shares = new
-    return shares
+def _drawn(Xs: Any, ys: Any, Xt: Any, rng: np.random.Generator) -> tuple[Any, Any, Any]:
+    """Return at most 1,000 rows of each domain, the same share of every class."""
+    rows = draw_rows(np.zeros(np.shape(Xt)[0]), rng)
+    target = safe_indexing(Xt, rows)
+    if are_several(Xs):
+        labels = [ys] * len(Xs) if isinstance(ys, str) else ys
+        parts = [_drawn(X, y, X, rng)[:2] for X, y in zip(Xs, labels, strict=True)]
+        found = [part[1] for part in parts]
+        return [part[0] for part in parts], ys if isinstance(ys, str) else found, target
+    rows = draw_rows(np.asarray(Xs[ys] if isinstance(ys, str) else ys), rng)
+    return safe_indexing(Xs, rows), ys if isinstance(ys, str) else np.asarray(ys)[rows], target

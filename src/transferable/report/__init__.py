@@ -1,6 +1,7 @@
 """Report of one adaptation: a self-contained HTML file.
 
-The answer comes first, then pictures and rows, then details; nothing is loaded from elsewhere.
+The verdict and the next step come first, then what it rests on and rows to look at, then details;
+nothing is loaded from elsewhere.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from transferable._files import replacing
-from transferable.diagnostics import Trust
+from transferable.diagnostics import Assessment
+from transferable.persistence import versions
 from transferable.report import sections
 from transferable.report.data import Facts, ReportData, describe
-from transferable.report.sections import CLASS_COLOURS, Section, answer, paragraph, text
+from transferable.report.sections import CLASS_COLOURS, Section, answer, text
 
 __all__ = ["Facts", "ReportData", "describe", "render_report", "write_report"]
 
 _Writer = Callable[[ReportData], Section | None]
 _SECTIONS: tuple[_Writer, ...] = (
-    *(sections.pictures, sections.uncertain, sections.balance, sections.evaluation),
-    *(sections.columns, sections.gap, sections.given, sections.repeat, sections.fit),
+    *(sections.changed, sections.balance, sections.agreement, sections.to_label),
+    *(sections.uncertain, sections.evaluation, sections.pictures, sections.columns),
+    *(sections.gap, sections.given, sections.repeat, sections.fit),
 )
 
 
@@ -37,7 +40,7 @@ def write_report(
     Xt: Any,
     *,
     yt: ArrayLike | None = None,
-    trust: Trust | bool = True,
+    trust: Assessment | bool = True,
     facts: Facts | None = None,
     track: Callable[[Sequence[_Writer]], Iterable[_Writer]] = iter,
 ) -> None:
@@ -53,26 +56,26 @@ def write_report(
         The data it was fitted to; for a table, `ys` may be the name of its column.
     yt : array-like of shape (n_target,), default=None
         True labels of the target, to compare with; the fit has not used them.
-    trust : Trust or bool, default=True
-        The assessment of the labels, from :func:`~transferable.diagnostics.assess_trust`; True
-        computes it, which takes a few fits of up to 1000 rows, and False leaves it out.
+    trust : Assessment or bool, default=True
+        The verdict on the labels, from :func:`~transferable.diagnostics.assess_trust`; True
+        computes it, for methods other than AutoAdapter by a fit of one, and False leaves it out.
     facts : Facts or None, default=None
-        Names of the domains, the command, the seed, notes and time, where they are known.
+        Names of the domains, commands, the seed, notes, time and date, where they are known.
     track : callable, default=iter
         Goes through the sections while they are written, for a progress bar.
 
     Examples
     --------
     >>> import numpy as np, pathlib, tempfile
-    >>> from transferable import TFDFV
+    >>> from transferable import AutoAdapter
     >>> from transferable.report import write_report
     >>> rng = np.random.default_rng(0)
     >>> ys = np.repeat(["cat", "dog"], 20)
     >>> Xs = rng.normal(size=(40, 3)) + 4 * (ys == "dog")[:, None]
-    >>> model = TFDFV().adapt(Xs, ys, Xs + 0.5)
+    >>> model = AutoAdapter(effort="fast").adapt(Xs, ys, Xs + 0.5)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_report(f"{folder}/report.html", model, Xs, ys, Xs + 0.5)
-    ...     "Can I trust it?" in pathlib.Path(folder, "report.html").read_text("utf-8")
+    ...     model.trust_.title in pathlib.Path(folder, "report.html").read_text("utf-8")
     True
     """
     data = describe(model, Xs, ys, Xt, yt=yt, trust=trust, facts=facts)
@@ -100,12 +103,18 @@ def render_report(
     """
     found = [section for write in track(_SECTIONS) if (section := write(data)) is not None]
     names = text(data.facts.source_name), text(data.facts.target_name)
-    title = f"{text(data.method)}: {names[0]} → {names[1]}"
+    title, made = f"{names[0]} → {names[1]}", data.facts.made.isoformat()
     links = "".join(f'<li><a href="#{s.key}">{text(s.title)}</a></li>' for s in found)
     body = "\n".join(section.html() for section in found)
     script, style = (
         files("transferable.report").joinpath(name).read_text(encoding="utf-8")
         for name in ("script.js", "style.css")
+    )
+    # Only this script may run, and nothing may be loaded or sent.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
+        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
     )
     colours = "".join(f".c{i} {{ --own: {colour}; }}\n" for i, colour in enumerate(CLASS_COLOURS))
     lead = (
@@ -116,19 +125,19 @@ def render_report(
 <html lang="en">
 <head>
 <meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{_policy(script)}">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="generator" content="transferable {text(data.versions.get("transferable", ""))}">
-<title>{title}</title>
+<meta name="generator" content="transferable {text(versions()["transferable"])}">
+<title>{title}, {made}</title>
 <style>
 {style}{colours}</style>
 </head>
 <body>
 <a class="skip" href="#main">Skip to the report</a>
 <header>
-<h1>{title}</h1>
-{paragraph(lead, "lead")}
+<h1>{title} <time datetime="{made}">{made}</time></h1>
+<p class="lead">{lead}</p>
 </header>
 <main id="main">
 {answer(data)}
@@ -139,12 +148,3 @@ def render_report(
 </body>
 </html>
 """
-
-
-def _policy(script: str) -> str:
-    """Return a policy under which only this script may run, and nothing be loaded or sent."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    )

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from transferable.classifiers.trust import rows_to_label
 from transferable.diagnostics import (
+    Assessment,
     ColumnShift,
     DomainGap,
-    Trust,
     assess_trust,
     column_shifts,
     domain_gap,
     shared_space,
 )
 from transferable.linalg.arrays import dense
-from transferable.persistence import versions
 from transferable.tables import TableClassifier, TableEncoder
 from transferable.tables.classifier import checked_labels
 from transferable.tables.encoder import as_table
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 _MOST_ROWS = 1000  # of each domain, for the gap between them
+_TO_LABEL = 30
+_FIRST_COLUMNS = 4  # that rows to label are shown with
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,10 @@ class Facts:
         Notes on the input; None takes the model's own notes.
     seconds : float or None
         Time of the fit.
+    audit : str
+        The command line that chooses rows to label; empty for the call from Python.
+    made : date
+        The day, today by default.
     """
 
     source_name: str = "source"
@@ -54,6 +59,8 @@ class Facts:
     seed: int = 0
     notes: list[str] | None = None
     seconds: float | None = None
+    audit: str = ""
+    made: date = field(default_factory=date.today)
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class ReportData:
     """One adaptation: its input, its results, and how to repeat it.
 
     ``Xs`` and ``Xt`` are rows as the estimator takes them, ``before`` the rows on a common scale,
-    before any adaptation.
+    before any adaptation, ``first_columns`` the first columns of the target as they were given.
     """
 
     facts: Facts
@@ -73,21 +80,17 @@ class ReportData:
     Xt: NDArray[Any]
     before: tuple[NDArray[Any], NDArray[Any]]
     feature_names: list[str]
+    first_columns: pd.DataFrame
     classes: NDArray[Any]
     predicted: NDArray[Any]
     probabilities: NDArray[Any] | None
     shifts: list[ColumnShift]
-    trust: Trust | None = None
+    ids: pd.DataFrame
+    trust: Assessment | None = None
     yt: NDArray[Any] | None = None
-    ids: pd.DataFrame | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     preprocessing: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-    @cached_property
-    def versions(self) -> dict[str, str]:
-        """Versions of the libraries that computed it."""
-        return versions()
 
     @cached_property
     def confidence(self) -> NDArray[np.float64] | None:
@@ -97,9 +100,31 @@ class ReportData:
     @cached_property
     def row_names(self) -> list[str]:
         """Names of target rows: their ids, or numbers from 1."""
-        if self.ids is None or self.ids.shape[1] == 0:
-            return [str(i) for i in range(1, len(self.predicted) + 1)]
         return [" · ".join(map(str, row)) for row in self.ids.astype(str).to_numpy().tolist()]
+
+    @property
+    def pool(self) -> Any:
+        """The AutoAdapter that judged the labels."""
+        pool = None if self.trust is None else self.trust.pool
+        return getattr(pool, "estimator_", pool)
+
+    @cached_property
+    def unfamiliar(self) -> NDArray[np.bool_]:
+        """Whether each target row is unlike any source row, where AutoAdapter labelled them."""
+        own = self.trust is not None and self.trust.agreement is None
+        return self.pool.unfamiliar_ if own else np.zeros(len(self.predicted), dtype=bool)
+
+    @cached_property
+    def to_label(self) -> NDArray[np.intp]:
+        """Target rows for a person to label; none if the labels were not judged."""
+        n_rows = min(_TO_LABEL, len(self.predicted))
+        if self.trust is None:
+            return np.empty(0, dtype=np.intp)
+        if self.trust.agreement is None:
+            return self.pool.audit_rows(n_rows).rows
+        strata = np.where(self.predicted != self.trust.source_only, 0, 2)
+        sure = np.zeros(len(strata)) if self.confidence is None else self.confidence
+        return rows_to_label(strata, sure, n_rows, np.random.default_rng(0)).rows
 
     def space(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return rows, counted with the source's first, in the space in which the model decides."""
@@ -130,7 +155,7 @@ def describe(
     Xt: Any,
     *,
     yt: ArrayLike | None = None,
-    trust: Trust | bool = True,
+    trust: Assessment | bool = True,
     facts: Facts | None = None,
 ) -> ReportData:
     """Collect the data of a report on a fitted model.
@@ -143,8 +168,9 @@ def describe(
         The data it was fitted to; `ys` may be the name of a column of a table.
     yt : array-like of shape (n_target,), default=None
         True labels of the target, to compare with.
-    trust : Trust or bool, default=True
-        The assessment of the labels; True computes it by a few fits of up to 1000 rows.
+    trust : Assessment or bool, default=True
+        The verdict on the labels; True takes it from
+        :func:`~transferable.diagnostics.assess_trust`, False leaves it out.
     facts : Facts or None, default=None
         The circumstances of the adaptation.
 
@@ -156,13 +182,13 @@ def describe(
     facts = facts or Facts()
     collect = _of_table if isinstance(model, TableClassifier) else _of_arrays
     rows = collect(model, Xs, ys, Xt)
-    estimator, plain = rows.pop("fitted"), rows.pop("plain")
+    estimator = rows.pop("fitted")
     estimator = getattr(estimator, "best_estimator_", estimator)
     if trust is True:
-        trust = assess_trust(
-            estimator, rows["Xs"], rows["ys"], rows["Xt"], plain=plain, random_state=facts.seed
-        )
+        trust = assess_trust(model, Xs, ys, Xt, random_state=facts.seed)
     rows |= {} if facts.notes is None else {"notes": facts.notes}
+    if not rows["ids"].shape[1]:
+        rows["ids"] = pd.DataFrame({"row": range(1, len(rows["Xt"]) + 1)})
     named = getattr(estimator, "transformer", None) or estimator
     has_probabilities = hasattr(estimator, "predict_proba")
     return ReportData(
@@ -185,14 +211,15 @@ def _of_arrays(model: Any, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
     names = [f"column {name}" if isinstance(name, int) else str(name) for name in names]
     return {
         "fitted": model,
-        "plain": (source, target),
         "label": "ys",
         "Xs": source,
         "ys": np.asarray(ys),
         "Xt": target,
         "before": (source, target),
         "feature_names": names,
+        "first_columns": pd.DataFrame(target[:, :_FIRST_COLUMNS], columns=names[:_FIRST_COLUMNS]),
         "shifts": column_shifts(source, target, names),
+        "ids": pd.DataFrame(),
         "notes": [],
     }
 
@@ -200,8 +227,8 @@ def _of_arrays(model: Any, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
 def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
     source, target, encoder = as_table(Xs), as_table(Xt), model.encoder_
     labels = source[ys] if isinstance(ys, str) else ys
-    alone = encoder.of_source_alone(source)
-    raw = TableEncoder(scale="none", features=encoder.feature_names_in_.tolist())
+    features = encoder.feature_names_in_.tolist()
+    raw = TableEncoder(scale="none", features=features)
     raw.adapt(source, None, target)
     marks = np.ones(len(source))
     given = raw.transform(source, marks), raw.transform(target)
@@ -217,13 +244,13 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
         preprocessing["categorical columns"] = count
     return {
         "fitted": model.estimator_,
-        "plain": (alone.transform(source), alone.transform(target)),
         "label": model.label_ or "ys",
         "Xs": encoder.transform(source, marks),
-        "ys": checked_labels(labels, None),
+        "ys": checked_labels(pd.Series(labels), None),
         "Xt": encoder.transform(target),
         "before": tuple(X / spread for X in given),
         "feature_names": names,
+        "first_columns": target[features[:_FIRST_COLUMNS]].reset_index(drop=True),
         "shifts": column_shifts(*given, names),
         "ids": target[[name for name in model.ids if name in target.columns]],
         "preprocessing": preprocessing,

@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics import confusion_matrix
 
 from transferable.diagnostics import MEASURES, TERM_TITLES, history_of
 from transferable.exceptions import visible
+from transferable.persistence import versions
 from transferable.report.data import ReportData
 
 # Distinct for any kind of colour vision, and dark enough on white and light enough on black.
@@ -22,22 +24,14 @@ CLASS_COLOURS = (
     *("#0072b2", "#d55e00", "#009e73", "#c4679a", "#8c6d31"),
     *("#7a5fd0", "#c22f2f", "#0a8fa3", "#7f8500", "#5c6f87"),
 )
-VERDICTS = {
-    "good": ("Probably", "Adapting seems to have paid."),
-    "fair": ("With care", "Adapting seems to have paid, but many labels are likely to be wrong."),
-    "doubtful": (
-        "Not yet",
-        "Nothing shows that adapting is better than a model of the source alone.",
-    ),
-}
 _LONGEST_TEXT = 200
-_RANKED = 3  # items of a list on the first screen
-_UNSURE = 0.5
+_KINDS_NAMED, _KINDS_SHOWN = 3, 12  # of changed labels: in the sentence, in the table
 _FEW_CLASSES = 12  # whose counts can be read inside the cells of a matrix
 _COLUMNS_NAMED = 12
 _COLUMNS_SHOWN = 30
 _MOST_POINTS = 1200
 _LEAST_CERTAIN = 40
+_TAIL = 0.02  # of the rows at either end of an axis, which do not set its limits
 _WIDTH, _HEIGHT, _MARGIN = 340, 300, 8  # of a drawing
 
 
@@ -61,30 +55,29 @@ class Section(NamedTuple):
 def text(value: Any, limit: int | None = _LONGEST_TEXT) -> str:
     """Return any value as text of the page: nothing in it is markup or invisible."""
     shown = visible(value)
-    if limit is not None and len(shown) > limit:
-        shown = shown[: limit - 1] + "…"
+    if limit is not None and len(shown) > limit:  # names often differ at their ends
+        shown = shown[: limit // 2] + "…" + shown[len(shown) - (limit - 1) // 2 :]
     return escape(shown)
 
 
-def paragraph(content: str, kind: str = "") -> str:
-    """Return a paragraph of markup, optionally of a class of the style sheet."""
-    return f'<p class="{kind}">{content}</p>' if kind else f"<p>{content}</p>"
+def paragraph(content: str) -> str:
+    """Return a paragraph of markup."""
+    return f"<p>{content}</p>"
 
 
-def _percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f} %"
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
 
 
 def _definitions(items: Mapping[str, Any]) -> str:
-    pairs = (f"<div><dt>{text(k)}</dt><dd>{text(v)}</dd></div>" for k, v in items.items())
+    pairs = (f"<div><dt>{text(k)}</dt><dd>{text(v, 2000)}</dd></div>" for k, v in items.items())
     return f"<dl>{''.join(pairs)}</dl>"
 
 
 def _barred(share: float, kind: str, most: float = 1.0) -> str:
     """Return a share, and a bar that is full for the largest one."""
-    width = f"{100 * min(max(share / most, 0.0), 1.0):.1f}%"
-    bar = f'<span class="bar {kind}" aria-hidden="true"><i style="width:{width}"></i></span>'
-    return _percent(share, 1) + bar
+    width = f'<i style="width:{100 * share / most:.1f}%"></i>'
+    return f'{_percent(share)}<span class="bar {kind}" aria-hidden="true">{width}</span>'
 
 
 def _table(
@@ -126,86 +119,101 @@ def _is_number(cell: str) -> bool:
 
 
 def answer(data: ReportData) -> str:
-    """Return the first screen: whether to trust the labels, what changed, what to do next."""
-    trust = data.trust
-    trusted = [paragraph("Not estimated.", "big")]
-    if trust is not None:
-        word, reason = VERDICTS[trust.verdict]
-        if not trust.changed:
-            reason = "Adapting changed no label; a model of the source alone says the same."
-        trusted = [paragraph(word, "big"), paragraph(reason)]
-    cards = [_card("trust", "Can I trust it?", *trusted, kind=trust.verdict if trust else "")]
-    accuracies = _accuracies(data)
-    if accuracies:
-        title = "Accuracy" if trust is None else "Accuracy, estimated without labels"
-        cards.append(_card("accuracy", title, *accuracies))
-    if trust is not None:
-        n = len(data.predicted)
-        lead = f"<b>{trust.changed:,}</b> of {n:,} labels ({_percent(trust.changed / n)}) differ"
-        pairs = [
-            (f"{text(c.source_only, 24)} → {text(c.adapted, 24)}", f"{c.rows:,}")
-            for c in trust.changes[:_RANKED]
-        ]
-        cards.append(_card("changed", "Against the source alone", paragraph(lead), _ranked(pairs)))
-    pairs = [(text(s.name, 24), f"{s.distance:.2f}") for s in data.shifts[:_RANKED]]
-    scale = paragraph("<small>0 is alike, 1 has nothing in common</small>")
-    cards.append(_card("shifted", "Columns that shifted most", _ranked(pairs), scale))
-    items = "".join(f"<li>{step}</li>" for step in _steps(data))
-    cards.append(_card("next", "What to do next", f"<ul>{items}</ul>"))
-    return f'<div class="answer">{"".join(cards)}</div>'
-
-
-def _card(key: str, title: str, *content: str, kind: str = "") -> str:
-    body = "".join(content)
-    return f'<section class="card {kind}" id="{key}"><h2>{text(title)}</h2>{body}</section>'
-
-
-def _ranked(pairs: Sequence[tuple[str, str]]) -> str:
-    items = "".join(f"<li>{name} <b>{value}</b></li>" for name, value in pairs)
-    return f'<ol class="ranked">{items}</ol>' if items else ""
-
-
-def _accuracies(data: ReportData) -> list[str]:
-    """Return the measured accuracy, if there is any, and the estimates with their ranges."""
-    lines = []
+    """Return the first screen: the verdict on the labels, and what to do next."""
+    measured, tick = "", ""
     if data.yt is not None:
         right = float(np.mean(data.predicted == data.yt))
-        lines.append(paragraph(f"<b>{_percent(right, 1)}</b> measured with the true labels"))
-    if data.trust is not None:
-        estimate = data.trust.estimate
-        for name, found in (("adapted", estimate.adapted), ("source alone", estimate.source_only)):
-            low, share, high = found.low, found.accuracy, found.high
-            lines.append(
-                f'<p class="estimate"><span>{name}</span> <b>{_percent(share)}</b> '
-                f"<small>{_percent(low)} to {_percent(high)}</small>"
-                '<span class="range" aria-hidden="true">'
-                f'<i style="left:{100 * low:.1f}%;width:{100 * (high - low):.1f}%"></i>'
-                f'<b style="left:{100 * share:.1f}%"></b></span></p>'
-            )
-    return lines
+        words = '<a href="#evaluation">measured with the true labels</a>'
+        measured = paragraph(f"<b>{_percent(right)}</b> {words}")
+        tick = f'<b style="left:{100 * right:.1f}%"></b>'
+    if data.trust is None:
+        return f'<section class="card"><h2>Not judged</h2>{measured}</section>'
+    trust, n = data.trust.trust, len(data.to_label)
+    estimate, reason, _, *limits = (_sentence(line) for line in data.trust.lines)
+    estimate = estimate.removeprefix(f"{trust.title}: ")
+    judge = f"{type(data.trust.pool).__name__}().adapt(Xs, ys, Xt)"
+    model = "model" if data.trust.agreement is None else judge
+    command = data.facts.audit or f"{model}.audit_rows({n})"
+    interval = f"left:{100 * trust.low:.1f}%;width:{100 * (trust.high - trust.low):.1f}%"
+    return (
+        f'<div class="answer"><section class="card {trust.state}" id="trust">'
+        f"<h2>{trust.title}</h2>{paragraph(estimate[0].upper() + estimate[1:])}"
+        f'<div class="range" aria-hidden="true"><i style="{interval}"></i>{tick}</div>'
+        '<div class="scale" aria-hidden="true"><i>0 %</i><i>50 %</i><i>100 %</i></div>'
+        f"{measured}{paragraph(reason)}{''.join(map(paragraph, limits))}</section>"
+        '<section class="card" id="next"><h2>Next</h2>'
+        f'<p>To measure the accuracy, label <a href="#label">{n} rows</a> by hand:</p>'
+        f"<pre><code>{text(command, None)}</code></pre></section></div>"
+    )
 
 
-def _steps(data: ReportData) -> list[str]:
-    steps, trust = [], data.trust
-    if trust is not None and trust.verdict == "doubtful":
-        steps.append(
-            'Label 30 or so of the <a href="#uncertain">least certain rows</a> by hand, and keep '
-            "the model that gets more of them right."
-        )
-    elif data.confidence is not None:
-        unsure = int(np.sum(data.confidence < _UNSURE))
-        steps.append(
-            f'Check the <a href="#uncertain">least certain rows</a>; {unsure:,} have a confidence '
-            f"below {_percent(_UNSURE)}."
-        )
-    if trust is not None:
-        ours = {c: float(np.mean(data.ys == c)) for c in data.classes.tolist()}
-        name, share = max(trust.shares.items(), key=lambda pair: abs(pair[1] - ours[pair[0]]))
-        steps.append(
-            f'See whether <a href="#balance">class shares</a> are plausible: {text(name, 24)} went '
-            f"from {_percent(ours[name])} to an estimated {_percent(share)}."
-        )
-    return steps
+def _sentence(line: str) -> str:
+    return text(line.removesuffix("."), None) + "."
+
+
+def changed(data: ReportData) -> Section | None:
+    """List the labels that adapting changed, from what to what."""
+    if data.trust is None:
+        return None
+    (_, _, words, *_), changes = data.trust.lines, data.trust.trust.changes
+    content = [paragraph(_sentence(words))]
+    if len(changes) > _KINDS_NAMED:
+        lines = [(alone, now, f"{rows:,}") for alone, now, rows in changes[:_KINDS_SHOWN]]
+        caption = f"Changed labels, {len(lines)} of {len(changes)} kinds"
+        content.append(_table(caption, ["by the source alone", "now", "rows"], lines))
+    return Section("changed", "What adapting changed", content)
+
+
+def agreement(data: ReportData) -> Section | None:
+    """Show how often every two candidates of the pool agree."""
+    if data.pool is None:
+        return None
+    kept = [row for row in data.pool.candidates_ if row["error"] is None]
+    words = (
+        "Cohen’s kappa of the labels that every two candidates of AutoAdapter give the target: 1 "
+        "if they always agree, 0 if as often as by chance. Candidates that agree may all be wrong."
+    )
+    left_out = [f"{row['name']} ({row['error']})" for row in data.pool.candidates_ if row["error"]]
+    words += f" Left out: {text('; '.join(left_out), None)}." if left_out else ""
+    names = [f"{row['name']}, weight {row['weight']:.2f}" for row in kept]
+    shown = _matrix("Cohen’s kappa", "candidate", names, data.pool.agreement_, "{:.2f}")
+    return Section("agreement", "Agreement of the candidates", [paragraph(words), shown])
+
+
+def _matrix(
+    caption: str, corner: str, names: Iterable[Any], values: NDArray[np.float64], form: str
+) -> str:
+    """Return a table of values of every two names, darker for more; columns are numbered."""
+    shares = np.maximum(values / values.max(), 0)
+    lines = [
+        [f"{i + 1}. {text(name)}"]
+        + [
+            f'<span class="{"full" * bool(share > 0.55)}" style="--share:{share:.3f}">'
+            f"{form.format(value)}</span>"
+            for value, share in zip(values[i], shares[i], strict=True)
+        ]
+        for i, name in enumerate(names)
+    ]
+    head = [corner, *range(1, len(values) + 1)]
+    return _table(caption, head, lines, attributes=' class="matrix"', marked=True)
+
+
+def to_label(data: ReportData) -> Section | None:
+    """List rows for a person to label, without what was predicted for them."""
+    if data.trust is None:
+        return None
+    lines = [
+        (data.row_names[row], *(f"{v:.4g}" if isinstance(v, float) else v for v in values))
+        for row, *values in data.first_columns.iloc[data.to_label].itertuples()
+    ]
+    words = (
+        "Half of them, if there are so many, are rows whose label adapting changed, a sixth "
+        "unfamiliar ones, and the rest others. Predictions are left out so that they do not sway "
+        "whoever labels the rows."
+    )
+    head = [" · ".join(map(str, data.ids)), *data.first_columns]
+    shown = _table(f"{len(lines)} rows", head, lines, attributes=' class="even"')
+    return Section("label", "Rows to label", [paragraph(words), shown])
 
 
 def pictures(data: ReportData) -> Section:
@@ -220,17 +228,16 @@ def pictures(data: ReportData) -> Section:
     kinds = [coloured.get(label, -1) for label in labels.tolist()]
     before = np.concatenate([data.before[0][rows[source]], data.before[1][rows[~source] - n]])
     panels = "".join(
-        _point_panel(title, _planar(Z, data.facts.seed), source, kinds, anchors=anchors)
-        for title, Z, anchors in (
-            ("Before adaptation", before, False),
-            (f"After {data.method}", data.space(rows), True),
+        _point_panel(key, title, _planar(Z, source, only), source, kinds)
+        for key, title, Z, only in (
+            ("b", "Before adaptation", before, data.feature_names[0]),
+            ("p", f"After {data.method}", data.space(rows), "the score between the classes"),
         )
     )
     content = [
         paragraph(
-            f"{len(rows):,} rows by their two principal components; dots are source rows, "
-            "triangles target rows with their predicted class. Point at a row, or tap it, to see "
-            "what it is."
+            f"{len(rows):,} rows; dots are source rows, triangles target rows with their predicted "
+            "class. Point at a row, or tap it, to see what it is."
         ),
         _controls(data, coloured),
         f'<div class="panels">{panels}</div>',
@@ -256,23 +263,32 @@ def _least_certain(data: ReportData) -> NDArray[np.intp]:
     return np.argsort(ranked[:, -1] - ranked[:, -2], kind="stable")[:_LEAST_CERTAIN]
 
 
-def _planar(rows: NDArray[Any], seed: int) -> NDArray[np.float64]:
-    """Map rows onto the plane of their two principal components, within the unit square.
+def _planar(
+    rows: NDArray[Any], source: NDArray[np.bool_], only: str
+) -> tuple[NDArray[np.float64], str]:
+    """Map rows into the unit square, along two principal directions, and say how.
 
-    A single column is the first axis; rows are then spread along the second at random, so that
-    they do not hide each other.
+    These are the principal components of rows of unit length from the median, which outliers
+    cannot turn. Rows of one dimension, called `only`, are a band for each domain, in which they lie
+    at random heights, so that they do not hide each other.
     """
-    centred = np.asarray(rows, dtype=np.float64) - rows.mean(axis=0)
-    if centred.shape[1] == 1:
-        spread = np.random.default_rng(seed).uniform(-1, 1, size=(len(centred), 1))
-        plane = np.hstack([centred, spread * (np.abs(centred).max() or 1.0)])
-    else:
-        _, vectors = np.linalg.eigh(centred.T @ centred)
-        axes = vectors[:, :-3:-1]
-        axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), [0, 1]])
-        plane = centred @ axes
-    low, high = plane.min(axis=0), plane.max(axis=0)
-    return (plane - low) / np.where(high > low, high - low, 1.0)
+    centred = np.asarray(rows, dtype=np.float64) - np.median(rows, axis=0)
+    length = np.linalg.norm(centred, axis=1, keepdims=True)
+    directions = centred / np.where(length > 0, length, 1.0)
+    values, vectors = np.linalg.eigh(directions.T @ directions)
+    axes = vectors[:, :-3:-1]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])
+    plane, how = centred @ axes, "two principal directions"
+    if len(values) == 1 or values[-2] < 1e-9 * values[-1]:
+        jitter = np.random.default_rng(0).uniform(0, 0.45, size=len(rows))
+        plane = np.column_stack([plane[:, 0], jitter + 0.55 * source])
+        how = f"{only}; source rows above, target rows below, at random heights"
+    low, high = np.quantile(plane, [_TAIL, 1 - _TAIL], axis=0)
+    margin = np.where(high > low, (high - low) / 2, np.inf)
+    low, high = (np.clip(end, plane.min(0), plane.max(0)) for end in (low - margin, high + margin))
+    outside = int(((plane < low) | (plane > high)).any(axis=1).sum())
+    how += f"; rows farther out, drawn at the edge: {outside:,}" if outside else ""
+    return (plane.clip(low, high) - low) / np.where(high > low, high - low, 1.0), how
 
 
 def _controls(data: ReportData, coloured: dict[Any, int]) -> str:
@@ -300,124 +316,107 @@ def _controls(data: ReportData, coloured: dict[Any, int]) -> str:
 def _points(data: ReportData, rows: NDArray[np.intp], labels: NDArray[Any]) -> str:
     """Return the data of each point for the script, which no browser runs."""
     n, codes = len(data.ys), {c: i for i, c in enumerate(data.classes.tolist())}
-    found: list[list[Any]] = []
-    for row, label in zip(rows.tolist(), labels.tolist(), strict=True):
-        point: list[Any] = [codes.get(label, -1)]
+    found: list[list[Any]] = [[codes.get(label, -1)] for label in labels.tolist()]
+    for point, row in zip(found, rows.tolist(), strict=True):
         if row >= n:
             sure = None if data.confidence is None else round(float(data.confidence[row - n]), 3)
             point += [visible(data.row_names[row - n])[:_LONGEST_TEXT], sure]
-        found.append(point)
     classes = [visible(name)[:_LONGEST_TEXT] for name in codes]
     written = json.dumps({"classes": classes, "points": found}).replace("<", "\\u003c")
     return f'<script type="application/json" id="points">{written}</script>'
 
 
 def _point_panel(
+    key: str,
     title: str,
-    points: NDArray[np.float64],
+    place: tuple[NDArray[np.float64], str],
     source: NDArray[np.bool_],
     kinds: Sequence[int],
-    *,
-    anchors: bool,
 ) -> str:
-    """Draw source rows as dots and target rows as triangles; classes by number, -1 for none.
-
-    With `anchors`, every target point can be linked to.
-    """
-    x = _MARGIN + points[:, 0] * (_WIDTH - 2 * _MARGIN)
-    y = _HEIGHT - _MARGIN - points[:, 1] * (_HEIGHT - 2 * _MARGIN)
+    """Draw source rows as dots and target rows as triangles; classes by number, -1 for none."""
+    points, how = place
+    size = np.array([_WIDTH, _HEIGHT])
+    x, y = (_MARGIN + np.abs(points - [0, 1]) * (size - 2 * _MARGIN)).T
     marks = []
     for i in np.argsort(~source, kind="stable").tolist():
-        colour = f"c{kinds[i]}" if kinds[i] >= 0 else "cx"
+        kind = f"{'s' if source[i] else 't'} c{kinds[i] if kinds[i] >= 0 else 'x'}"
         if source[i]:
             shape = f'circle cx="{x[i]:.1f}" cy="{y[i]:.1f}" r="2.2"'
         else:
             shape = f'path d="M{x[i]:.1f} {y[i] - 3:.1f}l2.9 5h-5.8z"'
-        anchor = f' id="p{i}"' if anchors and not source[i] else ""
-        marks.append(
-            f'<{shape} class="p {"s" if source[i] else "t"} {colour}" data-r="{i}"{anchor}/>'
-        )
-    description = (
-        f"{title}: {int(source.sum()):,} source rows and {int((~source).sum()):,} target rows in "
-        "the plane. The tables below have the numbers."
-    )
-    return _panel(title, description, "".join(marks), _HEIGHT, "points")
+        marks.append(f'<{shape} class="p {kind}" id="{key}{i}" data-r="{i}"/>')
+    return _panel(f"{title}, by {how}", "".join(marks), _HEIGHT, "points")
 
 
 def _curve_panel(title: str, values: Sequence[float], stage: int | None) -> str:
     """Draw a curve over rounds; a line marks where the second stage begins."""
-    height, left, bottom = 130, 8, 22
-    y = np.asarray(values, dtype=float)
-    low, high = float(y.min()), float(y.max())
-    span = high - low or 1.0
-    step = (_WIDTH - 2 * left) / max(len(y) - 1, 1)
+    height, left = 110, 8
+    low, span = min(values), (max(values) - min(values)) or 1.0
+    step = (_WIDTH - 2 * left) / max(len(values) - 1, 1)
     at = [
-        (left + i * step, height - bottom - (v - low) / span * (height - bottom - 22))
-        for i, v in enumerate(y.tolist())
+        (left + i * step, height - left - (v - low) / span * (height - 2 * left))
+        for i, v in enumerate(values)
     ]
     line = " ".join(f"{px:.1f},{py:.1f}" for px, py in at)
     parts = [f'<polyline class="curve" points="{line}"/>']
     parts += [f'<circle class="knot" cx="{px:.1f}" cy="{py:.1f}" r="2"/>' for px, py in at]
     if stage is not None:
         px = left + (stage - 0.5) * step
-        parts.append(
-            f'<line class="stage" x1="{px:.1f}" x2="{px:.1f}" y1="14" y2="{height - 20}"/>'
-        )
-    ends = f"{y[0]:.4g} → {y[-1]:.4g}"
-    parts += [
-        f'<text x="{left}" y="{height - 6}">round 1</text>',
-        f'<text x="{_WIDTH - left}" y="{height - 6}" text-anchor="end">round {len(y)}</text>',
-        f'<text x="{_WIDTH - left}" y="12" text-anchor="end">{ends}</text>',
-    ]
-    description = f"{title}: {ends} over {len(y)} rounds."
-    return _panel(title, description, "".join(parts), height, "curves")
+        parts.append(f'<line class="stage" x1="{px:.1f}" x2="{px:.1f}" y1="0" y2="{height}"/>')
+    ends = f"{title}: {values[0]:.4g} → {values[-1]:.4g} in {len(values)} rounds"
+    return _panel(ends, "".join(parts), height, "curves")
 
 
-def _panel(title: str, description: str, content: str, height: int, kind: str) -> str:
-    """Return a drawing as wide as its column, with a text alternative."""
+def _panel(title: str, content: str, height: int, kind: str) -> str:
+    """Return a drawing as wide as its column, with its title as a text alternative."""
     return (
         f'<figure class="panel"><figcaption>{text(title)}</figcaption>'
         f'<svg class="{kind}" role="img" viewBox="0 0 {_WIDTH} {height}" '
-        f'aria-label="{text(description, None)}">{content}</svg></figure>'
+        f'aria-label="{text(title)}">{content}</svg></figure>'
     )
 
 
-def uncertain(data: ReportData) -> Section:
+def uncertain(data: ReportData) -> Section | None:
     """List the least certain rows, to be sorted and searched, each with a link to its point."""
-    title = "The least certain rows"
     if data.probabilities is None:
-        content = [paragraph(f"{text(data.method)} gives labels without confidence.")]
-        return Section("uncertain", title, content)
+        return None
     place = {row: i for i, row in enumerate(_drawn(data).tolist())}
-    runners_up = data.classes[np.argsort(data.probabilities, axis=1, kind="stable")[:, -2]]
-    more = {} if data.trust is None else {"source alone": data.trust.source_only}
+    ranked = data.classes[np.argsort(data.probabilities, axis=1, kind="stable")]
+    more = {"runner-up": ranked[:, -2]} if len(data.classes) > 2 else {}
+    more |= {} if data.trust is None else {"source alone": data.trust.source_only}
     more |= {} if data.yt is None else {"true": data.yt}
     lines = [
         [
-            f'<a href="#p{place[len(data.ys) + row]}">{text(data.row_names[row], 60)}</a>',
+            f'<a href="#p{place[len(data.ys) + row]}">{text(data.row_names[row], 60)}</a>'
+            + " <small>unfamiliar</small>" * bool(data.unfamiliar[row]),
             text(data.predicted[row]),
             f"{data.probabilities[row].max():,.2f}",
-            *(text(labels[row]) for labels in (runners_up, *more.values())),
+            *(text(labels[row]) for labels in more.values()),
         ]
         for row in _least_certain(data).tolist()
     ]
-    names = "row" if data.ids is None or data.ids.shape[1] == 0 else " · ".join(map(str, data.ids))
-    head = [names, "prediction", "confidence", "runner-up", *more]
+    head = [" · ".join(map(str, data.ids)), "prediction", "confidence", *more]
     caption = f"The {len(lines)} least certain rows"
+    words = (
+        "Rows whose label is least ahead of the runner-up. Confidence is the method’s own, learnt "
+        "without target labels: where domains differ much it exceeds the accuracy. A row’s name "
+        "leads to its point in the picture."
+    )
+    if strange := int(data.unfamiliar.sum()):
+        words += (
+            f" Unfamiliar rows, {strange:,} of {len(data.unfamiliar):,}, are far from all source "
+            "rows and of uncertain label, as rows of a class are that the source lacks."
+        )
     content = [
-        paragraph(
-            "Rows whose label is least ahead of the runner-up. Confidence is the method’s own, "
-            "learnt without target labels: where domains differ much it exceeds the accuracy. A "
-            "row’s name leads to its point in the picture."
-        ),
+        paragraph(words),
         '<label class="search">Search <input type="search" id="search" autocomplete="off"></label>',
         _table(caption, head, lines, attributes=' id="rows"', marked=True),
     ]
-    return Section("uncertain", title, content)
+    return Section("uncertain", "The least certain rows", content)
 
 
 def balance(data: ReportData) -> Section:
-    """Show the class prior of the source, of the predicted target, and any other known."""
+    """Show the class shares of the source, of the predicted target, and any other known."""
     classes = data.classes.tolist()
 
     def shares_of(labels: NDArray[Any]) -> list[float]:
@@ -425,8 +424,7 @@ def balance(data: ReportData) -> Section:
 
     shares = {"source": shares_of(data.ys), "target, predicted": shares_of(data.predicted)}
     if data.trust is not None:
-        shares["source alone"] = shares_of(data.trust.source_only)
-        shares["estimated"] = [data.trust.shares[c] for c in classes]
+        shares["target, by the source alone"] = shares_of(data.trust.source_only)
     if data.yt is not None:
         shares["true"] = shares_of(data.yt)
     most = max(max(values) for values in shares.values())
@@ -436,11 +434,12 @@ def balance(data: ReportData) -> Section:
         for i, c in enumerate(classes)
     ]
     words = (
-        "Shares of the classes among source rows and among the labels that the target got. "
-        "“Estimated” are the shares under which a model of the source explains the target best."
+        "Shares of the classes among source rows and among the labels that the target got. A class "
+        "that all but vanishes, or swallows another, is the first thing to check."
     )
     head = ["class", *shares]
-    shown = _table("Share of each class", head, lines, attributes=' class="bars"', marked=True)
+    caption = "Share of each class; the longest bar is the largest share"
+    shown = _table(caption, head, lines, attributes=' class="even"', marked=True)
     return Section("balance", "Class shares", [paragraph(words), shown])
 
 
@@ -456,42 +455,16 @@ def evaluation(data: ReportData) -> Section | None:
         mostly = f"{text(wrong[counts.argmax()])} ({counts.max():,})" if len(wrong) else "–"
         share = float(np.mean(right[rows]))
         lines.append([text(c), f"{rows.sum():,}", _barred(share, "target"), mostly])
-    verdict = (
-        f"{_percent(float(right.mean()), 1)} of {len(data.yt):,} target rows got their true label. "
-        "True labels were used here and for nothing else."
-    )
+    verdict = f"{right.sum():,} of {len(right):,} target rows got their true label."
     head = ["class", "rows", "accuracy", "mostly taken for"]
-    content = [
-        paragraph(verdict),
-        _table("Accuracy of each true class", head, lines, marked=True),
-        _matrix(data.yt, data.predicted, data.classes),
-    ]
+    content = [paragraph(verdict), _table("Accuracy of each true class", head, lines, marked=True)]
+    names = np.union1d(data.classes, data.yt)
+    if len(names) <= _FEW_CLASSES:
+        counts = confusion_matrix(data.yt, data.predicted, labels=names)
+        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        caption = "Labels (across) of the rows of each true class (down), in per cent"
+        content.append(_matrix(caption, "true", names, 100 * shares, "{:.0f}"))
     return Section("evaluation", "Against the true labels", content)
-
-
-def _matrix(true: NDArray[Any], predicted: NDArray[Any], classes: NDArray[Any]) -> str:
-    """Show the share of each label in each true class, darker for more."""
-    names = list(dict.fromkeys([*classes.tolist(), *np.unique(true).tolist()]))
-    few = len(names) <= _FEW_CLASSES
-    rows = []
-    for one in names:
-        mine = predicted[true == one]
-        cells = []
-        for other in names:
-            share = float(np.mean(mine == other)) if len(mine) else 0.0
-            title = f"{text(one, 40)} as {text(other, 40)}: {_percent(share, 1)}"
-            shown = f"{100 * share:.0f}" if few and share >= 0.005 else ""
-            shade = f'style="--share:{share:.3f}" class="{"full" if share > 0.55 else ""}"'
-            cells.append(f'<td {shade} title="{title}">{shown}</td>')
-        rows.append(f'<tr><th scope="row">{text(one, 16)}</th>{"".join(cells)}</tr>')
-    heads = "".join(f'<th scope="col"><span>{text(name, 16)}</span></th>' for name in names)
-    hint = "" if few else " On a narrow screen the table above says the same."
-    return (
-        f'<table class="matrix {"few" if few else "many"}"><caption>Per cent of the rows of each '
-        f"true class (down) that got each label (across).{hint}</caption>"
-        f'<thead><tr><th scope="col">true</th>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table>"
-    )
 
 
 def columns(data: ReportData) -> Section:
@@ -556,7 +529,7 @@ def given(data: ReportData) -> Section:
 def repeat(data: ReportData) -> Section:
     """List versions, seed, time and the exact command."""
     facts = data.facts
-    shown: dict[str, Any] = {**data.versions, "seed": facts.seed}
+    shown: dict[str, Any] = {**versions(), "seed": facts.seed}
     if facts.seconds is not None:
         shown["time of the fit"] = f"{facts.seconds:.1f} s"
     command = f"<pre><code>{text(facts.command, None)}</code></pre>" if facts.command else ""
@@ -564,11 +537,10 @@ def repeat(data: ReportData) -> Section:
 
 
 def fit(data: ReportData) -> Section:
-    """Draw each term of the objective after each round, and list the parameters."""
+    """List the parameters, and draw each term of the objective after each round, if recorded."""
+    content = [_definitions(data.parameters)]
     history = history_of(data.estimator)
-    if history is None:
-        content = [paragraph(f"{text(data.method)} keeps no record of its iterations.")]
-    else:
+    if history is not None:
         stage = _second_stage(data, history)
         words = (
             "Each term of the objective after each round of solving and relabelling. What is "
@@ -584,9 +556,9 @@ def fit(data: ReportData) -> Section:
             _curve_panel(TERM_TITLES.get(key, key), [entry[key] for entry in history], stage)
             for key in history[0]
         )
-        content = [paragraph(words), f'<div class="panels curves">{panels}</div>']
-    content += [f"<h3>Parameters of {text(data.method)}</h3>", _definitions(data.parameters)]
-    return Section("fit", "Convergence and parameters", content, folded=True)
+        content += ["<h3>Convergence</h3>", paragraph(words)]
+        content.append(f'<div class="panels curves">{panels}</div>')
+    return Section("fit", f"Parameters of {data.method}", content, folded=True)
 
 
 def _second_stage(data: ReportData, history: list[dict[str, float]]) -> int | None:
@@ -594,6 +566,6 @@ def _second_stage(data: ReportData, history: list[dict[str, float]]) -> int | No
     if "confusion" not in history[0]:
         return None
     most = int(getattr(data.estimator, "max_iter", len(history)))
-    settled = [i for i, entry in enumerate(history[:most]) if entry.get("changed") == 0]
-    first = settled[0] + 1 if settled else most
+    settled = (i for i, entry in enumerate(history[:most], 1) if entry.get("changed") == 0)
+    first = next(settled, most)
     return first if first < len(history) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import Takes, refusal
 from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
+from transferable.classifiers.trust import Audit, RowsToLabel, Trust
 from transferable.domains import are_several, check_order, domain_ids, target_labels
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, require_columns, who
@@ -168,6 +170,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         uses = getattr(self.estimator, "target_labels", "ignore") == "use"
         known = labels[~source] if uses and sample_domain is not None else None
         codes = self._learn(parts, given, y if isinstance(y, str) else None, ids[source], known)
+        self._targets = np.flatnonzero(~source)
         self.transduction_ = np.empty(len(table), dtype=codes.dtype)
         self.transduction_[source], self.transduction_[~source] = np.split(codes, [source.sum()])
         return self
@@ -213,6 +216,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
             given = column_or_1d(np.asarray(given), warn=True)
         label = ys if isinstance(ys, str) else None
         self.transduction_ = self._learn((source, target), pd.Series(given), label, marks, yt)
+        self._targets = np.arange(len(source), len(source) + len(target))
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -264,6 +268,74 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.estimator_.decision_function(self.encoder_.transform(X))
+
+    @_if_estimator_has
+    def predict_source_only(self, X: Any) -> NDArray[Any]:
+        """Predict labels by models of the source alone, if the estimator has any.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_rows, n_columns)
+            Rows with the fitted columns; others are ignored.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            The label of each row.
+        """
+        check_is_fitted(self)
+        return self.estimator_.predict_source_only(self.encoder_.transform(X))
+
+    @property
+    def trust_(self) -> Trust | None:
+        """Whether the labels of the target rows can be used, if the estimator judges that."""
+        return self.estimator_.trust_
+
+    @property
+    def unfamiliar_(self) -> NDArray[np.bool_]:
+        """True for target rows unlike any source row, if the estimator finds such."""
+        return self.estimator_.unfamiliar_
+
+    @_if_estimator_has
+    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
+        """Choose target rows for a person to label, as :meth:`AutoAdapter.audit_rows` does.
+
+        Parameters
+        ----------
+        n_rows : int, default=30
+            How many.
+
+        Returns
+        -------
+        chosen : RowsToLabel
+            Numbers of target rows, and the number of rows that each stands for.
+        """
+        check_is_fitted(self)
+        return self.estimator_.audit_rows(n_rows)
+
+    @_if_estimator_has
+    def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
+        """Compare labels with those that a person gave, as :meth:`AutoAdapter.audit` does.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n_rows,)
+            Numbers of target rows.
+        labels : array-like of shape (n_rows,)
+            Their true labels.
+
+        Returns
+        -------
+        audit : Audit
+            The accuracy and corrected labels; its model takes tables as this one does.
+        """
+        check_is_fitted(self)
+        found = self.estimator_.audit(rows, labels)
+        model = copy(self)
+        model.estimator_ = found.model
+        model.transduction_ = self.transduction_.copy()
+        model.transduction_[self._targets] = found.model.transduction_[-len(self._targets) :]
+        return replace(found, model=model)
 
     @property
     def notes_(self) -> list[str]:

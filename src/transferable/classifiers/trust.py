@@ -1,0 +1,520 @@
+"""Whether labels can be relied on: agreement of models, and audits of a few labelled rows.
+
+Without labels, :class:`Trust` combines the confidence of a consensus and the agreement of three
+views of the target. With some rows that a person labels, :class:`Audit` has an unbiased accuracy,
+and :func:`correction` improves the labels of the other rows.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.special import erfc
+from scipy.stats import beta, binomtest
+
+Codes = NDArray[np.intp]
+Probabilities = NDArray[np.float64]
+
+_LEAST_AGREEMENT = 0.01
+# Of the interval [1 - slack - most d, 1 + slack - least d] with doubt d, one minus the mean
+# confidence; fitted to nine in ten of the development cases of docs/safety.md.
+_SLACK, _LEAST, _MOST = 0.06, 0.45, 1.6
+_USABLE = 0.75  # lower end from which labels can be used
+_SUPPORTED = 0.2  # support below which they cannot
+_LEVEL = 0.9  # of intervals
+_DRAWS = 4000  # of the accuracy, given the audited rows
+_CERTAIN = 0.1  # p-value at which one labelling is called better
+_ALPHAS = (0.8, 0.9, 0.95, 0.99)  # weight of neighbours at each step of the correction
+_STEPS, _SETTLED = 300, 1e-4
+_COUNTED = 5.0  # rows that all known labels together count as, where they weight the members
+_SMALLEST = 0.01  # probability of a label, so that one row cannot rule a member out
+_CHANGES_SHOWN = 3
+
+TITLES = {
+    "use": "These labels can be used",
+    "check": "Check a sample of these labels first",
+    "reject": "Do not use these labels",
+}
+_REASONS = {
+    "use": "Models of the source alone, of the rows as given and of rows scaled by domain agree, "
+    "and are confident.",
+    "check": "The models agree too little, or are not confident enough, for more.",
+    "reject": "The models agree hardly more often than by chance, or are hardly more confident.",
+}
+LIMITS = (
+    "Unlabelled rows cannot show that classes have changed places or meaning, nor that the target "
+    "has classes that the source lacks."
+)
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whether the labels of target rows can be used, estimated without a label.
+
+    Attributes
+    ----------
+    state : {"use", "check", "reject"}
+        The labels can be used, a sample should be checked first, or they should not be used.
+    low, high : float
+        Interval of the accuracy, wider the less confident the consensus is.
+    support : float
+        Agreement of models of the source alone, of rows as given and of rows scaled by domain,
+        their mean Cohen's kappa, or the confidence beyond chance if that is less.
+    rows : int
+        Target rows.
+    changed : int
+        Rows with another label than a model of the source alone gives.
+    changes : list of tuple
+        Label by the source alone, label now, and rows of that change; most frequent first.
+
+    Examples
+    --------
+    >>> from transferable.diagnostics import Trust
+    >>> print(Trust("check", 0.62, 0.97, 0.55, 200, 0, []).title)
+    Check a sample of these labels first
+    """
+
+    state: Literal["use", "check", "reject"]
+    low: float
+    high: float
+    support: float
+    rows: int
+    changed: int
+    changes: list[tuple[Any, Any, int]]
+
+    @property
+    def title(self) -> str:
+        """The state in words."""
+        return TITLES[self.state]
+
+    @property
+    def lines(self) -> list[str]:
+        """The state, its reason, the labels that adapting changed, and what stays unknown."""
+        pairs = [f"{rows:,} from {alone} to {adapted}" for alone, adapted, rows in self.changes]
+        rest = len(pairs) - _CHANGES_SHOWN
+        more = f" and {rest} other kinds" if rest > 0 else ""
+        changes = f"{', '.join(pairs[:_CHANGES_SHOWN])}{more}"
+        changed = (
+            f"Adapting changed {self.changed:,} of {self.rows:,} labels of a model of the source "
+            f"alone: {changes}; whether for the better, only labelled rows show"
+        )
+        return [
+            f"{self.title}: without labels, the accuracy is estimated at {percent(self.low)} to "
+            f"{percent(self.high)} %",
+            _REASONS[self.state],
+            changed if pairs else "Adapting changed no label of a model of the source alone",
+            LIMITS,
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def percent(share: float) -> str:
+    """Return a share in whole per cent."""
+    return f"{100 * share:.0f}"
+
+
+def assess(
+    consensus: Probabilities,
+    views: Sequence[Codes],
+    alone: Codes,
+    classes: NDArray[Any],
+    *,
+    one_column: bool = False,
+) -> Trust:
+    """Return the trust in the most probable labels.
+
+    Parameters
+    ----------
+    consensus : ndarray of shape (n_target, n_classes)
+        Probabilities.
+    views : sequence of ndarray of shape (n_target,)
+        Codes by the source alone, by rows as given and by rows scaled by domain, as far as there
+        are any; with fewer than three of them, or a single column, no label can be used unseen.
+    alone : ndarray of shape (n_target,)
+        Codes by the source alone.
+    classes : ndarray of shape (n_classes,)
+        Labels of the codes.
+    one_column : bool, default=False
+        Whether the rows have a single column.
+    """
+    n, n_classes = consensus.shape
+    codes = consensus.argmax(axis=1)
+    confidence = float(consensus.max(axis=1).mean())
+    slack = float(np.hypot(_SLACK, 0.5 / np.sqrt(n)))  # few rows are a sample of few
+    low = max(0.0, 1 - slack - _MOST * (1 - confidence))
+    high = min(1.0, 1 + slack - _LEAST * (1 - confidence))
+    kappas = [agreement(one, other) for k, one in enumerate(views) for other in views[:k]]
+    chance = 1 / n_classes
+    support = min(np.mean(kappas) if kappas else 1.0, (confidence - chance) / (1 - chance))
+    share = np.bincount(codes).max() / n
+    state: Literal["use", "check", "reject"] = "check"
+    if support < _SUPPORTED:
+        state = "reject"
+    elif low >= max(_USABLE, chance, share) and len(views) == 3 and not one_column:
+        state = "use"
+    changes = changes_of(classes[alone], classes[codes])
+    changed = sum(rows for *_, rows in changes)
+    return Trust(state, low, high, float(support), n, changed, changes)
+
+
+def changes_of(before: NDArray[Any], after: NDArray[Any]) -> list[tuple[Any, Any, int]]:
+    """Return the changes from one label to another with their rows, most frequent first."""
+    pairs = zip(before.tolist(), after.tolist(), strict=True)
+    counts = Counter(pair for pair in pairs if pair[0] != pair[1])
+    return [(*pair, rows) for pair, rows in counts.most_common()]
+
+
+def agreement(one: Codes, other: Codes) -> float:
+    """Return Cohen's kappa of two labellings; 1 where both give all rows the same one label."""
+    classes = np.union1d(one, other)
+    by_chance = float(sum(np.mean(one == c) * np.mean(other == c) for c in classes))
+    if by_chance >= 1.0:
+        return 1.0
+    return (float(np.mean(one == other)) - by_chance) / (1.0 - by_chance)
+
+
+def agreements(labellings: Sequence[Codes]) -> NDArray[np.float64]:
+    """Return Cohen's kappa of every pair of labellings."""
+    return np.array([[agreement(one, other) for other in labellings] for one in labellings])
+
+
+def consensus_weights(
+    tables: NDArray[np.float64], prior: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the candidates' weights, and the agreement of each with all others together.
+
+    `tables` are the candidates' probabilities of the same rows, `prior` their prior weights.
+    Weights sum to 1: the prior times the square of the agreement. Labels of a single class agree
+    by chance alone.
+    """
+    kappas = np.ones(len(tables))
+    if len(tables) > 1 and tables.shape[1]:
+        for k, table in enumerate(tables):
+            others = np.delete(prior, k)
+            others = others if others.any() else np.ones_like(others)
+            rest = np.tensordot(others, np.delete(tables, k, axis=0), axes=1).argmax(axis=1)
+            own = table.argmax(axis=1)
+            constant = (own == own[0]).all() and (rest == own[0]).all()
+            kappas[k] = 0.0 if constant else agreement(own, rest)
+    weights = prior * np.maximum(kappas, _LEAST_AGREEMENT) ** 2
+    return weights / weights.sum(), kappas
+
+
+def overlap(source: Any, target: Any) -> float:
+    """Return the mean share of values that columns of two domains have in common, if normal."""
+    moments = []
+    for rows in (source, target):
+        mean = np.asarray(rows.mean(axis=0)).ravel()
+        squares = rows.multiply(rows) if sp.issparse(rows) else rows * rows
+        moments.append((mean, np.asarray(squares.mean(axis=0)).ravel() - mean**2))
+    spread = np.sqrt(np.maximum(moments[0][1] + moments[1][1], 0) / 2)
+    moved = np.abs(moments[0][0] - moments[1][0])
+    varies = spread > 1e-9 * np.maximum(np.abs(moments[0][0]), moved)
+    if not varies.any():
+        return 1.0
+    return float(np.mean(erfc(moved[varies] / spread[varies] / np.sqrt(8))))
+
+
+# -- audit -------------------------------------------------------------------------------------
+
+
+class RowsToLabel(NamedTuple):
+    """Target rows for a person to label.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_rows,)
+        Their numbers, from 0, in random order.
+    weights : ndarray of shape (n_rows,)
+        Number of target rows that each stands for.
+    """
+
+    rows: Codes
+    weights: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Comparison of labels with those that a person gave to some rows.
+
+    Attributes
+    ----------
+    rows : int
+        Audited rows.
+    accuracy, low, high : float
+        Accuracy of the audited labels over all target rows, and its interval, at 90 %.
+    better : {"adapted", "source-only"} or None
+        The better of the adapted labels and those of the source alone, by a sign test over the
+        audited rows on which they differ; None where that cannot be decided.
+    only_right : tuple of int
+        Audited rows that only the adapted, and only the source-only label has right.
+    unknown : dict
+        For each given label that the source lacks, the numbers of the target rows near those that
+        have it, these included; without a model these alone, and labels that are predicted nowhere.
+    labels : ndarray of shape (n_target,) or None
+        Labels of all target rows, corrected; audited rows have the given ones.
+    corrected : tuple of float or None
+        Accuracy of the corrected labels and its interval, by audited rows that are left out in
+        turn.
+    model : AutoAdapter or TableClassifier or None
+        The model with the correction, for new rows. Labels that are compared without one are not
+        corrected: then the last three are None.
+    """
+
+    rows: int
+    accuracy: float
+    low: float
+    high: float
+    better: Literal["adapted", "source-only"] | None
+    only_right: tuple[int, int]
+    unknown: dict[Any, Codes]
+    labels: NDArray[Any] | None = None
+    corrected: tuple[float, float, float] | None = None
+    model: Any = None
+
+    @property
+    def lines(self) -> list[str]:
+        """The accuracy, the better labelling, unknown classes, and the corrected accuracy."""
+        found = [
+            f"Accuracy by {self.rows} audited rows: {percent(self.accuracy)} % "
+            f"({percent(self.low)} to {percent(self.high)} %, in nine cases of ten)",
+            _better_line(self.better, *self.only_right),
+        ]
+        if self.corrected is None:
+            return found + [
+                f"Class {label!r} ({len(rows):,} of the audited rows) is predicted nowhere; the "
+                "source may lack it"
+                for label, rows in self.unknown.items()
+            ]
+        found += [
+            f"The source has no class {label!r}; {len(rows):,} target rows are near those that "
+            "were given it"
+            for label, rows in self.unknown.items()
+        ]
+        share, low, high = self.corrected
+        return [
+            *found,
+            f"Accuracy of the corrected labels, by audited rows left out in turn: {percent(share)} "
+            f"% ({percent(low)} to {percent(high)} %)",
+        ]
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+
+def _better_line(better: str | None, adapted: int, alone: int) -> str:
+    counts = (
+        f"of the audited rows, {adapted} are right only as adapted and {alone} only by the source "
+        "alone"
+    )
+    if better is None:
+        return f"Whether adapted or source-only labels are better cannot be decided: {counts}"
+    return f"The {better} labels are better: {counts}"
+
+
+def strata_of(adapted: Codes, alone: Codes, unfamiliar: NDArray[np.bool_]) -> Codes:
+    """Return 0 for rows whose label adapting changed, 1 for other unfamiliar ones, else 2."""
+    return np.where(adapted != alone, 0, 2 - unfamiliar.astype(np.intp))
+
+
+def rows_to_label(
+    strata: Codes, confidence: NDArray[np.float64], n_rows: int, rng: np.random.Generator
+) -> RowsToLabel:
+    """Draw rows, half of them of stratum 0, each part spread over confidence.
+
+    Strata are numbered in the order of their claims: 0 may have a half, 1 a sixth, the last the
+    rest. What one cannot use, the others get. Rows of stratum k stand for as many as it has by
+    drawn row, so that weighted means are unbiased.
+    """
+    parts = [np.flatnonzero(strata == k) for k in range(3)]
+    wanted = [min(n_rows // 2, len(parts[0])), min(n_rows // 6, len(parts[1]))]
+    wanted.append(min(n_rows - sum(wanted), len(parts[2])))
+    for k in (0, 1):  # rows that the last stratum lacks
+        wanted[k] += min(n_rows - sum(wanted), len(parts[k]) - wanted[k])
+    rows, weights = [], []
+    for part, size in zip(parts, wanted, strict=True):
+        order = part[np.lexsort((rng.random(len(part)), confidence[part]))]
+        step = len(order) / max(size, 1)  # systematic: every row is as likely as any other
+        rows.append(order[((np.arange(size) + rng.random()) * step).astype(np.intp)])
+        weights.append(np.full(size, step))
+    shuffled = rng.permutation(sum(wanted))
+    return RowsToLabel(np.concatenate(rows)[shuffled], np.concatenate(weights)[shuffled])
+
+
+def stratum_weights(strata: Codes, rows: Codes) -> NDArray[np.float64]:
+    """Return the number of rows that each audited one stands for, whoever chose them.
+
+    Audited rows stand for a stratum without any in proportion to their own.
+    """
+    audited, sizes = np.bincount(strata[rows], minlength=3), np.bincount(strata, minlength=3)
+    weights = (sizes / np.maximum(audited, 1))[strata[rows]]
+    return weights * (len(strata) / weights.sum())
+
+
+def audited_accuracy(
+    right: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """Return the weighted share of right labels, and its interval.
+
+    Strata, known by their weights, have Jeffreys' posterior each; their mixture is simulated, with
+    a fixed seed.
+    """
+    rng, total = np.random.default_rng(0), np.zeros(_DRAWS)
+    for weight in np.unique(weights):
+        own = right[weights == weight]
+        drawn = rng.beta(own.sum() + 0.5, (~own).sum() + 0.5, _DRAWS)
+        total += weight * len(own) / weights.sum() * drawn
+    low, high = np.quantile(total, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    share = float(np.average(right, weights=weights))
+    return share, float(low) * bool(right.any()), 1.0 if right.all() else float(high)
+
+
+def left_out_accuracy(
+    right: NDArray[np.bool_], weights: NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """Return the weighted share of right left-out labels, and Clopper and Pearson's interval.
+
+    The rows are not independent, so that it takes their effective number for their number.
+    """
+    share, n = float(np.average(right, weights=weights)), weights.sum() ** 2 / (weights**2).sum()
+    hits, tail = share * n, (1 - _LEVEL) / 2
+    low = beta.ppf(tail, hits, n - hits + 1) if hits > 0 else 0.0
+    high = beta.ppf(1 - tail, hits + 1, n - hits) if hits < n else 1.0
+    return share, float(low), float(high)
+
+
+def better_of(
+    adapted: Codes, alone: Codes, truth: Codes
+) -> tuple[Literal["adapted", "source-only"] | None, tuple[int, int]]:
+    """Return the better of two labellings by an exact sign test, None if it is not significant."""
+    ours = int(np.sum((adapted == truth) & (alone != truth)))
+    theirs = int(np.sum((alone == truth) & (adapted != truth)))
+    if not ours + theirs or binomtest(ours, ours + theirs).pvalue > _CERTAIN:
+        return None, (ours, theirs)
+    return ("adapted" if ours > theirs else "source-only"), (ours, theirs)
+
+
+def compared(
+    adapted: Codes,
+    alone: Codes,
+    rows: Codes,
+    truth: Codes,
+    weights: NDArray[np.float64],
+    unknown: dict[Any, Codes],
+) -> Audit:
+    """Return the audit of labels of all target rows by true ones of some, without correction."""
+    accuracy = audited_accuracy(adapted[rows] == truth, weights)
+    return Audit(len(rows), *accuracy, *better_of(adapted[rows], alone[rows], truth), unknown)
+
+
+class Correction(NamedTuple):
+    """Improvement of a consensus by known labels of some rows.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_members,)
+        Weights of the members, by their probabilities of the known labels.
+    alpha : float
+        Factor of the neighbours' mean correction.
+    influence : ndarray of shape (n_target, n_known)
+        Weight of the error of each known row in the correction of every row.
+    wanted : ndarray of shape (n_known, n_classes)
+        One-hot known labels; zeros for a label of no class.
+    left_out : ndarray of shape (n_known,)
+        Codes of the rows with a known label, each left out in turn.
+    """
+
+    weights: NDArray[np.float64]
+    alpha: float
+    influence: NDArray[np.float64]
+    wanted: Probabilities
+    left_out: Codes
+
+
+def correction(
+    tables: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    neighbors: Codes,
+    rows: Codes,
+    truth: Codes,
+    row_weights: NDArray[np.float64],
+) -> Correction:
+    """Weight the members by known labels, and pass the errors of those on to neighbours.
+
+    The errors E of the known rows are the one-hot labels minus the consensus. Every other row's
+    correction is alpha times the mean of its neighbours' (the first half of Correct and Smooth).
+    The factor alpha is that with the least squared error on known rows, each left out in turn.
+
+    Parameters
+    ----------
+    tables : ndarray of shape (n_members, n_target, n_classes)
+        Probabilities by each member.
+    weights : ndarray of shape (n_members,)
+        Their weights.
+    neighbors : ndarray of shape (n_target, k)
+        Nearest target rows of each.
+    rows, truth : ndarray of shape (n_known,)
+        Rows with a known label, and its code, -1 for a label of no class.
+    row_weights : ndarray of shape (n_known,)
+        Number of rows that each stands for.
+
+    References
+    ----------
+    Q. Huang, H. He, A. Singh, S.-N. Lim and A. Benson, "Combining label propagation and simple
+    models out-performs graph neural networks", ICLR 2021.
+    """
+    known, m = tables[:, rows], len(rows)
+    share = row_weights / row_weights.sum()
+    logs = np.log(np.maximum(known[:, np.arange(m), truth] * (truth >= 0), _SMALLEST))
+
+    def reweighted(share: NDArray[np.float64]) -> NDArray[np.float64]:
+        exponents = _COUNTED * logs @ share
+        found = weights * np.exp(exponents - exponents.max())
+        return found / found.sum()
+
+    wanted = np.eye(tables.shape[2])[truth] * (truth >= 0)[:, None]
+    # For each row left out, the consensus of the known rows without it.
+    apart = np.zeros((m, *wanted.shape))
+    for i in range(m):
+        others = np.where(np.arange(m) == i, 0.0, share)
+        own = reweighted(others / others.sum()) if m > 1 else weights
+        apart[i] = np.tensordot(own, known, axes=1)
+    best: tuple[float, Any] = np.inf, None
+    for alpha in _ALPHAS:
+        spread = _influence(neighbors, rows, alpha)
+        predicted = np.empty_like(wanted)
+        for i, row in enumerate(rows):
+            # Were the row free, its correction would be alpha times its neighbours' mean, in which
+            # its own error stands for itself.
+            share_of = alpha * spread[neighbors[row]].mean(axis=0)
+            others = np.where(np.arange(m) == i, 0.0, share_of / max(1 - share_of[i], 1e-9))
+            predicted[i] = apart[i, i] + others @ (wanted - apart[i])
+        loss = float(share @ ((wanted - predicted) ** 2).sum(axis=1))
+        if loss < best[0]:
+            best = loss, (alpha, spread, wanted, predicted.argmax(axis=1))
+    return Correction(reweighted(share), *best[1])
+
+
+def _influence(neighbors: Codes, rows: Codes, alpha: float) -> NDArray[np.float64]:
+    """Return the weight of the error of each known row in the correction of every row."""
+    n, k = neighbors.shape
+    starts = np.arange(0, n * k + 1, k)
+    walk = sp.csr_array((np.full(n * k, alpha / k), neighbors.ravel(), starts), shape=(n, n))
+    spread = np.zeros((n, len(rows)))
+    spread[rows] = np.eye(len(rows))
+    for _ in range(_STEPS):
+        new = walk @ spread
+        new[rows] = np.eye(len(rows))
+        change = np.abs(new - spread).max(initial=0.0)
+        spread = new
+        if change < _SETTLED:
+            break
+    return spread

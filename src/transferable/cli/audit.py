@@ -1,0 +1,419 @@
+"""``transferable audit``: how good predictions are, by a few rows that a person labels."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from transferable.cli import _console as console
+from transferable.cli import _options as opt
+from transferable.cli._console import Messages
+from transferable.cli.methods import fitted_method
+from transferable.cli.predict import load_classifier
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from transferable.diagnostics import Audit
+    from transferable.tables import TableClassifier
+
+_ROWS = 30  # to label, unless another number is asked for
+_ROUNDED = 1e-5  # relative change that spreadsheets, which save what they show, make of fractions
+_OTHERS = 0.01  # share of labels beyond which predictions are of another model
+_EXTRA = ("runner_up", "unfamiliar")  # columns of predictions that may be missing
+
+
+def _check_out(path: Path | None) -> Path | None:
+    if path == Path("-"):
+        raise typer.BadParameter("standard output has the summary; name a file.")
+    return console.check_output(path)
+
+
+def run(
+    target: Annotated[
+        Path, typer.Argument(metavar="TARGET", help="The rows that 'adapt' has labelled.")
+    ],
+    predictions: Annotated[
+        Path, typer.Argument(metavar="PREDICTIONS", help="What 'adapt --out' wrote for them.")
+    ],
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help=f"Rows to label; by default {_ROWS}, or all of fewer."
+        ),
+    ] = None,
+    labelled: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The rows with their labels filled in; if a spreadsheet changes separators or "
+            "decimal marks, save it as .xlsx.",
+        ),
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The model that 'adapt --model' has saved, to correct all labels with --labelled.",
+        ),
+    ] = None,
+    label: Annotated[str, typer.Option(metavar="COLUMN", help="The column to fill in.")] = "label",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File for the rows to label, or with --model for the corrected labels; by default "
+            "to-label.csv or audited.csv, beside the predictions.",
+            callback=_check_out,
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File for the corrected model; by default audited.skops, beside the predictions.",
+            callback=console.check_folder,
+        ),
+    ] = None,
+    sep: opt.Separator = None,
+    decimal: opt.Decimal = ".",
+    encoding: opt.Encoding = "utf-8",
+    missing: opt.Missing = None,
+    sheet: opt.Sheet = None,
+    as_json: opt.Json = False,
+    escape_formulas: opt.EscapeFormulas = False,
+    quiet: opt.Quiet = False,
+) -> None:
+    """Measure how good PREDICTIONS are by a few rows of TARGET that a person labels.
+
+    Writes rows to label, without their predictions, half of them where adapting changed the label.
+    Once they are filled in, --labelled gives the accuracy with its interval, says whether adapted
+    or source-only labels are better, and names classes that the source lacks. With --model the
+    labels of all rows are corrected, and so are those of new rows by the model that is saved.
+    Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
+    """
+    messages = Messages(quiet=quiet)
+    with console.reporting():
+        for useless, reason in (
+            (rows and labelled, "--rows chooses rows to label, which --labelled has; give one"),
+            (model and not labelled, "--model corrects by rows filled in; give these: --labelled"),
+            (save and not model, "--save needs the model to correct; give it: --model"),
+            (labelled and out and not model, "--out needs a model that corrects; give it: --model"),
+        ):
+            if useless:
+                raise ValueError(f"{reason}.")
+        dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
+        loaded = load_classifier(model) if model else None
+        pair = _read_pair(target, predictions, label, dialect, loaded)
+        if labelled is None:
+            path = out or predictions.with_name("to-label.csv")
+            record = _choose_rows(pair, rows, path, dialect, escape_formulas, messages)
+            options = [
+                *(("--label", label, "label"), ("--sep", sep, None), ("--decimal", decimal, ".")),
+                *(("--encoding", encoding, "utf-8"), ("--sheet", sheet, None)),
+                *(("--missing", text, None) for text in missing or ()),
+            ]
+            said = [word for name, text, usual in options if text != usual for word in (name, text)]
+            words = [target, predictions, "--labelled", path, *said, "--model", "model.skops"]
+            lines = [
+                f"{len(record['rows']):,} of {len(pair.target):,} rows saved to {path}; fill in "
+                f"the column {label!r} of every row, then, with the model that 'adapt' saved:",
+                shlex.join(["transferable", "audit", *map(str, words)]),
+            ]
+        else:
+            corrects = loaded is not None and hasattr(loaded, "audit")
+            files = {
+                "predictions": (out or predictions.with_name("audited.csv")) if corrects else None,
+                "model": (save or predictions.with_name("audited.skops")) if corrects else None,
+            }
+            read = [path for path in (target, predictions, labelled, model) if path]
+            console.check_distinct(read, files.values())
+            at, labels = _read_labels(labelled, pair, dialect)
+            found = _compare(pair, at, labels, loaded, model, messages)
+            if corrects:
+                _write_corrected(pair, at, found, files, escape_formulas)
+            record = _record(found) | {"files": {kind: p and str(p) for kind, p in files.items()}}
+            lines = found.lines
+            lines += [f"Corrected {kind} saved to {path}" for kind, path in files.items() if path]
+        if as_json:
+            typer.echo(json.dumps(record | {"notes": messages.notes}))
+        else:
+            console.print_lines(*lines)
+
+
+class _Pair(NamedTuple):
+    """The target with the labels of each row, as codes into `classes`."""
+
+    target: pd.DataFrame
+    ids: list[str]
+    number: str  # name for a column of row numbers
+    label: str  # name for the column to fill in
+    classes: list[str]  # that predictions name
+    adapted: NDArray[Any]
+    alone: NDArray[Any]
+    strata: NDArray[Any]
+    confidence: NDArray[Any]
+
+
+def _read_pair(
+    path: Path, predictions: Path, label: str, dialect: Any, model: TableClassifier | None
+) -> _Pair:
+    """Read the target and its predictions; refuse those of another file."""
+    import numpy as np
+    import pandas as pd
+
+    from transferable.classifiers.trust import strata_of
+    from transferable.tables import TableError, read_table
+    from transferable.tables._errors import require_columns, who
+
+    labels = ["prediction", "source_only"]
+    lines = console.without_escapes(read_table(predictions, as_written=[*labels, "runner_up"]))
+    called = who(lines, "the predictions")
+    require_columns(list(lines.columns), ["prediction", "confidence"], called)
+    if "source_only" not in lines.columns:
+        raise TableError(
+            f"{called} has no column 'source_only', by which rows to label are chosen; run "
+            "'transferable adapt --out' without --no-estimate."
+        )
+    ids = lines.columns[: lines.columns.get_loc("prediction")].tolist()
+    if label in ids:
+        raise TableError(f"column {label!r} names rows; name another to fill in: --label.")
+    text = [] if model is None else list(model.encoder_.categories_)
+    target = read_table(path, as_written=[*ids, label], text=text, dialect=dialect)
+    where = who(target, "the target")
+    require_columns(list(target.columns), ids, where)
+    remedy = f"give what 'adapt' wrote for {where}"
+    if len(lines) != len(target):
+        raise TableError(f"{called} has {len(lines):,} rows, {where} {len(target):,}; {remedy}.")
+    _refuse_changes(lines, target, ids, called, remedy)
+    confidence = pd.to_numeric(lines["confidence"], errors="coerce").to_numpy(float)
+    if lines[labels].isna().any(axis=None) or np.isnan(confidence).any():
+        raise TableError(f"{called} lacks labels or confidences of some rows; {remedy}.")
+    both = np.concatenate([lines[name].astype(str) for name in labels])
+    classes, codes = np.unique(both, return_inverse=True)
+    adapted, alone = np.split(codes, 2)
+    second, unfamiliar = (lines.get(c, pd.Series(index=lines.index, dtype=object)) for c in _EXTRA)
+    known = dict.fromkeys([*classes.tolist(), *second.dropna().astype(str)])
+    strata = strata_of(adapted, alone, (unfamiliar.astype(str).str.lower() == "true").to_numpy())
+    number = _free("row", [*target.columns, label])
+    return _Pair(target, ids, number, label, list(known), adapted, alone, strata, confidence)
+
+
+def _free(name: str, taken: Sequence[str]) -> str:
+    """Return the name, with underscores behind it if another column has it."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _refuse_changes(
+    given: pd.DataFrame, target: pd.DataFrame, names: Sequence[str], called: str, remedy: str
+) -> None:
+    """Refuse cells of some columns that are not the target's; numbers are compared as numbers.
+
+    The rows of both tables are the same, and indexed by their numbers from 0.
+    """
+    import numpy as np
+    import pandas as pd
+
+    from transferable.tables import TableError
+    from transferable.tables._errors import who
+
+    for name in names:
+        columns = [table[name].astype(object) for table in (given, target)]
+        texts = [c.where(c.notna(), "").map(str).str.strip().to_numpy() for c in columns]
+        one, other = (pd.to_numeric(pd.Series(t), errors="coerce").to_numpy(float) for t in texts)
+        fraction = (one % 1 != 0) | (other % 1 != 0)
+        same = (one == other) | (fraction & np.isclose(one, other, rtol=_ROUNDED, atol=0))
+        for k in np.flatnonzero(~same & (texts[0] != texts[1]))[:1]:
+            raise TableError(
+                f"{called}, row {given.index[k] + 1}: {name!r} is {texts[0][k]!r}, and in "
+                f"{who(target, 'the target')} {texts[1][k]!r}; {remedy}."
+            )
+
+
+def _choose_rows(
+    pair: _Pair, rows: int | None, path: Path, dialect: Any, escape: bool, messages: Messages
+) -> dict[str, Any]:
+    """Write rows to label, in the dialect of the target; return a record of them."""
+    import numpy as np
+
+    from transferable._files import replacing
+    from transferable.classifiers.trust import rows_to_label
+    from transferable.tables._errors import who
+
+    target, label, suffix = pair.target, pair.label, path.suffix.lower()
+    n, where = len(target), who(target, "the target")
+    if rows is not None and rows > n:
+        raise ValueError(f"--rows {rows}: {where} has {n:,}; ask for fewer.")
+    if suffix not in (".csv", ".tsv"):
+        raise ValueError(f"{path}: rows to fill in go to a .csv or .tsv file; name one.")
+    if path.exists():
+        raise ValueError(f"{path} exists, perhaps filled in; name another file: --out.")
+    if label in target.columns:
+        messages.note(
+            f"the column {label!r} of {where} is left out, as its labels; if it is none, name "
+            "another column to fill in: --label."
+        )
+    size = min(_ROWS, n) if rows is None else rows
+    chosen = rows_to_label(pair.strata, pair.confidence, size, np.random.default_rng(0))
+    shown = [*pair.ids, *(c for c in target.columns if c not in (*pair.ids, label))]
+    lines = target.iloc[chosen.rows][shown].assign(**{label: ""})
+    lines.insert(0, pair.number, chosen.rows + 1)
+    text = (console.inert(lines) if escape else lines).to_csv(
+        index=False,
+        sep=dialect.sep or ("\t" if suffix == ".tsv" else ","),
+        decimal=dialect.decimal,
+        lineterminator="\n",
+    )
+    # The mark of UTF-8 lets spreadsheets read letters beyond ASCII.
+    encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
+    with replacing(path, "wb") as stream:
+        stream.write(text.encode(encoding))
+    numbers = {"rows": (chosen.rows + 1).tolist(), "weights": chosen.weights.tolist()}
+    return {"n_target": n, **numbers, "file": str(path)}
+
+
+def _read_labels(path: Path, pair: _Pair, dialect: Any) -> tuple[NDArray[Any], list[str]]:
+    """Return the rows that were labelled, numbered from 0, and their labels."""
+    import numpy as np
+    import pandas as pd
+
+    from transferable.tables import TableError, read_table
+    from transferable.tables._errors import listed, require_columns, who
+
+    target, label, number = pair.target, pair.label, pair.number
+    filled = read_table(path, as_written=[label, number, *pair.ids], dialect=dialect)
+    called, where = who(filled, "the labelled rows"), who(target, "the target")
+    filled = console.without_escapes(filled.dropna(how="all"))
+    require_columns(list(filled.columns), [number, label], called)
+    numbers = pd.to_numeric(filled[number], errors="coerce").to_numpy(float)
+    at = np.where((numbers % 1 == 0) & (numbers <= len(target)), numbers, 0).astype(np.intp) - 1
+    if (at < 0).any():
+        raise TableError(
+            f"{called}: {filled[number].iloc[at.argmin()]!r} in {number!r} is no row of {where}, "
+            f"which has {len(target):,}; restore it."
+        )
+    rows, counts = np.unique(at, return_counts=True)
+    for k in np.flatnonzero(counts > 1)[:1]:
+        raise TableError(f"{called} has row {rows[k] + 1} {counts[k]} times; keep one of them.")
+    kept = [c for c in filled.columns if c in target.columns and c != label]
+    remedy = "restore it, or delete the column if a spreadsheet has rewritten it"
+    _refuse_changes(filled.set_axis(at), target.iloc[at], kept, called, remedy)
+    column = filled[label].astype(object)
+    labels = column.where(column.notna(), "").map(str).str.strip().tolist()
+    empty = [k for k, text in enumerate(labels) if not text]
+    if len(empty) == len(labels):
+        raise TableError(f"{called} has no value in {label!r}; fill it in.")
+    if empty:
+        named = pair.ids[:1] or [number]
+        ids = target[named[0]].iloc[at[empty]] if pair.ids else at[empty] + 1
+        raise TableError(
+            f"{called}: {len(empty)} of {len(labels)} rows have no value in {label!r}, {named[0]} "
+            f"{listed(ids, 3)}; fill in every row, or delete the rows that cannot be labelled."
+        )
+    return at, labels
+
+
+def _compare(
+    pair: _Pair,
+    at: NDArray[Any],
+    labels: list[str],
+    model: TableClassifier | None,
+    path: Path | None,
+    messages: Messages,
+) -> Audit:
+    """Compare labels with those that were predicted and, by a model that can, correct these."""
+    import numpy as np
+
+    from transferable.classifiers.trust import compared, stratum_weights
+
+    if model is not None and hasattr(model, "audit"):
+        _check_model(model, path, pair, messages)
+        values = {str(value): value for value in model.classes_.tolist()}
+        alike = opt.same_number([text for text in labels if text not in values], list(values))
+        given = [alike.get(text, text) for text in labels]
+        return model.audit(at, np.array([values.get(text, text) for text in given], dtype=object))
+    if model is None:
+        messages.note("--model corrects the other labels too, by the model that 'adapt' saved.")
+    else:
+        method = type(fitted_method(model)).__name__
+        messages.note(f"{path} holds a {method}; only models of AutoAdapter can be corrected.")
+    codes = {name: code for code, name in enumerate(pair.classes)}
+    alike = opt.same_number([text for text in labels if text not in codes], pair.classes)
+    codes |= {text: codes[name] for text, name in alike.items()}
+    truth = np.array([codes.get(text, -1) for text in labels])
+    unknown = {text: at[np.array(labels) == text] for text in labels if text not in codes}
+    weights = stratum_weights(pair.strata, at)
+    return compared(pair.adapted, pair.alone, at, truth, weights, unknown)
+
+
+def _check_model(
+    model: TableClassifier, path: Path | None, pair: _Pair, messages: Messages
+) -> None:
+    """Refuse a model that was fitted to other rows, or that has not made the predictions."""
+    import numpy as np
+
+    from transferable.tables import TableError
+    from transferable.tables._errors import who
+
+    where, remedy = who(pair.target, "the target"), "give the model that 'adapt' saved with these"
+    with messages.hearing():
+        rows = model.encoder_.transform(pair.target)
+    if not model.estimator_._is_fitted_to(rows):
+        raise TableError(f"{path} was fitted to other rows than those of {where}; {remedy}.")
+    own = model.transduction_[model._targets].astype(str)
+    others = own != np.array(pair.classes)[pair.adapted]
+    if others.mean() > _OTHERS:
+        raise TableError(
+            f"{path} gives {others.sum():,} of {len(others):,} rows of {where} other labels than "
+            f"the predictions; {remedy}."
+        )
+
+
+def _write_corrected(
+    pair: _Pair, at: NDArray[Any], found: Audit, files: dict[str, Path | None], escape: bool
+) -> None:
+    """Write the corrected labels of all rows, and the corrected model."""
+    import numpy as np
+
+    from transferable import save
+
+    n = len(pair.target)
+    audited = np.isin(np.arange(n), at)
+    near = np.full(n, "", dtype=object)
+    for label, rows in found.unknown.items():
+        near[rows] = str(label)
+    near[audited] = ""
+    lines = pair.target[pair.ids].copy()
+    lines.insert(0, pair.number, np.arange(1, n + 1))
+    for name, values in (
+        ("prediction", found.labels),
+        ("audited", np.where(audited, "true", "false")),
+        ("near_unknown", near),
+    ):
+        lines[_free(name, pair.ids)] = values
+    with console.writing(files["predictions"], escape_formulas=escape) as write:
+        write(lines)
+    save(found.model, str(files["model"]))
+
+
+def _record(found: Audit) -> dict[str, Any]:
+    def numbers(values: Sequence[float]) -> dict[str, float]:
+        return dict(zip(("accuracy", "low", "high"), values, strict=True))
+
+    adapted, alone = found.only_right
+    return {
+        "audited": found.rows,
+        **numbers((found.accuracy, found.low, found.high)),
+        "better": found.better,
+        "right_only_by": {"adapted": adapted, "source-only": alone},
+        "unknown": {str(label): (rows + 1).tolist() for label, rows in found.unknown.items()},
+        "corrected": found.corrected and numbers(found.corrected),
+    }

@@ -1,0 +1,439 @@
+"""Verdicts without labels, audits of a few rows, and what AutoAdapter does with what is known."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+from sklearn.preprocessing import StandardScaler
+
+import transferable
+from problems import small_problem
+from transferable import AutoAdapter
+from transferable.classifiers.trust import (
+    Trust,
+    agreement,
+    assess,
+    audited_accuracy,
+    better_of,
+    consensus_weights,
+    correction,
+    overlap,
+    rows_to_label,
+    stratum_weights,
+)
+from transferable.datasets import load_printed_to_handwritten
+from transferable.tables import TableClassifier
+
+PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)
+CLASSES = np.array(["a", "b"])
+
+
+def two_classes(seed=0, n=300, width=3, move=0.0, separation=2.5):
+    """Two classes in the direction of a random vector; every column of the target is moved."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    direction = rng.normal(size=width)
+    direction *= separation / np.linalg.norm(direction)
+    Xs, Xt = (rng.normal(size=(n, width)) + np.outer(y - 0.5, direction) for _ in range(2))
+    return Xs, y, Xt + move * Xs.std(axis=0), y
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AutoAdapter(effort="fast").adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+
+
+# -- the verdict -------------------------------------------------------------------------------
+
+
+def table(n, confidence, codes=None):
+    """Probabilities of two classes, as many rows of each unless codes are given."""
+    codes = np.arange(n) % 2 if codes is None else codes
+    P = np.full((n, 2), 1 - confidence)
+    P[np.arange(n), codes] = confidence
+    return P
+
+
+def state(P, views=None, **given):
+    codes = P.argmax(axis=1)
+    views = [codes] * 3 if views is None else views
+    return assess(P, views, views[0], CLASSES, **given).state
+
+
+def test_labels_can_be_used_only_with_confidence_and_three_views_that_agree():
+    rng = np.random.default_rng(0)
+    P = table(400, 0.95)
+    codes = P.argmax(axis=1)
+    assert state(P) == "use"
+    assert state(table(400, 0.8)) == "check"
+    assert state(P, [codes] * 2) == "check"
+    assert state(P, one_column=True) == "check"
+    assert state(P, [rng.integers(2, size=400) for _ in range(3)]) == "reject"
+    assert state(table(400, 0.55)) == "reject"
+
+
+def test_a_large_class_is_no_evidence():
+    codes = (np.arange(400) < 8).astype(int)  # 98 % of one class
+    P = table(400, 0.95, codes)
+    assert assess(P, [codes] * 3, codes, CLASSES).low > 0.75
+    assert state(P) == "check"
+
+
+def test_the_interval_widens_with_doubt_and_with_few_rows():
+    widths = []
+    for n, confidence in ((3000, 0.95), (3000, 0.8), (30, 0.8)):
+        found = assess(table(n, confidence), [], np.zeros(n, int), CLASSES)
+        assert 0 <= found.low < found.high <= 1
+        widths.append(found.high - found.low)
+    assert widths == sorted(widths)
+
+
+def test_changes_are_counted_and_no_line_claims_that_adapting_paid():
+    P = table(100, 0.95)
+    codes = P.argmax(axis=1)
+    alone = np.where(np.arange(100) < 30, 0, codes)
+    found = assess(P, [alone, codes, codes], alone, CLASSES)
+    assert found.changed == np.sum(alone != codes) == 15
+    assert found.changes == [("a", "b", 15)]
+    for which in ("use", "check", "reject"):
+        text = " ".join(Trust(which, 0.5, 0.9, 0.3, 9, 0, []).lines)
+        assert "cannot show" in text
+        assert "estimated at 50 to 90 %" in text
+        assert not re.search(r"\b(paid|pays|harm)", text)
+
+
+def test_constant_labels_agree_by_chance():
+    assert agreement(np.zeros(5, int), np.zeros(5, int)) == 1
+    rng = np.random.default_rng(0)
+    right = np.eye(2)[rng.integers(0, 2, 200)]
+    constant = np.tile([1.0, 0.0], (200, 1))
+    weights, kappas = consensus_weights(np.array([constant, constant, right]), np.full(3, 1 / 3))
+    assert kappas[:2] == pytest.approx([0, 0])
+    assert weights.sum() == pytest.approx(1)
+
+
+def test_overlap_is_that_of_normal_columns():
+    rng = np.random.default_rng(0)
+    source = rng.normal(size=(4000, 3))
+    assert overlap(source, source + 3) == pytest.approx(0.134, abs=0.01)
+    assert overlap(source, rng.normal(size=(4000, 3))) > 0.97
+    assert overlap(np.ones((4, 2)), np.ones((4, 2))) == 1
+    flags = (source > 0).astype(float)
+    assert overlap(csr_array(flags), csr_array(flags + 0.0)) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("width", [3, 8])
+def test_columns_that_moved_are_scaled_alike_by_every_way_in(width):
+    """Arrays as they are, tables, and domains scaled by hand: within a point of one another."""
+    Xs, ys, Xt, yt = two_classes(1, width=width, move=3)
+    arrays = AutoAdapter().adapt(Xs, ys, Xt)
+    tables = TableClassifier(AutoAdapter()).adapt(Xs, ys, Xt)
+    scaled = [StandardScaler().fit_transform(X) for X in (Xs, Xt)]
+    by_hand = AutoAdapter().adapt(scaled[0], ys, scaled[1])
+    scores = [arrays.score(Xt, yt), tables.score(Xt, yt), by_hand.score(scaled[1], yt)]
+    assert max(scores) - min(scores) <= 0.01
+    assert min(scores) > 0.8
+    assert {arrays.trust_.state, tables.trust_.state} == {"check"}
+
+
+def test_a_target_without_signal_is_never_to_be_used():
+    task = load_printed_to_handwritten()
+    rng = np.random.default_rng(1)
+    noise = np.column_stack([rng.permutation(column) for column in task.Xt[::6].T])
+    found = AutoAdapter(effort="fast").adapt(task.Xs[::6], task.ys[::6], noise)
+    assert found.trust_.state != "use"
+    numbers = rng.integers(54, size=300)  # a column of numbers taken for classes
+    found = AutoAdapter(effort="fast").adapt(rng.normal(size=(300, 3)), numbers, noise[:, :3])
+    assert found.trust_.state == "reject"
+
+
+def test_one_column_is_never_enough():
+    Xs, ys, Xt, _ = two_classes(width=1, separation=8)
+    assert AutoAdapter().adapt(Xs, ys, Xt).trust_.state == "check"
+
+
+# -- rows to label -----------------------------------------------------------------------------
+
+
+def test_half_of_the_rows_are_those_that_changed_and_weights_are_unbiased():
+    rng = np.random.default_rng(0)
+    strata = np.repeat([0, 1, 2], [100, 40, 860])
+    confidence = rng.random(1000)
+    right = rng.random(1000) < 0.7
+    estimates = []
+    for seed in range(300):
+        rows, weights = rows_to_label(strata, confidence, 30, np.random.default_rng(seed))
+        assert len(set(rows.tolist())) == 30
+        estimates.append(np.average(right[rows], weights=weights))
+    assert np.bincount(strata[rows]).tolist() == [15, 5, 10]
+    assert weights.sum() == pytest.approx(1000)
+    np.testing.assert_allclose(stratum_weights(strata, rows), weights)
+    assert np.mean(estimates) == pytest.approx(right.mean(), abs=0.02)
+
+
+@pytest.mark.parametrize("sizes", [(0, 0, 20), (20, 0, 0), (3, 1, 4), (1, 30, 2)])
+def test_a_stratum_that_is_short_leaves_its_rows_to_the_others(sizes):
+    strata = np.repeat([0, 1, 2], sizes)
+    n = min(8, len(strata))
+    rows, weights = rows_to_label(strata, np.ones(len(strata)), n, np.random.default_rng(0))
+    assert len(set(rows.tolist())) == n
+    assert weights.sum() == pytest.approx(len(strata))
+
+
+def test_rows_that_somebody_else_chose_stand_for_their_strata():
+    strata = np.repeat([0, 2], [10, 90])
+    assert stratum_weights(strata, np.array([0, 1, 50])).tolist() == [5, 5, 90]
+    assert stratum_weights(strata, np.array([50, 51])).tolist() == [50, 50]  # none of a stratum
+
+
+def test_the_interval_of_an_audit_holds_nine_times_of_ten():
+    rng = np.random.default_rng(0)
+    strata = np.repeat([0, 2], [200, 800])
+    truth = np.where(strata == 0, rng.random(1000) < 0.4, rng.random(1000) < 0.9)
+    held = []
+    for seed in range(200):
+        rows, weights = rows_to_label(strata, rng.random(1000), 20, np.random.default_rng(seed))
+        share, low, high = audited_accuracy(truth[rows], weights)
+        assert low <= share <= high
+        held.append(low <= truth.mean() <= high)
+    assert np.mean(held) > 0.87
+    assert audited_accuracy(np.ones(5, bool), np.ones(5))[2] == 1
+    assert audited_accuracy(np.zeros(5, bool), np.ones(5))[1] == 0
+
+
+@pytest.mark.parametrize(("n_rows", "deleted"), [(30, 3), (30, 1), (5, 3)])
+def test_rows_that_remain_stand_for_a_stratum_without_any(n_rows, deleted):
+    """Of unfamiliar rows, 5 % here, some cannot be labelled; five rows are too few for three."""
+    strata = np.repeat([0, 1, 2], [100, 50, 850])
+    errors, held = [], []
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        right = rng.random(1000) < np.array([0.4, 0.6, 0.95])[strata]
+        rows = rows_to_label(strata, rng.random(1000), n_rows, rng).rows
+        rows = rows[strata[rows] != deleted]
+        share, low, high = audited_accuracy(right[rows], stratum_weights(strata, rows))
+        errors.append(share - right.mean())
+        held.append(low <= right.mean() <= high)
+    assert abs(np.mean(errors)) < 0.025  # the deleted rows may be right as seldom as they like
+    assert np.mean(held) > 0.87
+
+
+def test_the_better_labelling_is_named_only_if_the_rows_decide_it():
+    truth = np.zeros(12, int)
+    assert better_of(truth, truth + 1, truth) == ("adapted", (12, 0))
+    assert better_of(truth + 1, truth, truth) == ("source-only", (0, 12))
+    assert better_of(truth, truth, truth) == (None, (0, 0))
+    assert better_of(truth[:4], truth[:4] + 1, truth[:4]) == (None, (4, 0))
+
+
+# -- audits ------------------------------------------------------------------------------------
+
+
+def test_errors_are_passed_on_to_neighbours_as_far_as_left_out_rows_confirm():
+    """Rows on a line: one end is wrong throughout, and an audited row there corrects it."""
+    n = 60
+    truth = (np.arange(n) < 30).astype(int)
+    P = table(n, 0.7, np.zeros(n, int))[None]
+    near = np.clip(np.arange(n)[:, None] + np.arange(-3, 4), 0, n - 1)
+    rows = np.array([3, 9, 15, 21, 27, 33, 39, 45, 51, 57])
+    found = correction(P, np.ones(1), near, rows, truth[rows], np.ones(10))
+    labels = (P[0] + found.influence @ (found.wanted - P[0][rows])).argmax(axis=1)
+    assert np.mean(labels == truth) > 0.95
+    assert np.mean(found.left_out == truth[rows]) > 0.7
+    assert found.alpha >= 0.95
+    shuffled = np.random.default_rng(0).integers(0, n, size=near.shape)
+    random = correction(P, np.ones(1), shuffled, rows, truth[rows], np.ones(10))
+    assert random.alpha < found.alpha
+
+
+def test_known_labels_weight_the_members():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=40)
+    tables = np.array([table(40, 0.9, truth), table(40, 0.9, 1 - truth)])
+    near = np.arange(40)[:, None]
+    found = correction(tables, np.full(2, 0.5), near, np.arange(6), truth[:6], np.ones(6))
+    assert found.weights[0] > 0.95
+
+
+def test_an_audit_measures_corrects_and_leaves_the_model_as_it_is(model):
+    before = model.predict_proba(PROBLEM.Xt)
+    rows, weights = model.audit_rows(20)
+    assert rows.tolist() == model.audit_rows(20).rows.tolist()
+    assert weights.sum() == pytest.approx(48)
+    found = model.audit(rows, PROBLEM.yt[rows])
+    assert found.low <= found.accuracy <= found.high
+    assert found.corrected[1] <= found.corrected[0] <= found.corrected[2]
+    np.testing.assert_array_equal(found.labels[rows], PROBLEM.yt[rows])
+    np.testing.assert_array_equal(found.model.predict(PROBLEM.Xt), found.labels)
+    np.testing.assert_array_equal(found.model.transduction_[60:], found.labels)
+    np.testing.assert_array_equal(model.predict_proba(PROBLEM.Xt), before)
+    assert found.unknown == {}
+    assert len(found.lines) == 3
+    P = found.model.predict_proba(PROBLEM.Xt + 0.01)
+    np.testing.assert_allclose(P.sum(axis=1), 1)
+
+
+def test_known_labels_in_the_fit_do_what_an_audit_does(model):
+    rows, _ = model.audit_rows(20)
+    known = np.full(48, -1)
+    known[rows] = PROBLEM.yt[rows]
+    given = AutoAdapter(effort="fast").adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt, yt=known)
+    marks = np.repeat([1, -1], [60, 48])
+    used = AutoAdapter(effort="fast", target_labels="use")
+    used.fit(PROBLEM.X, np.r_[PROBLEM.ys, known], sample_domain=marks)
+    audited = model.audit(rows, PROBLEM.yt[rows]).model
+    for other in (given, used):
+        np.testing.assert_allclose(
+            other.predict_proba(PROBLEM.X), audited.predict_proba(PROBLEM.X), atol=1e-12
+        )
+    ignored = AutoAdapter(effort="fast").fit(PROBLEM.X, np.r_[PROBLEM.ys, known], marks)
+    np.testing.assert_array_equal(ignored.predict(PROBLEM.Xt), model.predict(PROBLEM.Xt))
+
+
+def test_a_second_audit_keeps_what_the_first_one_learnt(model):
+    rows, _ = model.audit_rows(20)
+    first = model.audit(rows[:10], PROBLEM.yt[rows[:10]])
+    second = first.model.audit(rows[10:], PROBLEM.yt[rows[10:]])
+    np.testing.assert_array_equal(second.labels[rows], PROBLEM.yt[rows])
+    at_once = model.audit(rows, PROBLEM.yt[rows])
+    np.testing.assert_allclose(
+        second.model.predict_proba(PROBLEM.Xt), at_once.model.predict_proba(PROBLEM.Xt), atol=1e-9
+    )
+
+
+def test_labels_that_the_source_lacks_count_as_wrong_and_are_named(model):
+    rows, _ = model.audit_rows(6)
+    labels = PROBLEM.yt[rows].astype(object)
+    labels[0] = "zebra"
+    found = model.audit(rows, [str(label) for label in labels])
+    assert found.accuracy < 1
+    ours = model.audit(rows[:1], ["zebra"])
+    assert list(ours.unknown) == ["zebra"]
+    assert rows[0] in ours.unknown["zebra"]
+    assert ours.labels[rows[0]] == "zebra"
+    assert "no class 'zebra'" in " ".join(ours.lines)
+
+
+@pytest.mark.parametrize(
+    ("rows", "labels", "message"),
+    [
+        ([0, 0], [0, 1], "row 0 is there 2 times"),
+        ([48], [0], "48 is no fitted target row; there are 48"),
+        ([0, 1], [0], "2 rows have 1 labels"),
+        ([0.5], [0], "numbers of target rows"),
+        ([], [], "numbers of target rows"),
+        ([0, 1], [0, np.nan], "1 of the 2 audited rows have no label"),
+    ],
+)
+def test_bad_audits_are_refused(model, rows, labels, message):
+    with pytest.raises(ValueError, match=message):
+        model.audit(rows, labels)
+
+
+@pytest.mark.parametrize("n_rows", [0, 49, 2.5])
+def test_no_more_rows_than_there_are(model, n_rows):
+    with pytest.raises(ValueError, match="choose from 1 to 48"):
+        model.audit_rows(n_rows)
+
+
+@pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
+def test_without_a_target_there_is_nothing_to_audit():
+    alone = AutoAdapter().fit(PROBLEM.Xs, PROBLEM.ys)
+    assert alone.trust_ is None
+    assert alone.unfamiliar_.shape == (0,)
+    with pytest.raises(ValueError, match="without a target"):
+        alone.audit([0], [0])
+
+
+def test_corrected_models_are_saved_and_tables_are_audited_by_their_rows(model, tmp_path):
+    rows, _ = model.audit_rows(10)
+    found = model.audit(rows, PROBLEM.yt[rows])
+    transferable.save(found.model, tmp_path / "model")
+    loaded = transferable.load(tmp_path / "model")
+    np.testing.assert_array_equal(
+        loaded.predict_proba(PROBLEM.X), found.model.predict_proba(PROBLEM.X)
+    )
+    assert loaded.trust_ == found.model.trust_
+    table = TableClassifier(AutoAdapter(effort="fast"))
+    y = np.r_[PROBLEM.ys, np.full(48, -1)]
+    order = np.random.default_rng(0).permutation(len(y))
+    table.fit(PROBLEM.X[order], y[order])
+    truth = np.r_[PROBLEM.ys, PROBLEM.yt][order][y[order] == -1]
+    chosen, _ = table.audit_rows(10)
+    audited = table.audit(chosen, truth[chosen])
+    np.testing.assert_array_equal(audited.model.transduction_[y[order] == -1], audited.labels)
+    rows = PROBLEM.X[order][y[order] == -1]
+    np.testing.assert_array_equal(audited.model.predict(rows), audited.labels)
+    assert table.trust_.rows == 48
+
+
+# -- what is known -----------------------------------------------------------------------------
+
+
+def test_given_class_shares_are_met_and_an_absent_class_is_never_predicted():
+    shares = {0: 0.5, 1: 0.5, 2: 0.0}
+    model = AutoAdapter(class_shares=shares).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
+    counts = np.bincount(model.transduction_[60:], minlength=3)
+    assert np.abs(counts - [24, 24, 0]).max() <= 1
+    assert 2 not in model.predict(PROBLEM.X)
+    assert model.predict_proba(PROBLEM.X)[:, 2].max() == 0
+    assert 2 not in model.predict_source_only(PROBLEM.X)
+
+
+def test_several_sources_and_weights_are_taken():
+    p = PROBLEM
+    sources = [p.Xs[::2], p.Xs[1::2] + 1], [p.ys[::2], p.ys[1::2]]
+    model = AutoAdapter().adapt(*sources, p.Xt)
+    assert all(c["error"] is None or "equal to" in c["error"] for c in model.candidates_)
+    assert np.mean(model.predict(p.Xt) == p.yt) > 0.6
+    weights = np.r_[np.zeros(20), np.ones(40)]
+    weighted = AutoAdapter().adapt(p.Xs, p.ys, p.Xt, sample_weight=weights)
+    without = AutoAdapter().adapt(p.Xs[20:], p.ys[20:], p.Xt)
+    np.testing.assert_allclose(weighted.predict_proba(p.Xt), without.predict_proba(p.Xt))
+    heavy = AutoAdapter().adapt(p.Xs, p.ys, p.Xt, sample_weight=1 + 5 * (p.ys == 0))
+    plain = AutoAdapter().adapt(p.Xs, p.ys, p.Xt)
+    assert np.abs(heavy.predict_proba(p.Xt) - plain.predict_proba(p.Xt)).max() > 1e-3
+
+
+def test_target_rows_of_weight_zero_keep_their_numbers():
+    p = PROBLEM
+    weights = np.ones(48)
+    weights[:5] = 0
+    model = AutoAdapter(effort="fast").adapt(p.Xs, p.ys, p.Xt, np.r_[np.ones(60), weights])
+    rows, _ = model.audit_rows(20)
+    assert rows.min() >= 5
+    found = model.audit(rows, p.yt[rows])
+    assert len(found.labels) == len(model.unfamiliar_) == 48
+    np.testing.assert_array_equal(found.labels[rows], p.yt[rows])
+    with pytest.raises(ValueError, match="2 is no fitted target row"):
+        model.audit([2], [0])
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_no_two_members_are_copies_where_columns_are_flags(sparse):
+    rng = np.random.default_rng(0)
+    ys = np.arange(120) % 3
+    Xs, Xt = ((rng.random((120, 30)) < 0.2 + 0.5 * np.eye(3, 30)[ys]) * 1.0 for _ in range(2))
+    given = (csr_array(Xs), csr_array(Xt)) if sparse else (Xs, Xt)
+    model = AutoAdapter().adapt(given[0], ys, given[1])
+    names = [c["name"] for c in model.candidates_ if c["error"] is None]
+    assert "per domain" not in " ".join(names)
+    assert "unaligned TFDF without flow" in names
+    tables = [member.probabilities(given[1]) for member in model._members]
+    for k, one in enumerate(tables):
+        for other in tables[:k]:
+            assert np.abs(one - other).max() > 1e-9
+
+
+def test_rows_of_classes_that_the_source_lacks_are_unfamiliar():
+    """Features in orthogonal directions: the third class is like nothing in the source."""
+    rng = np.random.default_rng(0)
+    y = np.arange(150) % 3
+    Xs, Xt = (rng.normal(size=(150, 12)) + 6 * np.eye(3, 12)[y] for _ in range(2))
+    known = y < 2
+    model = AutoAdapter().adapt(Xs[known], y[known], Xt)
+    unfamiliar = model.unfamiliar_
+    assert unfamiliar[y == 2].mean() > unfamiliar[y < 2].mean() + 0.2
+    closed = AutoAdapter().adapt(Xs, y, Xt)
+    assert closed.unfamiliar_.mean() < 0.05

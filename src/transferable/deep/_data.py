@@ -234,7 +234,7 @@ class Stream:
         self._orders: list[Order] = []
         self._loader = DataLoader(
             _Reader(table),
-            batch_sampler=self._orders,  # type: ignore[arg-type]
+            batch_sampler=self._orders,
             collate_fn=_collate,
             num_workers=num_workers,
             persistent_workers=num_workers > 0,

@@ -149,8 +149,8 @@ class Training:
         self.modules = nn.ModuleDict({"network": network, **parts}).to(device)
         self.stream = opened(domains.X, device, spec.num_workers)
         self.source, self.target = (
-            Rows(domains.X, spec.input_shape_, device, *ends, self.stream)
-            for ends in ((0, domains.n_source), (domains.n_source, None))
+            Rows(domains.X, spec.input_shape_, device, start, stop, self.stream)
+            for start, stop in ((0, domains.n_source), (domains.n_source, None))
         )
         self.codes = torch.as_tensor(domains.y, device=device)
         self.optimizers: list[torch.optim.Optimizer] = []
@@ -343,12 +343,11 @@ class Training:
         """Return class probabilities of some rows of the target."""
         DomainNorm.switch(self.network, self.domain)
         self.network.eval()
-        found = []
         with torch.no_grad(), self.autocast():
-            for x in self.target.blocks(index=self.target.some(most)):
-                found.append(functional.softmax(self.network(x).double(), dim=1).cpu().numpy())
+            blocks = self.target.blocks(index=self.target.some(most))
+            scores = torch.cat([self.network(x).double() for x in blocks])
         self.network.train()
-        return np.concatenate(found)
+        return functional.softmax(scores, dim=1).cpu().numpy()
 
     def _predictions(self) -> dict[str, Any]:
         """Return mean entropy and class prior of predictions on some target rows."""

@@ -132,7 +132,9 @@ def test_a_model_of_pictures_is_saved(kind, tmp_path):
     Xs, Xt = (KINDS[kind](rows, tmp_path / name) for rows, name in ((SOURCE, "s"), (TARGET, "t")))
     if kind == "tensors":
         Xs, Xt = Listed(Xs), Listed(Xt)
-    model = deep.DeepCORAL(**LEAST, prepare=as_tensor if kind == "pillow" else None)
+    model = deep.DeepCORAL(
+        **LEAST, prepare=as_tensor if kind == "pillow" else None, checkpoint=tmp_path / "fit"
+    )
     model.adapt(Xs, YS, Xt)
     expected = model.predict_proba(Xt)
     transferable.save(model.set_params(prepare=None), tmp_path / "model.skops")

@@ -230,7 +230,8 @@ def named(monkeypatch):
 
 def test_a_model_by_name_is_saved_and_takes_new_pictures(named, photos):
     torch = pytest.importorskip("torch")
-    model = classifier(model="torchvision:tiny").adapt(photos / "source", None, photos / "target")
+    settings = {"model": "torchvision:tiny", "cache": photos / "rows.sqlite3"}
+    model = classifier(**settings).adapt(photos / "source", None, photos / "target")
     path = photos / "model.skops"
     transferable.save(model, path)
     again = transferable.load(path)

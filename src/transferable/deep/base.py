@@ -375,8 +375,9 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         return np.concatenate([pick(f, z).cpu().numpy() for f, z in blocks])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Store the fitted network as the bytes of a safetensors file."""
+        """Store the fitted network as the bytes of a safetensors file, and paths as text."""
         state = dict(super().__getstate__())
+        state |= {k: os.fspath(v) for k, v in state.items() if isinstance(v, os.PathLike)}
         network = state.pop("network_", None)
         if network is not None:
             tensors = {name: v.clone().contiguous() for name, v in network.state_dict().items()}

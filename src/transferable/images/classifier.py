@@ -304,8 +304,9 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def __getstate__(self) -> dict[str, Any]:
-        """Store the labels of files as plain lists."""
+        """Store the labels of files as plain lists, and a path as text."""
         state = dict(super().__getstate__())
+        state["cache"] = None if self.cache is None else os.fspath(self.cache)
         if "labels_" in state:
             table = state.pop("labels_").astype(object).where(lambda frame: frame.notna(), None)
             state["_labels"] = {name: table[name].tolist() for name in table}

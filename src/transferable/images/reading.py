@@ -217,7 +217,7 @@ def open_picture(content: bytes | FilePath) -> Image:
     'RGB'
     """
     try:
-        from PIL import Image, ImageOps
+        from PIL import Image, ImageOps, UnidentifiedImageError
     except ImportError as error:
         raise ImportError(f"pictures need pillow: {installing('images')}") from error
     try:
@@ -233,7 +233,7 @@ def open_picture(content: bytes | FilePath) -> Image:
         raise PictureError(
             f"it has more than the {Image.MAX_IMAGE_PIXELS:,} pixels that pillow decodes"
         ) from error
-    except Image.UnidentifiedImageError as error:
+    except UnidentifiedImageError as error:
         raise PictureError("it is no picture that pillow knows") from error
     except MemoryError as error:
         raise PictureError("its pixels do not fit into memory") from error

@@ -191,6 +191,7 @@ def test_a_gpu_that_is_not_there():
         ({"input_shape": (1, 2, 2)}, "has 4 values, but rows of X have 6"),
         ({"network": lambda shape, n: torch.nn.Linear(6, n)}, "`features` and `head`"),
         ({"network": "lenet"}, "takes pictures"),
+        ({"network": lambda shape, n: Network(torch.nn.Linear(7, 2), None)}, "not take rows of sh"),
         ({"augment": deep.RandomAffine()}, "RandomAffine changes pictures"),
     ],
 )

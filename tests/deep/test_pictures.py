@@ -255,7 +255,7 @@ def test_names_of_classes_and_pooled_sources():
         (Pictures(SOURCE, YS), (as_tensor,), "prepare has 1 entries"),
         (Pictures(SOURCE[:0]), as_tensor, "a length and at least one row"),
         (Pictures(SOURCE), as_tensor, "rows without labels"),
-        (Pictures(SOURCE, YS), uneven, "crop all pictures alike in prepare"),
+        (Pictures(SOURCE, YS), uneven, "alike"),
     ],
 )
 def test_wrong_kinds_are_named(source, prepare, told):

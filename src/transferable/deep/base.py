@@ -416,8 +416,8 @@ class SourceOnly(DeepClassifier):
         The predicted label of every fitted row, in input order.
     network_ : torch.nn.Module
         The trained network, on the CPU.
-    input_shape_ : tuple of int
-        The shape of a row for the network.
+    input_shape_, row_shape_ : tuple of int
+        The shape of a row for the network, and of a row of X.
     history_ : list of dict
         For each epoch the parts of the loss, the learning rate, the seconds, and the mean entropy
         and class prior of predictions on some target rows.

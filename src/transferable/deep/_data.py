@@ -163,9 +163,11 @@ def dataset_labels(dataset: Any) -> NDArray[Any]:
 
 def pooled(Xs: Any, ys: Any) -> tuple[list[Any], list[Any]]:
     """Return the tables of the sources, of which there may be a list, and their labels."""
-    several = isinstance(Xs, list | tuple) and len(Xs) > 0 and isinstance(Xs[0], Dataset)
-    listed = isinstance(Xs, list | tuple) and isinstance(ys, list | tuple) and len(ys) > 0
-    if not several and not (listed and np.ndim(ys[0]) == 1):
+    several = isinstance(Xs, list | tuple) and len(Xs) > 0
+    if several and not isinstance(Xs[0], Dataset):  # rows of one source may be a list too
+        listed = isinstance(ys, list | tuple) and len(ys) > 0
+        several = listed and np.ndim(ys[0]) == 1 and np.ndim(Xs[0]) >= 2
+    if not several:
         Xs, ys = [Xs], [ys]
     labels = [None] * len(Xs) if ys is None else list(ys)
     if len(labels) != len(Xs):

@@ -187,7 +187,8 @@ def backbone(name: str, *, pretrained: bool = False) -> nn.Module:
     last = [place for place, layer in body.named_modules() if isinstance(layer, nn.Linear)][-1:]
     if not last:
         raise ValueError(f"{name!r} ends in no linear layer that a head could replace.")
-    body.set_submodule(last[0], nn.Identity())
+    parent, _, name = last[0].rpartition(".")
+    setattr(body.get_submodule(parent), name, nn.Identity())
     return body
 
 

@@ -38,6 +38,7 @@ def estimators() -> dict[str, Any]:
     from transferable import deep
 
     networks = {f"deep.{name}": getattr(deep, name) for name in deep.__all__}
+    del networks["deep.PenalisedClassifier"]  # a base
     return {
         **{name: cls() for name, cls in all_estimators()},
         "model_selection.LabelFreeSearch": LabelFreeSearch(TFDFV()),

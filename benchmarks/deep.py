@@ -58,6 +58,10 @@ def run(arguments: argparse.Namespace) -> None:
     done = {record["key"] for record in read(file)}
     if "speed" not in done and not arguments.only:
         write(file, {"key": "speed", "table": "speed", **speed(arguments.device)})
+    if "pictures" not in done and not arguments.only and torch.cuda.is_available():
+        from deep_pictures import pictures
+
+        write(file, {"key": "pictures", "table": "pictures", **pictures()})
     chosen = set(filter(None, arguments.only.split(",")))
     waiting = [job for job in deep_jobs.jobs() if deep_jobs.key(job) not in done]
     if chosen:

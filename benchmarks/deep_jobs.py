@@ -26,6 +26,7 @@ from transferable.metrics import neighbor_consistency
 from transferable.model_selection import LabelFreeSearch
 
 DIRECTIONS = ("M->U", "U->M")
+RUNS = 5  # with seeds of their own
 HALVES = ("14567", "02489", "14589", "02357", "13468", "05679")
 DIGITS = "digits-full"
 FEATURES = ("efficientnet", "surf", "decaf6")
@@ -62,7 +63,7 @@ def jobs() -> list[dict[str, Any]]:
     """All jobs, the most important first."""
     heads = ("DeepTFDF", "SourceOnly")
     others = [name for name in settings.methods(DIGITS) if name not in heads]
-    found = [_job("full", n, t, s) for s in range(3) for n in heads for t in DIRECTIONS]
+    found = [_job("full", n, t, s) for s in range(RUNS) for n in heads for t in DIRECTIONS]
     found += [_job("exact", name, "U->M", 0) for name in ("DANN", "DeepTFDF")]
     found += [_job("half", "DeepTFDF", t, 0, half=half) for half in HALVES for t in DIRECTIONS]
     found += [
@@ -72,8 +73,8 @@ def jobs() -> list[dict[str, Any]]:
         for task in DIRECTIONS
     ]
     found += [_job("full", name, task, 0) for name in others for task in DIRECTIONS]
-    found += [_job("full", n, t, s) for s in (1, 2) for n in others for t in DIRECTIONS]
-    found += [_job("target", "SourceOnly", task, s) for task in DIRECTIONS for s in range(3)]
+    found += [_job("full", n, t, s) for s in range(1, RUNS) for n in others for t in DIRECTIONS]
+    found += [_job("target", "SourceOnly", task, s) for task in DIRECTIONS for s in range(RUNS)]
     found += [
         _job("skada", name, task, 0)
         for name in ("SourceOnly", "DeepTFDF", "DeepCORAL", "MCC", "DAN", "DANN")
@@ -87,7 +88,7 @@ def jobs() -> list[dict[str, Any]]:
     found += [_job("search", "DeepTFDF", task, 0) for task in DIRECTIONS]
     found += [
         _job("trial", name, task, seed, setting=k)
-        for seed in range(3)
+        for seed in range(RUNS)
         for name, some in TRIALS.items()
         for k in range(len(some))
         for task in DIRECTIONS

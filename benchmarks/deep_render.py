@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean, median
 from typing import Any
 
 from deep_jobs import DIRECTIONS, FEATURES, FRAMINGS, GRID, HALVES, TRIALS
@@ -20,6 +20,7 @@ SKADA = {
     "DAN": (95.0, 86.3),
     "DANN": (92.6, 86.8),
 }
+CELLS = "Median of the runs (lowest to highest)."
 Record = dict[str, Any]
 
 
@@ -37,6 +38,7 @@ def render(file: Path) -> None:
 
 
 def _full(records: list[Record]) -> Iterable[str]:
+    yield from (CELLS, "")
     yield "| method | M->U adapted | M->U test | U->M adapted | U->M test | runs |"
     yield "|---|---|---|---|---|---|"
     found = [r for r in records if r["table"] == "full"]
@@ -51,6 +53,7 @@ def _full(records: list[Record]) -> Iterable[str]:
 
 def _target(records: list[Record]) -> Iterable[str]:
     mine = [r for r in records if r["table"] == "target"]
+    yield from (CELLS, "")
     yield "| | M->U adapted | M->U test | U->M adapted | U->M test | runs |"
     yield "|---|---|---|---|---|---|"
     yield _row("trained on the target's labels", mine, ("adapted", "test"))
@@ -68,8 +71,8 @@ def _row(name: str, records: list[Record], fields: tuple[str, ...]) -> str:
 def _spread(values: list[float]) -> str:
     if not values:
         return "-"
-    text = f"{mean(values):.2f}"
-    return f"{text} ({stdev(values):.2f})" if len(values) > 1 else text
+    text = f"{median(values):.2f}"
+    return f"{text} ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else text
 
 
 def _half(records: list[Record]) -> Iterable[str]:
@@ -138,6 +141,7 @@ def _search(records: list[Record]) -> Iterable[str]:
 
 
 def _trial(records: list[Record]) -> Iterable[str]:
+    yield from (CELLS, "")
     yield "| method | setting | M->U adapted | M->U test | U->M adapted | U->M test | runs |"
     yield "|---|---|---|---|---|---|---|"
     for name, settings in TRIALS.items():
@@ -177,6 +181,15 @@ def _speed(records: list[Record]) -> Iterable[str]:
             yield f"| {r['ours']:.2f} | {r['bare']:.2f} | {r['ratio']:.2f} |"
 
 
+def _pictures(records: list[Record]) -> Iterable[str]:
+    yield "| DeepCORAL, pictures a second | a bare loop | ratio | GPU memory, MiB |"
+    yield "|---|---|---|---|"
+    for r in records:
+        if r["table"] == "pictures":
+            rates = f"{r['ours']:.0f} | {r['bare']:.0f} | {r['ratio']:.2f}"
+            yield f"| {rates} | {r['bytes'] / 2**20:.0f} |"
+
+
 TABLES = {
     "full": _full,
     "target": _target,
@@ -188,4 +201,5 @@ TABLES = {
     "trial": _trial,
     "features": _features,
     "speed": _speed,
+    "pictures": _pictures,
 }

@@ -133,8 +133,12 @@ def _deep(name: str, parameters: Mapping[str, Any], *, augment: bool) -> Any:
     """Return a deep method, which needs torch."""
     from transferable import deep
 
-    more = {"augment": deep.RandomAffine()} if augment else {}
-    return _choose(vars(deep), name, "method")(**parameters, **more)
+    from .networks import NETWORKS
+
+    more: dict[str, Any] = {"augment": deep.RandomAffine()} if augment else {}
+    if parameters.get("network") in NETWORKS:
+        more["network"] = NETWORKS[parameters["network"]]
+    return _choose(vars(deep), name, "method")(**{**parameters, **more})
 
 
 def _classifier(setting: str | dict[str, Any]) -> BaseEstimator:

@@ -8,7 +8,8 @@ import transferable
 # What people use comes first and in the order in which they meet it; the rest is for extending.
 USED = (
     *("transferable", "transferable.classifiers", "transferable.transformers", "transferable.deep"),
-    *("transferable.tables", "transferable.datasets", "transferable.model_selection"),
+    *("transferable.tables", "transferable.images"),
+    *("transferable.datasets", "transferable.model_selection"),
     *("transferable.diagnostics", "transferable.report", "transferable.plots"),
     *("transferable.metrics", "transferable.ratios", "transferable.persistence"),
     *("transferable.dask", "transferable.exceptions"),

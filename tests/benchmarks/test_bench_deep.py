@@ -22,7 +22,7 @@ def test_tables_come_from_records(tmp_path, monkeypatch):
     monkeypatch.setattr(deep_render, "PAGE", page)
     deep_render.render(file)
     text = page.read_text()
-    assert "| DeepTFDF | 98.00 (1.41) | 96.00 (0.00) | - | - | 2 |" in text
+    assert "| DeepTFDF | 98.00 (97.00 to 99.00) | 96.00 (96.00 to 96.00) | - | - | 2 |" in text
     assert "old" not in text
     assert "<!-- half -->\nNot measured yet.\n<!-- /half -->" in text
 

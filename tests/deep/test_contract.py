@@ -39,7 +39,8 @@ MORE = {
     "DeepCORAL": {"weight": 1.0},
     "JDDA": {"weight": 1.0},
 }
-NAMES = [name for name in deep.__all__ if name != "RandomAffine"]
+OTHERS = ("Batch", "PenalisedClassifier", "RandomAffine", "Training")
+NAMES = [name for name in deep.__all__ if name not in OTHERS]
 every = pytest.mark.parametrize("name", NAMES)
 
 
@@ -179,13 +180,18 @@ def test_a_gpu_that_is_not_there():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"network": "resnet"}, "'network' parameter"),
+        ({"network": "resnet"}, "'resnet' names no network; take one of"),
+        ({"network": torch.nn.Linear(6, 3)}, "pass a function that builds one"),
+        ({"augment": torch.nn.Dropout()}, "pass a transform of single pictures as prepare="),
+        ({"augment": lambda picture: picture}, "which function does not take"),
+        ({"scoring": "circular"}, "'scoring' parameter"),
         ({"epochs": 0}, "'epochs' parameter"),
         ({"learning_rate": 0.0}, "'learning_rate' parameter"),
         ({"warmup_epochs": 2}, "warmup_epochs=2 leaves none of the 2 epochs"),
         ({"input_shape": (1, 2, 2)}, "has 4 values, but rows of X have 6"),
         ({"network": lambda shape, n: torch.nn.Linear(6, n)}, "`features` and `head`"),
         ({"network": "lenet"}, "takes pictures"),
+        ({"network": lambda shape, n: Network(torch.nn.Linear(7, 2), None)}, "not take rows of sh"),
         ({"augment": deep.RandomAffine()}, "RandomAffine changes pictures"),
     ],
 )

@@ -1,16 +1,31 @@
 """Networks by name, weights from files."""
 
+import sys
+import types
+
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
 
-from transferable.deep.networks import NETWORKS, build, feature_width, load_weights, reset
+import transferable
+from transferable import deep
+from transferable.deep.networks import (
+    NETWORKS,
+    DomainNorm,
+    build,
+    feature_width,
+    load_weights,
+    reset,
+)
+
+torch.set_num_threads(1)
 
 SHAPES = {
     "mlp": [(7,), (1, 8, 8)],
+    "mlp-bn": [(7,)],
     "lenet": [(1, 28, 28), (1, 16, 16), (3, 32, 32)],
-    "convm": [(1, 28, 28), (3, 8, 8)],
-    "alexnet": [(3, 64, 64)],
+    "lenet-bn": [(1, 16, 16)],
 }
 
 
@@ -41,21 +56,87 @@ def test_features_must_be_a_table():
         build(flawed, (1, 28, 28), 5)
 
 
-def test_weights_of_a_file_under_torchvisions_names(tmp_path):
-    network = build("alexnet", (3, 64, 64), 5)
-    own = network.state_dict()
-    published = {
-        name.removeprefix("features."): torch.full_like(value, 0.01)
-        for name, value in own.items()
-        if not name.startswith("head.")
-    }
-    assert {"features.0.weight", "classifier.1.weight", "classifier.4.bias"} <= set(published)
-    published["classifier.6.weight"] = torch.zeros(1000, 4096)
-    save_file(published, tmp_path / "alexnet.safetensors")
-    before = network.head.weight.clone()
-    load_weights(network, tmp_path / "alexnet.safetensors")
-    assert (network.state_dict()["features.classifier.4.weight"] == 0.01).all()
-    assert torch.equal(network.head.weight, before)
+def test_weights_of_a_network_with_batch_normalisation(tmp_path):
+    plain = NETWORKS["lenet-bn"]((1, 16, 16), 7)
+    plain.features(torch.rand(8, 1, 16, 16))  # statistics
+    path = tmp_path / "plain.safetensors"
+    published = {n.removeprefix("features."): v for n, v in plain.state_dict().items()}
+    save_file({n: v for n, v in published.items() if "num_batches" not in n}, path)
+    network = build("lenet-bn", (1, 16, 16), 5, path)
+    norm = network.features[1]
+    assert isinstance(norm, DomainNorm)
+    for own in (norm.source, norm.target):
+        assert torch.equal(own.running_mean, plain.features[1].running_mean)
+        assert torch.equal(own.weight, plain.features[1].weight)
+    save_file({n: v.clone() for n, v in network.state_dict().items()}, path)
+    again = build("lenet-bn", (1, 16, 16), 5, path)  # under the network's own names
+    assert torch.equal(again.features[1].target.running_mean, norm.source.running_mean)
+    assert torch.equal(again.features[0].weight, network.features[0].weight)
+
+
+class FakeBody(torch.nn.Module):
+    """A network in the manner of torchvision, whose last layer is within a sequence."""
+
+    def __init__(self, n_classes=1000):
+        super().__init__()
+        self.bn = torch.nn.BatchNorm2d(3)
+        last = torch.nn.Linear(12, n_classes) if n_classes else torch.nn.Identity()
+        self.classifier = torch.nn.Sequential(torch.nn.Linear(48, 12), torch.nn.ReLU(), last)
+
+    def forward(self, x):
+        return self.classifier(self.bn(x).flatten(1))
+
+
+@pytest.fixture
+def libraries(monkeypatch):
+    """timm and torchvision, each with one network."""
+
+    def create(name, pretrained, num_classes):
+        if name != "tiny":
+            raise RuntimeError(f"Unknown model ({name})")
+        return filled(FakeBody(num_classes), pretrained)
+
+    def get(name, weights):
+        if name != "tiny":
+            raise ValueError(f"Unknown model {name}")
+        return filled(FakeBody(), weights == "DEFAULT")
+
+    def filled(body, pretrained):
+        with torch.no_grad():
+            body.classifier[0].bias.fill_(7.0 if pretrained else 0.0)
+        return body
+
+    timm, torchvision = types.ModuleType("timm"), types.ModuleType("torchvision")
+    timm.create_model = create
+    torchvision.models = types.SimpleNamespace(get_model=get)
+    monkeypatch.setitem(sys.modules, "timm", timm)
+    monkeypatch.setitem(sys.modules, "torchvision", torchvision)
+
+
+@pytest.mark.parametrize("library", ["timm", "torchvision"])
+def test_networks_of_other_libraries_are_found_and_saved_by_name(library, libraries, tmp_path):
+    name, rng = f"{library}:tiny", np.random.default_rng(0)
+    X = rng.random((20, 3, 4, 4), dtype=np.float32)
+    settings = {"epochs": 1, "epoch_steps": 2, "batch_size": 8, "learning_rate": 1e-9}
+    model = deep.DDC(network=name, weights="pretrained", **settings)
+    model.adapt(X, np.arange(20) % 2, X[::2])
+    assert model.transform(X).shape == (20, 12)
+    assert float(model.network_.features.classifier[0].bias[0].detach()) == pytest.approx(7.0)
+    transferable.save(model, tmp_path / "model.skops")
+    again = transferable.load(tmp_path / "model.skops")
+    assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    with pytest.raises(ValueError, match=f"'{library}:huge' is no network of {library}: Unknown"):
+        build(f"{library}:huge", (3, 4, 4), 2)
+
+
+def test_a_library_that_is_not_installed(monkeypatch):
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(ImportError, match="'timm:resnet50' needs timm: pip install timm"):
+        build("timm:resnet50", (3, 224, 224), 2)
+    with pytest.raises(ValueError, match="'resnet50' names no network; take one of lenet, "):
+        build("resnet50", (3, 224, 224), 2)
+    with pytest.raises(ValueError, match='weights="pretrained" is for networks of timm and'):
+        build("mlp", (3,), 2, "pretrained")
 
 
 def test_weights_that_do_not_fit_are_named(tmp_path):

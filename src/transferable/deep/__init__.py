@@ -15,8 +15,9 @@ except ImportError as error:
     ) from error
 
 from transferable.deep._data import RandomAffine
+from transferable.deep._training import Batch, Training
 from transferable.deep.adversarial import ADDA, CDAN, DANN, MCD
-from transferable.deep.base import AdaBN, SourceOnly
+from transferable.deep.base import AdaBN, PenalisedClassifier, SourceOnly
 from transferable.deep.penalties import CMD, DAN, DDC, JDDA, MCC, DeepCORAL
 from transferable.deep.tfdf import DeepTFDF
 
@@ -31,8 +32,11 @@ __all__ = [
     "MCC",
     "MCD",
     "AdaBN",
+    "Batch",
     "DeepCORAL",
     "DeepTFDF",
+    "PenalisedClassifier",
     "RandomAffine",
     "SourceOnly",
+    "Training",
 ]

@@ -2,78 +2,153 @@
 
 A table has two axes: pictures are flat until a batch is made, in single precision and, if they were
 bytes, in [0, 1]. An array is moved to the device once; a memory map or a dataset, which may not
-fit, is read batch by batch.
+fit, is read batch by batch, by the workers of one ``DataLoader`` if there are any. Every batch of a
+dataset is read under a seed of its own, so that random transforms do not depend on the workers.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from hashlib import blake2b
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 from torch.nn import functional
-from torch.utils.data import Dataset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
+
+from transferable.linalg.arrays import Reordered, on_host
 
 _HELD_BYTES = 2**32  # larger arrays are not moved to the device whole
-_BLOCK = 1024  # rows that are predicted at once
+_BLOCK_ROWS = 1024  # that are predicted at once,
+_BLOCK_VALUES = 2**22  # and the values in them: 27 pictures of 3 x 224 x 224
+
+Transform = Callable[[Any], Any]
 
 
 class StackedTable:
-    """Stack of arrays, memory maps and datasets with rows of one shape, read in place."""
+    """Stack of arrays, memory maps and datasets with rows of one shape, read in place.
 
-    def __init__(self, *tables: Any) -> None:
-        self.tables = tables
-        self.row_shape = row_shape(tables[0])
+    `transforms` make rows of a dataset's pictures in training and in prediction.
+    """
+
+    def __init__(self, *tables: Any, transforms: Sequence[Transform | None] = (None, None)) -> None:
+        self.tables, self.transforms = tables, tuple(transforms)
+        first = tables[0]
+        if isinstance(first, Dataset):
+            row = _row(_items(first, [0])[0], self.transforms[1])
+            self.row_shape, self.dtype = tuple(row.shape), row.dtype
+        else:
+            self.row_shape, self.dtype = tuple(np.shape(first)[1:]), first.dtype
         self.starts = np.cumsum([0, *map(len, tables)])
         self.shape = (int(self.starts[-1]), int(np.prod(self.row_shape)))
-        first = tables[0]
-        self.dtype = _row(first[0]).dtype if isinstance(first, Dataset) else first.dtype
         self.nbytes = 2**62  # more than can be copied
 
     def __len__(self) -> int:
         return self.shape[0]
 
     def __getitem__(self, rows: Any) -> NDArray[Any]:
-        positions = np.arange(len(self))[rows]
+        return self.read(np.arange(len(self))[rows])
+
+    def read(self, positions: NDArray[np.intp], *, training: bool = False) -> NDArray[Any]:
+        """Return flat rows, with the transform for training or for prediction."""
         owner = np.searchsorted(self.starts, positions, side="right") - 1
         out = np.empty((len(positions), self.shape[1]), dtype=self.dtype)
-        for k, table in enumerate(self.tables):
-            mine = owner == k
-            if not mine.any():
-                continue
+        for k in np.unique(owner):
+            mine, table = np.flatnonzero(owner == k), self.tables[k]
             inside = positions[mine] - self.starts[k]
             if isinstance(table, Dataset):
-                many = getattr(table, "__getitems__", None)
-                items = many(inside.tolist()) if many else [table[int(i)] for i in inside]
-                out[mine] = np.stack([_row(item).ravel() for item in items])
+                for place, item in zip(mine, _items(table, inside.tolist()), strict=True):
+                    row = _row(item, self.transforms[0 if training else 1])
+                    if row.shape != self.row_shape:
+                        raise ValueError(
+                            f"A dataset gives rows of shape {row.shape} and {self.row_shape}; "
+                            "resize or crop all pictures alike in prepare."
+                        )
+                    out[place] = row.ravel()
             else:
                 out[mine] = table[inside].reshape(len(inside), -1)
         return out
 
 
-def _row(item: Any) -> NDArray[Any]:
+class GivenOrder(StackedTable):
+    """Stack with datasets, whose rows are neither compared nor sorted by content."""
+
+    def row_keys(self) -> tuple[NDArray[np.float64], NDArray[np.uint64]]:
+        """Return places in the given order, and hashes of positions and file names."""
+        names = [name for table in self.tables for name in _file_names(table)]
+        hashes = (
+            int.from_bytes(blake2b(f"{k} {name}".encode(), digest_size=8).digest(), "little")
+            for k, name in enumerate(names)
+        )
+        return np.arange(len(self)) / len(self), np.fromiter(hashes, np.uint64, len(self))
+
+
+def streamed(X: Any) -> bool:
+    """Return whether rows are read in place; refuse a DataLoader."""
+    if isinstance(X, DataLoader):
+        raise TypeError(
+            "A DataLoader was given for rows; pass its dataset (loader.dataset) instead: batches "
+            "are drawn here, see the parameters batch_size and num_workers."
+        )
+    return isinstance(X, Dataset | np.memmap)
+
+
+def stacked(tables: Sequence[Any], transforms: Sequence[Transform | None]) -> StackedTable:
+    """Return rows that are read in place, one table above the other."""
+    for table in tables:
+        if isinstance(table, Dataset) and not (hasattr(table, "__len__") and len(table)):
+            raise ValueError("A dataset must have a length and at least one row.")
+    kind = GivenOrder if any(isinstance(table, Dataset) for table in tables) else StackedTable
+    return kind(*tables, transforms=transforms)
+
+
+def _items(dataset: Any, positions: list[int]) -> list[Any]:
+    many = getattr(dataset, "__getitems__", None)
+    return list(many(positions) if many else map(dataset.__getitem__, positions))
+
+
+def _row(item: Any, transform: Transform | None) -> NDArray[Any]:
     """Return the row of a dataset's item, which is (row) or (row, label)."""
-    return np.asarray(item[0] if isinstance(item, tuple | list) else item)
+    row = item[0] if isinstance(item, tuple | list) else item
+    if transform is not None:
+        row = transform(row)
+    if hasattr(row, "getbands"):
+        raise TypeError(
+            "The dataset gives pictures of pillow; pass what makes tensors of one size of them, "
+            "such as prepare=torchvision.transforms.ToTensor()."
+        )
+    return np.asarray(row)
 
 
-def row_shape(X: Any) -> tuple[int, ...]:
-    """Return the shape of a row of an array, a memory map or a dataset."""
-    if not isinstance(X, Dataset):
-        return tuple(np.shape(X)[1:])
-    if not hasattr(X, "__len__") or len(X) == 0:
-        raise ValueError("A dataset must have a length and at least one row.")
-    return tuple(_row(X[0]).shape)
+def _file_names(table: Any) -> Iterable[str]:
+    """Return the names of a folder's files, without the path to it; empty for other tables."""
+    samples = getattr(table, "samples", None)
+    if samples is None or len(samples) != len(table):
+        return [""] * len(table)
+    return (os.path.basename(sample[0]) for sample in samples)
 
 
 def dataset_labels(dataset: Any) -> NDArray[Any]:
-    """Return the labels of a dataset: its ``targets``, or the second part of every item."""
+    """Return the labels of a dataset: its ``targets``, or the second part of every item.
+
+    Those of a folder of classes are the names of the classes.
+    """
+    if isinstance(dataset, Subset):
+        return dataset_labels(dataset.dataset)[np.asarray(dataset.indices)]
+    if isinstance(dataset, ConcatDataset):
+        return np.concatenate([dataset_labels(part) for part in dataset.datasets])
     if hasattr(dataset, "targets"):
-        return np.asarray(dataset.targets)
+        targets = np.asarray(on_host(dataset.targets))
+        folders = hasattr(dataset, "samples") and hasattr(dataset, "classes")
+        return np.asarray(dataset.classes)[targets] if folders else targets
     items = (dataset[i] for i in range(len(dataset)))
     labels = [
         item[1] if isinstance(item, tuple | list) and len(item) > 1 else None for item in items
@@ -86,6 +161,95 @@ def dataset_labels(dataset: Any) -> NDArray[Any]:
     return np.asarray(labels)
 
 
+def pooled(Xs: Any, ys: Any) -> tuple[list[Any], list[Any]]:
+    """Return the tables of the sources, of which there may be a list, and their labels."""
+    several = isinstance(Xs, list | tuple) and len(Xs) > 0
+    if several and not isinstance(Xs[0], Dataset):  # rows of one source may be a list too
+        listed = isinstance(ys, list | tuple) and len(ys) > 0
+        several = listed and np.ndim(ys[0]) == 1 and np.ndim(Xs[0]) >= 2
+    if not several:
+        Xs, ys = [Xs], [ys]
+    labels = [None] * len(Xs) if ys is None else list(ys)
+    if len(labels) != len(Xs):
+        raise ValueError(
+            f"Xs is a list of {len(Xs)} sources, so ys must be a list of as many arrays of labels; "
+            f"got {len(labels)}."
+        )
+    for k, table in enumerate(Xs):
+        if labels[k] is None and isinstance(table, Dataset):
+            labels[k] = dataset_labels(table)
+    return list(Xs), [np.asarray(on_host(part)) for part in labels]
+
+
+class Order(NamedTuple):
+    """Batch to be read: its seed, whether to train on it, and positions for each part of it."""
+
+    seed: int
+    training: bool
+    parts: tuple[NDArray[np.intp], ...]
+
+
+class _Reader(Dataset):
+    """Table as the dataset of a DataLoader, whose items are whole batches."""
+
+    def __init__(self, table: Any) -> None:
+        self.table = table
+
+    def __getitems__(self, order: Order) -> list[Tensor]:
+        table: Any = self.table
+        with _seeded(order.seed):
+            found = []
+            for rows in order.parts:
+                if isinstance(table, Reordered) and isinstance(table.table, StackedTable):
+                    read = table.table.read(table.order[rows], training=order.training)
+                elif isinstance(table, StackedTable):
+                    read = table.read(rows, training=order.training)
+                else:
+                    read = table[rows]
+                found.append(torch.as_tensor(_readable(read)))
+        return found
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    """Seed all that transforms draw from within; restore it after."""
+    states = random.getstate(), np.random.get_state()  # noqa: NPY002 (transforms use it)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        random.seed(seed)
+        np.random.seed(seed % 2**32)  # noqa: NPY002
+        try:
+            yield
+        finally:
+            random.setstate(states[0])
+            np.random.set_state(states[1])  # noqa: NPY002
+
+
+def _collate(batch: list[Tensor]) -> list[Tensor]:
+    return batch
+
+
+class Stream:
+    """Table that is read batch by batch; its workers are started once and read ahead."""
+
+    def __init__(self, table: Any, device: torch.device, num_workers: int) -> None:
+        self._orders: list[Order] = []
+        self._loader = DataLoader(
+            _Reader(table),
+            batch_sampler=self._orders,
+            collate_fn=_collate,
+            num_workers=num_workers,
+            persistent_workers=num_workers > 0,
+            pin_memory=device.type == "cuda",
+            generator=Generator(),  # else it would draw from torch's own
+        )
+
+    def read(self, orders: Iterable[Order]) -> Iterator[list[Tensor]]:
+        """Yield batches, each a list of the parts that were ordered."""
+        self._orders[:] = orders
+        yield from self._loader
+
+
 class Rows:
     """Rows `start` to `stop` of a flat table, as tensors of this shape on the device."""
 
@@ -96,30 +260,52 @@ class Rows:
         device: torch.device,
         start: int = 0,
         stop: int | None = None,
+        stream: Stream | None = None,
     ) -> None:
-        self.shape, self.device = tuple(shape), device
+        self.shape, self.device, self.stream = tuple(shape), device, stream
         self.start, self.stop = start, table.shape[0] if stop is None else stop
-        self._table: Any = table
-        if isinstance(table, np.ndarray) and table.nbytes <= _HELD_BYTES:
-            self._table = torch.as_tensor(_readable(table[self.start : self.stop])).to(device)
+        if stream is None:
+            self._held = torch.as_tensor(_readable(table[self.start : self.stop])).to(device)
 
     def __len__(self) -> int:
         return self.stop - self.start
 
     def take(self, index: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
-        """Return the rows at these positions, as the network takes them."""
-        if isinstance(self._table, Tensor):
-            rows = self._table[index]
-        else:
-            read = self._table[index.cpu().numpy() + self.start]
-            rows = torch.as_tensor(_readable(read)).to(self.device)
+        """Return the rows at these positions of a table that is held."""
+        return self.shaped(self._held[index], dtype)
+
+    def shaped(self, rows: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Return flat rows as the network takes them."""
+        rows = rows.to(self.device, non_blocking=True)
         rows = rows.to(dtype) / 255 if rows.dtype == torch.uint8 else rows.to(dtype)
         return rows.view(-1, *self.shape)
 
-    def blocks(self, dtype: torch.dtype = torch.float32) -> Iterator[Tensor]:
-        """Yield all rows in their order, block by block."""
-        for index in torch.arange(len(self), device=self.device).split(_BLOCK):
-            yield self.take(index, dtype)
+    def positions(self, index: Tensor) -> NDArray[np.intp]:
+        """Return the positions in the table of rows of this domain."""
+        return index.cpu().numpy() + self.start
+
+    def some(self, most: int) -> Tensor:
+        """Return the positions of at most so many rows, evenly spaced."""
+        n = min(most, len(self))
+        return torch.arange(n) * len(self) // max(n, 1)
+
+    def blocks(
+        self, dtype: torch.dtype = torch.float32, index: Tensor | None = None
+    ) -> Iterator[Tensor]:
+        """Yield all rows in their order, or those at these positions, block by block."""
+        size = max(1, min(_BLOCK_ROWS, _BLOCK_VALUES // max(1, math.prod(self.shape))))
+        indices = (torch.arange(len(self)) if index is None else index).split(size)
+        if self.stream is None:
+            yield from (self.take(index.to(self.device), dtype) for index in indices)
+        else:
+            orders = [Order(0, False, (self.positions(index),)) for index in indices]
+            yield from (self.shaped(rows, dtype) for (rows,) in self.stream.read(orders))
+
+
+def opened(table: Any, device: torch.device, num_workers: int) -> Stream | None:
+    """Return a stream of rows that are not moved to the device whole; None for the others."""
+    held = isinstance(table, np.ndarray) and table.nbytes <= _HELD_BYTES
+    return None if held else Stream(table, device, num_workers)
 
 
 def _readable(rows: NDArray[Any]) -> NDArray[Any]:

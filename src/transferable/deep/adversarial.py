@@ -20,7 +20,7 @@ from transferable.deep.base import (
     DeepClassifier,
     PenalisedClassifier,
 )
-from transferable.deep.networks import Domain, DomainNorm, reset
+from transferable.deep.networks import reset
 
 
 def reversal(x: Tensor, strength: float) -> Tensor:
@@ -211,7 +211,7 @@ class ADDA(DeepClassifier):
         frozen = training.modules["source_features"]
         frozen.load_state_dict(copy.deepcopy(training.network.features.state_dict()))
         options: dict[str, Any] = {"rate_scale": self.adversarial_rate / self.learning_rate}
-        if self.optimizer == "adam":
+        if self.optimizer in ("adam", "adamw"):
             options["betas"] = (0.5, 0.999)
         training.optimizers = [
             training.optimizer(module, **options)
@@ -222,11 +222,9 @@ class ADDA(DeepClassifier):
         tell = training.modules["discriminator"]
         of_tell, of_features = training.optimizers
         frozen = training.modules["source_features"].eval()
-        DomainNorm.switch(frozen, "source")
-        DomainNorm.switch(training.network, "target")
         with torch.no_grad():
-            fs = frozen(batch.xs)
-        ft = training.network.features(batch.xt)
+            fs = training.features(batch.xs, "source", frozen)
+        ft = training.features(batch.xt, "target")
         domain = {"domain": domain_loss(tell(fs), tell(ft.detach()))}
         training.descend(domain, of_tell)
         scores = tell(ft)
@@ -291,8 +289,8 @@ class MCD(DeepClassifier):
         "warmup_epochs": [EPOCHS],
     }
 
-    def _build(self, input_shape: Sequence[int], n_classes: int) -> nn.Module:
-        network = super()._build(input_shape, n_classes)
+    def _build(self, input_shape: Sequence[int], n_classes: int, weights: Any = None) -> nn.Module:
+        network = super()._build(input_shape, n_classes, weights)
         network.head = _TwinHead(network.head)
         return network
 
@@ -312,25 +310,22 @@ class MCD(DeepClassifier):
         first, second = network.head.first, network.head.second
         of_features, of_heads = training.optimizers
 
-        def features(x: Tensor, domain: Domain) -> Tensor:
-            DomainNorm.switch(network, domain)
-            return network.features(x)
-
         def wrong(f: Tensor) -> Tensor:
             """Return the cross-entropy of both heads."""
             of_first = functional.cross_entropy(first(f), batch.ys)
             return of_first + functional.cross_entropy(second(f), batch.ys)
 
-        losses = {"source": wrong(features(batch.xs, "source"))}
+        losses = {"source": wrong(training.features(batch.xs, "source"))}
         training.descend(losses)
         if batch.xt is None:
             return losses
         with torch.no_grad():
-            fs, ft = features(batch.xs, "source"), features(batch.xt, "target")
+            fs = training.features(batch.xs, "source")
+            ft = training.features(batch.xt, "target")
         differing = -discrepancy(first(ft), second(ft))
         training.descend({"a": wrong(fs), "b": differing}, of_heads)
         for _ in range(self.generator_steps):
-            ft = features(batch.xt, "target")
+            ft = training.features(batch.xt, "target")
             agreeing = discrepancy(first(ft), second(ft))
             training.descend({"c": agreeing}, of_features)
         return losses | {"differing": differing, "agreeing": agreeing}

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Self
@@ -20,20 +21,19 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 from torch import nn
 from torch.nn import functional
-from torch.utils.data import Dataset
 
 from transferable._sklearn import Interval, StrOptions
 from transferable.base import DomainClassifier, DomainTransformer, estimator, refuse_text_and_gaps
-from transferable.deep._data import Rows, StackedTable, dataset_labels, row_shape
-from transferable.deep._training import Batch, Losses, Phase, Training, outputs
-from transferable.deep.networks import (
-    NETWORKS,
-    Domain,
-    DomainNorm,
-    build,
-    feature_width,
-    load_weights,
+from transferable.deep._data import Rows, StackedTable, Transform, opened, pooled, stacked, streamed
+from transferable.deep._training import (
+    SCORES,
+    Batch,
+    Losses,
+    Phase,
+    Training,
+    outputs,
 )
+from transferable.deep.networks import Domain, DomainNorm, build, feature_width
 from transferable.domains import Domains, check_order
 from transferable.linalg.arrays import on_host
 
@@ -42,6 +42,7 @@ EPOCHS = Interval(Integral, 0, None, closed="left")
 POSITIVE = Interval(Real, 0, None, closed="neither")
 WEIGHT = Interval(Real, 0, None, closed="left")
 Augment = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
+MakeOptimizer = Callable[[list[dict[str, Any]]], torch.optim.Optimizer]
 
 
 @estimator
@@ -52,34 +53,56 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
 
     Parameters
     ----------
-    network : {"mlp", "lenet", "alexnet", "convm"} or callable, default="mlp"
-        The network, see :mod:`transferable.deep.networks`. A callable is given the shape of a row
-        and the number of classes and returns a ``torch.nn.Module`` with ``features`` and ``head``;
-        such a model cannot be saved, since loading runs no code.
+    network : str or callable, default="mlp"
+        "mlp", "mlp-bn", "lenet", "lenet-bn", or a network of a library that is installed, such as
+        "timm:resnet50" or "torchvision:resnet50"; see :mod:`transferable.deep.networks`. A callable
+        is given the shape of a row and the number of classes and returns a ``torch.nn.Module`` with
+        ``features`` and ``head``; such a model cannot be saved, since loading runs no code.
     weights : str, path-like or None, default=None
-        A safetensors file of weights to start from, those of the head left out or replaced.
+        A safetensors file of weights to start from, those of the head left out or replaced, or
+        "pretrained" for those that timm or torchvision publishes.
     input_shape : tuple of int or None, default=None
         The shape of a row for the network, where X holds it flat; (1, 28, 28) for digits in 784
         columns. None takes rows as they are, and gives pictures without channels one.
     epochs : int, default=20
-        Epochs of training. The last one is the result, always.
+        Epochs of training. The last one is the result, unless `scoring` chooses one.
     epoch_steps : int or None, default=None
         Steps of an epoch; None is the number of batches of the larger domain.
     batch_size : int, default=128
         Rows of each domain in a step; all rows of a smaller domain.
-    optimizer : {"adam", "sgd"}, default="adam"
-        The optimiser.
+    optimizer : {"adam", "adamw", "sgd"} or callable, default="adam"
+        The optimiser. A callable is given groups of weights and returns a
+        ``torch.optim.Optimizer``, as ``torch.optim.RMSprop`` does.
     learning_rate : float, default=0.001
         Initial learning rate.
-    schedule : {"cosine", "inverse", "constant"}, default="cosine"
-        Decay over the share t of the steps: cosine to 0, divided by (1 + 10 t)^0.75, or constant.
+    backbone_rate : float, default=1
+        Factor of the learning rate for the network's features; 0.1 for pretrained ones.
+    schedule : {"cosine", "inverse", "constant"} or callable, default="cosine"
+        Decay over the share t of the steps: cosine to 0, divided by (1 + 10 t)^0.75, or constant. A
+        callable returns the factor of the learning rate, given t.
     momentum : float, default=0.9
         Momentum of "sgd".
     weight_decay : float, default=0.0005
         Weight of half the squared weights.
+    prepare : callable, pair of callables or None, default=None
+        Makes a tensor of each picture of a Dataset, as those of torchvision do; of a pair, the
+        first in training and the second in prediction.
     augment : callable or None, default=None
         Changes the rows of both domains at random before every step, given a batch and a
         ``torch.Generator``: :class:`RandomAffine` for small pictures.
+    num_workers : int, default=0
+        Processes that read a Dataset or a memory map; 0 reads in this one.
+    precision : {"float32", "bf16"}, default="float32"
+        Arithmetic of the features in training; losses and predictions are in single precision.
+    scoring : str or None, default=None
+        A label-free score, of :mod:`transferable.model_selection`, of the target's predictions
+        after every epoch that adapts: "agreement", "confusion", "density", "entropy",
+        "information", "neighbors" or "silhouette". The epoch with the highest one is the result;
+        with None, the last.
+    patience : int or None, default=None
+        With `scoring`, epochs without a higher score after which training ends.
+    callback : callable or None, default=None
+        Called with the entry of ``history_`` after every epoch; True ends training.
     device : str, default="auto"
         "cpu", "cuda" or "auto": a GPU if there is one.
     deterministic : bool, default=False
@@ -99,12 +122,19 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
     epochs: int = 20
     epoch_steps: int | None = None
     batch_size: int = 128
-    optimizer: str = "adam"
+    optimizer: str | MakeOptimizer = "adam"
     learning_rate: float = 1e-3
-    schedule: str = "cosine"
+    backbone_rate: float = 1.0
+    schedule: str | Callable[[float], float] = "cosine"
     momentum: float = 0.9
     weight_decay: float = 5e-4
+    prepare: Transform | tuple[Transform, Transform] | None = None
     augment: Augment | None = None
+    num_workers: int = 0
+    precision: str = "float32"
+    scoring: str | None = None
+    patience: int | None = None
+    callback: Callable[[dict[str, Any]], object] | None = None
     device: str = "auto"
     deterministic: bool = False
     checkpoint: str | os.PathLike[str] | None = None
@@ -112,18 +142,25 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
     verbose: bool = False
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "network": [StrOptions(set(NETWORKS)), callable],
+        "network": [str, callable],
         "weights": [str, os.PathLike, None],
         "input_shape": [tuple, list, None],
         "epochs": [COUNT],
         "epoch_steps": [COUNT, None],
         "batch_size": [COUNT],
-        "optimizer": [StrOptions({"adam", "sgd"})],
+        "optimizer": [StrOptions({"adam", "adamw", "sgd"}), callable],
         "learning_rate": [POSITIVE],
-        "schedule": [StrOptions({"constant", "cosine", "inverse"})],
+        "backbone_rate": [WEIGHT],
+        "schedule": [StrOptions({"constant", "cosine", "inverse"}), callable],
         "momentum": [Interval(Real, 0, 1, closed="left")],
         "weight_decay": [WEIGHT],
+        "prepare": [callable, tuple, list, None],
         "augment": [callable, None],
+        "num_workers": [EPOCHS],
+        "precision": [StrOptions({"float32", "bf16"})],
+        "scoring": [StrOptions(set(SCORES)), None],
+        "patience": [COUNT, None],
+        "callback": [callable, None],
         "device": [str],
         "deterministic": ["boolean"],
         "checkpoint": [str, os.PathLike, None],
@@ -144,11 +181,13 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
 
         Parameters
         ----------
-        Xs : array, memory map or torch Dataset
+        Xs : array, memory map or torch Dataset, or list of such
             Source rows: of shape (n_source, n_features), pictures of shape (n_source, height,
-            width) or (n_source, channels, height, width), or a dataset of (row, label).
-        ys : array-like of shape (n_source,) or None
-            Their labels; None takes those of the dataset.
+            width) or (n_source, channels, height, width), or a dataset of (row, label). Several
+            sources are pooled.
+        ys : array-like of shape (n_source,), list of such, or None
+            Their labels; None takes those of the dataset, the names of the classes if it is a
+            folder of classes.
         Xt : array, memory map or torch Dataset
             Target rows of the same shape; labels of a dataset are never used.
         sample_weight, yt : None, default=None
@@ -162,27 +201,32 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         for what, given in (("sample_weight", sample_weight), ("target labels, yt", yt)):
             if given is not None:
                 raise ValueError(f"{type(self).__name__} takes no {what}; leave it out.")
-        if ys is None and isinstance(Xs, Dataset):
-            ys = dataset_labels(Xs)
-        if not any(isinstance(X, Dataset | np.memmap) for X in (Xs, Xt)):
-            check_order(Xs, ys, Xt)
-            Xs, Xt = np.asarray(on_host(Xs)), np.asarray(on_host(Xt))
-        shapes = [row_shape(X) for X in (Xs, Xt)]
-        if shapes[0] != shapes[1]:
-            raise ValueError(
-                f"Xt has rows of shape {shapes[1]}, but Xs has rows of shape {shapes[0]}; both "
-                "domains must be described alike."
-            )
-        labels = np.asarray(on_host(ys))
-        n_source, n_target = len(Xs), len(Xt)
-        if labels.shape[:1] != (n_source,):
-            raise ValueError(
-                f"ys has shape {labels.shape}, but Xs has {n_source} rows; give one label each."
-            )
-        held = isinstance(Xs, np.ndarray) and not isinstance(Xs, np.memmap)
-        X: Any = np.concatenate([Xs, Xt]) if held else StackedTable(Xs, Xt)
-        y = np.concatenate([labels, np.repeat(labels[:1], n_target)])
-        return self.fit(X, y, np.repeat([1, -1], [n_source, n_target]))
+        sources, labels = pooled(Xs, ys)
+        names = ["Xs"] if len(sources) == 1 else [f"Xs[{k}]" for k in range(len(sources))]
+        tables: list[Any] = [*sources, Xt]
+        in_place = max(map(streamed, tables))  # looks at all of them
+        if not in_place:
+            if len(sources) == 1:
+                check_order(Xs, ys, Xt)
+            tables = [np.asarray(on_host(table)) for table in tables]
+        parts = [stacked([table], self._transforms) for table in tables] if in_place else tables
+        shapes = [part.row_shape if in_place else part.shape[1:] for part in parts]
+        for name, shape in zip([*names, "Xt"], shapes, strict=True):
+            if shape != shapes[0]:
+                raise ValueError(
+                    f"{name} has rows of shape {shape}, but {names[0]} has rows of shape "
+                    f"{shapes[0]}; both domains must be described alike."
+                )
+        for name, table, own in zip(names, tables, labels, strict=False):
+            if own.shape[:1] != (len(table),):
+                raise ValueError(
+                    f"{name.replace('X', 'y')} has shape {own.shape}, but {name} has {len(table)} "
+                    "rows; give one label each."
+                )
+        X: Any = stacked(tables, self._transforms) if in_place else np.concatenate(tables)
+        n_target = len(tables[-1])
+        y = np.concatenate([*labels, np.repeat(labels[0][:1], n_target)])
+        return self.fit(X, y, np.repeat([1, -1], [len(X) - n_target, n_target]))
 
     def predict_proba(self, X: Any) -> NDArray[Any]:
         """Return probabilities of the classes, the softmax of the network's scores.
@@ -202,7 +246,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         """Return rows as a table of two axes, with the shape of a row set aside."""
-        table: Any = StackedTable(X) if isinstance(X, Dataset | np.memmap) else X
+        table: Any = stacked([X], self._transforms) if streamed(X) else X
         if isinstance(table, StackedTable):
             shape = table.row_shape
             if reset:
@@ -217,6 +261,8 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
                 refuse_text_and_gaps(self, on_host(X), error)
                 raise
             table, shape = rows.reshape(rows.shape[0], -1), tuple(rows.shape[1:])
+        if reset:
+            self.row_shape_ = shape
         if self.input_shape is not None:
             wanted = tuple(int(side) for side in self.input_shape)
             if np.prod(wanted) != np.prod(shape):
@@ -235,14 +281,25 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
             )
         return table
 
+    @property
+    def _transforms(self) -> tuple[Transform | None, Transform | None]:
+        """The transform in training and the one in prediction."""
+        pair = self.prepare
+        if not isinstance(pair, tuple | list):
+            return pair, pair
+        if len(pair) != 2:
+            raise ValueError(
+                f"prepare has {len(pair)} entries; give one for training and one for prediction."
+            )
+        return pair[0], pair[1]
+
     def _fit_domains(self, domains: Domains) -> None:
+        _refuse_item_transform(self.augment)
         device = _device(self.device)
         seed = int(check_random_state(self.random_state).randint(2**31 - 2))
         n_classes = domains.n_classes
         with _seeded(seed, device, deterministic=self.deterministic):
-            network = self._build(self.input_shape_, n_classes)
-            if self.weights is not None:
-                load_weights(network, self.weights)
+            network = self._build(self.input_shape_, n_classes, self.weights)
             width = feature_width(network.features, self.input_shape_)
             parts = self._parts(width, n_classes) if domains.n_target else {}
             training = Training(self, network, parts, domains, device, seed)
@@ -259,9 +316,9 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         if self.checkpoint is not None:
             Path(self.checkpoint).unlink(missing_ok=True)
 
-    def _build(self, input_shape: Sequence[int], n_classes: int) -> nn.Module:
-        """Return the network with new weights, for training and for loading."""
-        return build(self.network, input_shape, n_classes)
+    def _build(self, input_shape: Sequence[int], n_classes: int, weights: Any = None) -> nn.Module:
+        """Return the network with first weights, for training and for loading."""
+        return build(self.network, input_shape, n_classes, weights)
 
     def _parts(self, width: int, n_classes: int) -> dict[str, nn.Module]:
         """Return modules that training needs beside the network."""
@@ -327,13 +384,15 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         double = device.type == "cpu" and rows.dtype == np.float64
         dtype = torch.float64 if double else torch.float32
         network = copy.deepcopy(self.network_).to(device, dtype)
-        table = Rows(rows, self.input_shape_, device, start, stop)
+        stream = opened(rows, device, self.num_workers)
+        table = Rows(rows, self.input_shape_, device, start, stop, stream)
         blocks = outputs(network, table, domain, dtype)
         return np.concatenate([pick(f, z).cpu().numpy() for f, z in blocks])
 
     def __getstate__(self) -> dict[str, Any]:
-        """Store the fitted network as the bytes of a safetensors file."""
+        """Store the fitted network as the bytes of a safetensors file, and paths as text."""
         state = dict(super().__getstate__())
+        state |= {k: os.fspath(v) for k, v in state.items() if isinstance(v, os.PathLike)}
         network = state.pop("network_", None)
         if network is not None:
             tensors = {name: v.clone().contiguous() for name, v in network.state_dict().items()}
@@ -372,8 +431,8 @@ class SourceOnly(DeepClassifier):
         The predicted label of every fitted row, in input order.
     network_ : torch.nn.Module
         The trained network, on the CPU.
-    input_shape_ : tuple of int
-        The shape of a row for the network.
+    input_shape_, row_shape_ : tuple of int
+        The shape of a row for the network, and of a row of X.
     history_ : list of dict
         For each epoch the parts of the loss, the learning rate, the seconds, and the mean entropy
         and class prior of predictions on some target rows.
@@ -402,12 +461,10 @@ class SourceOnly(DeepClassifier):
 class AdaBN(DeepClassifier):
     """Network trained on the source, with batch normalisation statistics of the target.
 
-    Needs a network with batch normalisation, such as ``network="convm"``.
-
     Parameters
     ----------
-    network : {"convm"} or callable, default="convm"
-        A network with batch normalisation.
+    network : str or callable, default="mlp-bn"
+        A network with batch normalisation, such as "lenet-bn" for small pictures.
 
     References
     ----------
@@ -424,14 +481,14 @@ class AdaBN(DeepClassifier):
     (5,)
     """
 
-    network: Any = "convm"
+    network: Any = "mlp-bn"
 
     def _finish(self, training: Training) -> None:
         norms = [m.target for m in training.network.modules() if isinstance(m, DomainNorm)]
         if not norms:
             raise ValueError(
                 f"AdaBN needs a network with batch normalisation; {self.network!r} has none. Take "
-                'network="convm" for pictures, or one of your own.'
+                'network="lenet-bn" for small pictures, or one of your own.'
             )
         if not len(training.target):
             return
@@ -449,14 +506,33 @@ class AdaBN(DeepClassifier):
 
 @estimator
 class PenalisedClassifier(DeepClassifier):
-    """Base of the methods that add a penalty to the source's cross-entropy.
+    """Base of the methods that add a penalty to the source's cross-entropy, also of your own.
 
-    With ``weight=0`` it trains on the source alone, as :class:`~transferable.deep.SourceOnly`.
+    A method is a class with the decorator :func:`~transferable.base.estimator` that defines
+    ``_penalty(training, batch)``, which returns losses by name, their weights included. With
+    ``weight=0`` it trains on the source alone, as :class:`~transferable.deep.SourceOnly`.
 
     Parameters
     ----------
+    weight : float, default=1
+        Weight of what is added.
     warmup_epochs : int, default=0
         Epochs, of those given, before the penalty is added.
+
+    Examples
+    --------
+    >>> from transferable.base import estimator
+    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.deep import PenalisedClassifier
+    >>> @estimator
+    ... class MeanScores(PenalisedClassifier):
+    ...     def _penalty(self, training, batch):
+    ...         gap = (batch.zs.mean(dim=0) - batch.zt.mean(dim=0)).square().sum()
+    ...         return {"gap": self.weight * gap}
+    >>> task = load_printed_to_handwritten()
+    >>> model = MeanScores(epochs=3).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
+    >>> model.history_[-1]["gap"] > 0
+    True
     """
 
     weight: float = 1.0
@@ -481,6 +557,25 @@ def _features(f: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
     return f
 
 
+def _refuse_item_transform(augment: Any) -> None:
+    """Refuse an augmentation that is a transform of single pictures."""
+    if augment is None:
+        return
+    of_torchvision = type(augment).__module__.partition(".")[0] == "torchvision"
+    with suppress(TypeError, ValueError):  # not every callable has a signature
+        called = augment.forward if isinstance(augment, nn.Module) else augment
+        signature = inspect.signature(called)
+        try:
+            signature.bind(None, None)
+        except TypeError:
+            of_torchvision = True
+    if of_torchvision:
+        raise TypeError(
+            f"augment is called with a batch and a torch.Generator, which {type(augment).__name__} "
+            "does not take; pass a transform of single pictures as prepare=."
+        )
+
+
 def _device(name: str) -> torch.device:
     """Return the requested device, if available."""
     if name == "auto":
@@ -502,8 +597,11 @@ def _seeded(seed: int, device: torch.device, *, deterministic: bool) -> Iterator
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(seed)
+        filled = torch.utils.deterministic.fill_uninitialized_memory
         torch.use_deterministic_algorithms(deterministic or before)
+        torch.utils.deterministic.fill_uninitialized_memory = before and filled  # no bit needs it
         try:
             yield
         finally:
             torch.use_deterministic_algorithms(before)
+            torch.utils.deterministic.fill_uninitialized_memory = filled

@@ -1,16 +1,18 @@
 """Networks by name, each a map to features and a head from features to class scores.
 
-``mlp`` takes rows of numbers; ``lenet`` small pictures (28 x 28, 16 x 16); ``convm`` pictures of
-any size, with parallel convolutions; ``alexnet`` photographs. Any function of the shape of a row
-and the number of classes may replace them, if the module it returns has ``features`` and ``head``.
+``mlp`` takes rows of numbers, ``lenet`` small pictures (28 x 28, 16 x 16), ``mlp-bn`` and
+``lenet-bn`` are these with batch normalisation; ``timm:resnet50`` and ``torchvision:resnet50`` are
+networks of these libraries, for photographs. Any function of the shape of a row and the number of
+classes may replace them, if the module it returns has ``features`` and ``head``.
 """
 
 from __future__ import annotations
 
 import copy
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib import import_module
 from typing import Any, Literal
 
 import torch
@@ -18,7 +20,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
-__all__ = ["NETWORKS", "DomainNorm", "Network", "alexnet", "convm", "lenet", "mlp", "reset"]
+__all__ = ["NETWORKS", "DomainNorm", "Network", "backbone", "lenet", "mlp", "reset"]
 
 Domain = Literal["source", "target"]
 
@@ -81,7 +83,7 @@ class DomainNorm(nn.Module):
         return bool(norms)
 
 
-def mlp(input_shape: Sequence[int], n_classes: int) -> Network:
+def mlp(input_shape: Sequence[int], n_classes: int, *, norm: bool = False) -> Network:
     """Return two layers of 256 and 128 units on rows of numbers.
 
     Parameters
@@ -90,6 +92,8 @@ def mlp(input_shape: Sequence[int], n_classes: int) -> Network:
         The shape of a row; it is taken flat.
     n_classes : int
         Number of classes.
+    norm : bool, default=False
+        Whether batch normalisation follows each layer.
 
     Returns
     -------
@@ -97,13 +101,15 @@ def mlp(input_shape: Sequence[int], n_classes: int) -> Network:
         With 128 features.
     """
     width = int(torch.Size(input_shape).numel())
+    norms = [[nn.BatchNorm1d(units)] if norm else [] for units in (256, 128)]
+    first, second = nn.Linear(width, 256), nn.Linear(256, 128)
     features = nn.Sequential(
-        nn.Flatten(), nn.Linear(width, 256), nn.ReLU(), nn.Linear(256, 128), nn.ReLU()
+        nn.Flatten(), first, *norms[0], nn.ReLU(), second, *norms[1], nn.ReLU()
     )
     return Network(features, nn.Sequential(nn.Dropout(0.5), nn.Linear(128, n_classes)))
 
 
-def lenet(input_shape: Sequence[int], n_classes: int) -> Network:
+def lenet(input_shape: Sequence[int], n_classes: int, *, norm: bool = False) -> Network:
     """Return Caffe's LeNet: 20 and 50 filters, 500 units, and dropout before the head.
 
     Parameters
@@ -112,18 +118,23 @@ def lenet(input_shape: Sequence[int], n_classes: int) -> Network:
         Channels, height and width, of at least 16 pixels.
     n_classes : int
         Number of classes.
+    norm : bool, default=False
+        Whether batch normalisation follows each convolution.
 
     Returns
     -------
     Network
         With 500 features.
     """
-    channels = _picture(input_shape, "lenet", 16)
+    channels = picture_channels(input_shape, "lenet", 16)
+    norms = [[nn.BatchNorm2d(filters)] if norm else [] for filters in (20, 50)]
     filters = nn.Sequential(
         nn.Conv2d(channels, 20, 5),
+        *norms[0],
         nn.MaxPool2d(2),
         nn.ReLU(),
         nn.Conv2d(20, 50, 5),
+        *norms[1],
         nn.MaxPool2d(2),
         nn.ReLU(),
         nn.Flatten(),
@@ -133,123 +144,94 @@ def lenet(input_shape: Sequence[int], n_classes: int) -> Network:
     return Network(features, nn.Sequential(nn.Dropout(0.5), nn.Linear(500, n_classes)))
 
 
-def alexnet(input_shape: Sequence[int], n_classes: int) -> Network:
-    """Return AlexNet in one column, its layers named as torchvision names them.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Channels, height and width, of at least 64 pixels; 3 x 224 x 224 for published weights.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    Network
-        With 4096 features, those of the layer called fc7.
-
-    References
-    ----------
-    A. Krizhevsky, "One weird trick for parallelizing convolutional neural networks", 2014.
-    """
-    channels = _picture(input_shape, "alexnet", 64)
-
-    def conv(inputs: int, outputs: int, size: int, stride: int, padding: int) -> list[nn.Module]:
-        return [nn.Conv2d(inputs, outputs, size, stride, padding), nn.ReLU()]
-
-    filters = nn.Sequential(
-        *conv(channels, 64, 11, 4, 2),
-        nn.MaxPool2d(3, 2),
-        *conv(64, 192, 5, 1, 2),
-        nn.MaxPool2d(3, 2),
-        *conv(192, 384, 3, 1, 1),
-        *conv(384, 256, 3, 1, 1),
-        *conv(256, 256, 3, 1, 1),
-        nn.MaxPool2d(3, 2),
-    )
-    layers = nn.Sequential(
-        nn.Dropout(), nn.Linear(256 * 6 * 6, 4096), nn.ReLU(),
-        nn.Dropout(), nn.Linear(4096, 4096), nn.ReLU(),
-    )  # fmt: skip
-    features = nn.Sequential(
-        OrderedDict(
-            features=filters, avgpool=nn.AdaptiveAvgPool2d(6), flat=nn.Flatten(), classifier=layers
-        )
-    )
-    return Network(features, nn.Linear(4096, n_classes))
-
-
-class _Parallel(nn.Module):
-    """A convolution, a dilated and a transposed one side by side, their outputs concatenated."""
-
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.branches = nn.ModuleList(
-            [
-                nn.Conv2d(inputs, outputs, 3, padding=1),
-                nn.Conv2d(inputs, outputs, 3, padding=2, dilation=2),
-                nn.ConvTranspose2d(inputs, outputs, 3, padding=1),
-            ]
-        )
-        self.norm = nn.BatchNorm2d(3 * outputs)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.relu(self.norm(torch.cat([branch(x) for branch in self.branches], dim=1)))
-
-
-def convm(input_shape: Sequence[int], n_classes: int) -> Network:
-    """Return three blocks of parallel convolutions (plain, dilated, transposed) and 256 units.
-
-    The blocks are those of the Conv-M network of Wu et al.; their number and width are ours, and
-    their loss is left out.
-
-    Parameters
-    ----------
-    input_shape : tuple of int
-        Channels, height and width, of at least 8 pixels.
-    n_classes : int
-        Number of classes.
-
-    Returns
-    -------
-    Network
-        With 256 features.
-
-    References
-    ----------
-    C. Wu, W. Wen, T. Afzal, Y. Zhang, Y. Chen and H. Li, "A compact DNN: approaching
-    GoogLeNet-level accuracy of classification and domain adaptation", CVPR 2017.
-    """
-    channels = _picture(input_shape, "convm", 8)
-    layers: list[nn.Module] = []
-    for inputs, outputs in ((channels, 16), (48, 32), (96, 64)):
-        layers += [_Parallel(inputs, outputs), nn.MaxPool2d(2)]
-    features = nn.Sequential(
-        *layers, nn.AdaptiveAvgPool2d(2), nn.Flatten(), nn.Linear(4 * 192, 256), nn.ReLU()
-    )
-    return Network(features, nn.Sequential(nn.Dropout(0.5), nn.Linear(256, n_classes)))
-
-
 NETWORKS: dict[str, Callable[[Sequence[int], int], nn.Module]] = {
-    "alexnet": alexnet,
-    "convm": convm,
     "lenet": lenet,
+    "lenet-bn": partial(lenet, norm=True),
     "mlp": mlp,
+    "mlp-bn": partial(mlp, norm=True),
 }
 
 
-def build(network: Any, input_shape: Sequence[int], n_classes: int) -> nn.Module:
-    """Return a new network for rows of this shape and so many classes, checked on two rows."""
-    made = NETWORKS[network] if isinstance(network, str) else network
-    built: nn.Module = made(tuple(input_shape), n_classes)
+def backbone(name: str, *, pretrained: bool = False) -> nn.Module:
+    """Return a network of timm or torchvision without its last layer.
+
+    Parameters
+    ----------
+    name : str
+        "timm:resnet50" or "torchvision:resnet50".
+    pretrained : bool, default=False
+        Whether to start from the library's published weights, which it downloads.
+
+    Returns
+    -------
+    Module
+        From pictures to features.
+    """
+    library, _, model = name.partition(":")
+    if library not in ("timm", "torchvision"):
+        raise ValueError(
+            f'{name!r} names no network; take one of {", ".join(NETWORKS)}, "timm:..." or '
+            '"torchvision:...", or a function of your own.'
+        )
+    try:
+        module = import_module(library)
+    except ImportError as error:
+        raise ImportError(f"{name!r} needs {library}: pip install {library}") from error
+    try:
+        if library == "timm":
+            return module.create_model(model, pretrained=pretrained, num_classes=0)
+        weights = "DEFAULT" if pretrained else None
+        body: nn.Module = module.models.get_model(model, weights=weights)
+    except (RuntimeError, ValueError) as error:
+        raise ValueError(f"{name!r} is no network of {library}: {error}") from error
+    last = [place for place, layer in body.named_modules() if isinstance(layer, nn.Linear)][-1:]
+    if not last:
+        raise ValueError(f"{name!r} ends in no linear layer that a head could replace.")
+    parent, _, name = last[0].rpartition(".")
+    setattr(body.get_submodule(parent), name, nn.Identity())
+    return body
+
+
+def build(
+    network: Any,
+    input_shape: Sequence[int],
+    n_classes: int,
+    weights: str | os.PathLike[str] | None = None,
+) -> nn.Module:
+    """Return a new network for rows of this shape and so many classes, checked on two rows.
+
+    It starts from the weights of a file, or from published ones if these are "pretrained".
+    """
+    if isinstance(network, nn.Module):
+        raise TypeError(
+            f"network is a module ({type(network).__name__}); pass a function that builds one, "
+            "network=lambda input_shape, n_classes: Network(features, head), with Network of "
+            "transferable.deep.networks, since every fit starts anew."
+        )
+    pretrained = weights == "pretrained"
+    named = isinstance(network, str)
+    if named and network not in NETWORKS:
+        body = backbone(network, pretrained=pretrained)
+        head = nn.Linear(feature_width(body, input_shape), n_classes)
+        built: nn.Module = Network(body, head)
+    elif pretrained:
+        raise ValueError(
+            f'weights="pretrained" is for networks of timm and torchvision; network={network!r} '
+            "has none. Name a safetensors file, or leave it out."
+        )
+    else:
+        built = (NETWORKS[network] if named else network)(tuple(input_shape), n_classes)
     if not (hasattr(built, "features") and hasattr(built, "head")):
         raise TypeError(
             f"network must return a module with `features` and `head`; {type(built).__name__} "
             "lacks one: wrap the two parts in transferable.deep.networks.Network(features, head)."
         )
+    if weights is not None and not pretrained:
+        load_weights(built, weights)
     DomainNorm.install(built)
     training = built.training
     built.eval()
+    feature_width(built.features, input_shape)
     with torch.no_grad():
         features = built.features(torch.zeros(2, *input_shape))
         if features.ndim != 2:
@@ -270,8 +252,13 @@ def feature_width(features: Any, input_shape: Sequence[int]) -> int:
     """Return the number of features that a module makes of a row."""
     training = features.training
     features.eval()
-    with torch.no_grad():
-        width = int(features(torch.zeros(1, *input_shape)).shape[1])
+    try:
+        with torch.no_grad():
+            width = int(features(torch.zeros(1, *input_shape)).shape[1])
+    except RuntimeError as error:
+        raise ValueError(
+            f"The network does not take rows of shape {tuple(input_shape)}: {error}"
+        ) from error
     features.train(training)
     return width
 
@@ -287,12 +274,15 @@ def reset(module: nn.Module) -> nn.Module:
 def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
     """Load the tensors of a safetensors file; the head's may be absent, or of other classes.
 
-    Names are the network's own, or, as in torchvision's files, those inside its features.
+    Names are the network's own, or, as in torchvision's files, those inside its features. The
+    network has no :class:`DomainNorm` yet; of a file that was written with them, the target's
+    statistics are left out.
     """
     try:
         found = load_file(os.fspath(path))
     except (SafetensorError, OSError) as error:
         raise ValueError(f"weights={os.fspath(path)!r} is no safetensors file: {error}") from error
+    found |= {name.replace(".source.", "."): value for name, value in found.items()}
     wanted = network.state_dict()
     chosen = {
         name: found[key]
@@ -300,7 +290,9 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
         for key in (name, name.removeprefix("features."))
         if key in found and found[key].shape == value.shape
     }
-    missing = [name for name in wanted if name not in chosen and not name.startswith("head.")]
+    optional = {name for name in wanted if name.endswith("num_batches_tracked")}
+    optional |= {name for name in wanted if name.startswith("head.")}
+    missing = [name for name in wanted if name not in chosen and name not in optional]
     if missing:
         raise ValueError(
             f"weights={os.fspath(path)!r} does not fit the network: it has no tensor for "
@@ -309,7 +301,7 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
     network.load_state_dict(chosen, strict=False)
 
 
-def _picture(shape: Sequence[int], name: str, least: int) -> int:
+def picture_channels(shape: Sequence[int], name: str, least: int) -> int:
     """Return the number of channels, if a row is a picture that is large enough."""
     if len(shape) != 3 or min(shape[1:]) < least:
         raise ValueError(

@@ -187,7 +187,7 @@ def _unit_features(
 ) -> tuple[NDArray[np.float32], NDArray[np.intp], float]:
     """Return features of unit length, the network's labels, and their confidence."""
     features, codes, sure = [], [], []
-    for f, z in outputs(training.network, rows, domain):
+    for f, z in outputs(training.network, rows, domain, autocast=training.autocast):
         features.append(functional.normalize(f, dim=1).cpu().numpy())
         top = functional.softmax(z, dim=1).max(dim=1)
         codes.append(top.indices.cpu().numpy())

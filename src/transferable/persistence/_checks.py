@@ -246,7 +246,7 @@ def _try(estimator: DomainAdapter) -> None:
     width = estimator.n_features_in_
     if width > _WIDEST:
         return
-    rows = np.zeros((1, width))
+    rows = np.zeros((1, *getattr(estimator, "row_shape_", (width,))))  # pictures have more axes
     columns = len(getattr(estimator, "classes_", ()))
     expected = {
         "predict": (1,),

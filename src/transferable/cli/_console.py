@@ -388,7 +388,7 @@ def _parquet_writer(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
 
     def write(lines: pd.DataFrame) -> None:
         nonlocal writer
-        texts = lines.select_dtypes(exclude="number").columns
+        texts = lines.select_dtypes(exclude=["number", "bool"]).columns
         plain = lines.assign(**{name: lines[name].astype(object) for name in texts})
         kinds = {
             name: pa.string() if name in texts else pa.from_numpy_dtype(plain[name].dtype)

@@ -7,7 +7,7 @@ WORKERS ?= 2
 # Workers share the cores: one BLAS thread each.
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-trust bench-tables bench-drift bench-problems bench-differential methods-table clean help
+.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-trust bench-tables bench-drift bench-problems bench-differential bench-speed methods-table clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -172,6 +172,10 @@ bench-problems: $(VENV)/installed-bench ## several sources and a few target labe
 bench-differential: $(VENV)/installed-test ## whether the source in BEFORE and this one compute the same, and how long
 	$(BIN)/python benchmarks/differential.py --before $(BEFORE) $(if $(ONLY),--only "$(ONLY)")
 	$(BIN)/python benchmarks/differential.py --before $(BEFORE) --timing
+
+# BEFORE=../other/src is the source of another checkout, ONLY=word some of the rows.
+bench-speed: $(VENV)/installed-bench ## processor seconds where people wait, beside floors and the source in BEFORE
+	$(BIN)/python benchmarks/speed.py $(if $(BEFORE),--before $(BEFORE)) $(if $(ONLY),--only "$(ONLY)")
 
 methods-table: $(VENV)/installed-deep ## what each estimator takes, from what the classes state, into docs/methods.md
 	$(BIN)/python benchmarks/abilities.py

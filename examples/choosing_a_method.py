@@ -15,10 +15,10 @@ from transferable.transformers import CORAL, GFK, JDA, TCA
 task = load_printed_to_handwritten()
 Xs, ys, Xt = task.Xs[:840], task.ys[:840], task.Xt[:900]
 
-# %% Is there a gap, and is adaptation likely to pay?
+# %% Is there a gap, and can the source be learnt?
 diagnosis = diagnose(Xs, ys, Xt)
 print("A-distance", round(diagnosis.gap.overall["A-distance"], 2))
-print(f"Likely to pay? {diagnosis.verdict}: {diagnosis.reason}")
+print(*diagnosis.lines, sep="\n")
 
 # %% What do the methods say? Models of the source alone take part.
 methods = {

@@ -1,6 +1,11 @@
-"""Drawn pictures: three shapes, dark on light paper and light on dark, and an embedder of them."""
+"""Drawn pictures: three shapes, dark on light paper and light on dark, and embedders of them."""
+
+import copy
+import sys
+import types
 
 import numpy as np
+import pytest
 from PIL import Image, ImageDraw
 
 SHAPES = ("bar", "disc", "frame")
@@ -32,3 +37,35 @@ def embedder(pictures):
         spread = np.sort(ink.mean(axis=0)), np.sort(ink.mean(axis=1))
         rows.append(np.concatenate([*spread, [ink.mean(), (ink > 0.5).mean()]]))
     return np.array(rows)
+
+
+def fill(folder):
+    """Make folders `source`, of classes, and `target`, without."""
+    rng = np.random.default_rng(0)
+    for name in ("source", "target"):
+        (folder / name).mkdir()
+    for k, shape in enumerate(SHAPES * 12):
+        (folder / "source" / shape).mkdir(exist_ok=True)
+        draw(shape, rng, night=False).save(folder / "source" / shape / f"{k:02}.png")
+        draw(shape, rng, night=True).save(folder / "target" / f"{k:02} {shape}.jpg")
+
+
+def by_name(monkeypatch):
+    """Let "torchvision:tiny" name a small network, and return it: its weights may change."""
+    torch = pytest.importorskip("torch")
+    body = torch.nn.Sequential(
+        torch.nn.Flatten(), torch.nn.Linear(3 * 36, 8), torch.nn.Linear(8, 4)
+    )
+
+    def prepare(picture):
+        small = np.asarray(picture.resize((6, 6)), dtype=np.float32)
+        return torch.tensor(np.abs(small / 255 - 0.5))
+
+    weights = types.SimpleNamespace(DEFAULT=types.SimpleNamespace(transforms=lambda: prepare))
+    module = types.ModuleType("torchvision")
+    module.models = types.ModuleType("torchvision.models")
+    module.models.get_model = lambda name, weights: copy.deepcopy(body)
+    module.models.get_model_weights = lambda name: weights
+    monkeypatch.setitem(sys.modules, "torchvision", module)
+    monkeypatch.setitem(sys.modules, "torchvision.models", module.models)
+    return body

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 import literal
 from problems import small_problem
-from transferable import ARTL, MEDA, TFDF, TFDFV, all_estimators
+from transferable import ARTL, MEDA, TFDF, TFDFV, AutoAdapter, all_estimators
 from transferable.classifiers import AdaptedClassifier
 from transferable.classifiers.published import PrintedMeans
 from transferable.domains import Domains
@@ -136,7 +136,7 @@ def test_every_other_estimator_refuses_and_says_which_can():
         with pytest.raises(ValueError, match=f"{name} takes no several sources; .*TFDF.* do. Or"):
             cls().fit(X, Y, sample_domain=IDS)
     assert refused > 10
-    assert {type(e).__name__ for e in TAKING} == {
+    assert {type(e).__name__ for e in [*TAKING, AutoAdapter()]} == {
         name for name, cls in all_estimators() if cls().takes.several_sources
     }
 

@@ -16,9 +16,8 @@ task = load_printed_to_handwritten()
 Xs, ys, Xt = task.Xs[::3], task.ys[::3], task.Xt[::3]
 
 # %%
-# Is it likely to pay? An answer without a target label, and the reason for it.
-diagnosis = diagnose(Xs, ys, Xt)
-print(diagnosis.verdict, "-", diagnosis.reason)
+# Whether the domains differ beyond chance, and whether the source can be learnt.
+print(*diagnose(Xs, ys, Xt).lines, sep="\n")
 
 # %%
 # The gap by its measures. Target classes are predicted: a small gap within classes is no proof that

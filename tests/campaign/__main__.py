@@ -13,7 +13,8 @@ from pathlib import Path
 
 from campaign.running import run_area, trial
 
-AREAS = {"api": 10_000, "files": 2_000, "models": 1_000, "signals": 200, "limits": 200}
+AREAS = {"api": 10_000, "files": 2_000, "models": 1_000, "forged": 5_000, "limits": 200}
+AREAS |= {"signals": 200, "kills": 400, "clusters": 60}
 
 
 def main():

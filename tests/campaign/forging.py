@@ -50,7 +50,7 @@ def with_array(path, which, change):
         arrays |= {key: change(arrays[key]) for key in picked}
         stream = io.BytesIO()
         if name.endswith(".npz"):
-            np.savez(stream, **arrays)
+            np.savez_compressed(stream, **arrays)
         else:
             np.save(stream, arrays[""])
         parts[name] = stream.getvalue()

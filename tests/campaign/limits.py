@@ -1,16 +1,20 @@
-"""Memory against max_memory, a thousand classes, and one result in threads and processes."""
+"""Memory against max_memory, leaks, a thousand classes, one result in threads and processes."""
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 
+import dask.array as da
 import numpy as np
+import psutil
 from joblib import Parallel, delayed
 from sklearn.base import clone
 
 import transferable
+import transferable.dask as over_dask
 from campaign import Violation
 from problems import small_problem
 
@@ -25,7 +29,8 @@ def trial(seed, folder):
     rng = np.random.default_rng(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        kinds = {memory: 0.4, threads: 0.25, processes: 0.1, order: 0.24, many_classes: 0.01}
+        kinds = {memory: 0.4, threads: 0.25, processes: 0.1, order: 0.23, many_classes: 0.01}
+        kinds[leaks] = 0.01
         return list(kinds)[rng.choice(len(kinds), p=list(kinds.values()))](rng)
 
 
@@ -98,6 +103,28 @@ def order(rng):
     if one.tobytes() != two.tobytes():
         raise Violation(f"{name} depends on the order of rows")
     return f"{name} in another order"
+
+
+def leaks(rng):
+    """After ten fits, forty more leave no objects behind and take no memory."""
+    p = small_problem(n_source=60, n_target=50, n_features=6)
+    rows = [da.from_array(X, chunks=(20, *X.shape[1:])) for X in (p.Xs, p.ys, p.Xt)]
+    fits = {
+        "AutoAdapter": lambda: transferable.AutoAdapter(effort="fast").adapt(p.Xs, p.ys, p.Xt),
+        "TFDFV over Dask": lambda: over_dask.TFDFV(n_landmarks=20, max_iter=3).adapt(*rows),
+    }
+    name = str(rng.choice(list(fits)))
+    kept = []
+    for count in (10, 40):
+        for _ in range(count):
+            fits[name]()
+        gc.collect()
+        kept.append((len(gc.get_objects()), psutil.Process().memory_info().rss))
+    objects, taken = np.diff(kept, axis=0)[0]
+    told = f"{name}: 40 fits leave {objects} objects and {taken:,} bytes"
+    if objects > 100 or taken > 2**23:
+        raise Violation(told)
+    return told
 
 
 def many_classes(rng):

@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from campaign import api, files, limits, models, signals
+from campaign import api, files, forged, kills, limits, models, signals
 from campaign.running import run_area
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-TRIALS = {api: 150, models: 60, files: 12, limits: 12, signals: 1}
+TRIALS = {api: 150, models: 60, files: 12, forged: 9, kills: 6, limits: 12, signals: 1}
 BATCHES = 3
 
 

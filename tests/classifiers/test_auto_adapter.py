@@ -63,6 +63,8 @@ def test_a_fitted_row_counts_half_and_five_neighbours_a_tenth_each(thorough):
     parts = zip(thorough._weights, thorough._members, strict=True)
     own = sum(weight * member.probabilities(rows) for weight, member in parts)
     centred = rows - rows.mean(axis=0)
+    further = np.sqrt(2 * (centred**2).mean())  # a coordinate of the size of two columns
+    centred = np.column_stack([centred, np.full(len(rows), further)])
     units = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     cosines = units @ units.T
     np.fill_diagonal(cosines, -np.inf)
@@ -72,13 +74,12 @@ def test_a_fitted_row_counts_half_and_five_neighbours_a_tenth_each(thorough):
 
 
 def test_new_rows_are_averaged_with_fitted_target_rows(thorough):
-    rows, centre = PROBLEM.Xt, PROBLEM.Xt.mean(axis=0)
-    longer = centre + 3 * (rows - centre)  # of the same direction: with the same neighbours
+    rows, new = PROBLEM.Xt, PROBLEM.Xt + 1e-4  # so near that they have the same neighbours
     parts = zip(thorough._weights, thorough._members, strict=True)
-    change = sum(w * (m.probabilities(longer) - m.probabilities(rows)) for w, m in parts)
-    assert np.abs(change).max() > 0.1
+    change = sum(w * (m.probabilities(new) - m.probabilities(rows)) for w, m in parts)
+    assert np.abs(change).max() > 1e-6
     expected = thorough.predict_proba(rows) + 0.4 * change
-    np.testing.assert_allclose(thorough.predict_proba(longer), expected)
+    np.testing.assert_allclose(thorough.predict_proba(new), expected, atol=1e-12)
 
 
 def test_caution_is_the_prior_weight_of_the_source_only_models():

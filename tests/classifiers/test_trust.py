@@ -396,6 +396,15 @@ def test_several_sources_and_weights_are_taken():
     assert np.abs(heavy.predict_proba(p.Xt) - plain.predict_proba(p.Xt)).max() > 1e-3
 
 
+def test_several_targets_are_one():
+    p = PROBLEM
+    marks = np.r_[np.ones(60), np.repeat([-1, -2], 24)]
+    y = np.r_[p.ys, p.yt]
+    several = AutoAdapter().fit(p.X, y, sample_domain=marks)
+    one = AutoAdapter().fit(p.X, y, sample_domain=np.sign(marks))
+    np.testing.assert_array_equal(several.predict_proba(p.Xt), one.predict_proba(p.Xt))
+
+
 def test_target_rows_of_weight_zero_keep_their_numbers():
     p = PROBLEM
     weights = np.ones(48)

@@ -57,9 +57,9 @@ def terminal():
 
 @pytest.fixture
 def slow(monkeypatch):
-    """Have rounds take 0.3 s, and bars drawn a little earlier than people need them."""
+    """Have rounds take 0.6 s, and bars drawn a little earlier than people need them."""
     monkeypatch.setattr(LIMITS, "awaited_seconds", 0.1)
-    with listen(lambda event: time.sleep(0.3) if isinstance(event, Iterate) else None):
+    with listen(lambda event: time.sleep(0.6) if isinstance(event, Iterate) else None):
         yield
 
 

@@ -98,6 +98,40 @@ def test_a_partition_unlike_the_others_is_named(message):
     assert not hasattr(model, "classes_")
 
 
+def misdeclared(X, change):
+    """An array whose second block has more or fewer rows than it declares."""
+    blocks = da.from_array(X, chunks=(30, *X.shape[1:]))
+
+    def changed(block, block_info=None):
+        return change(block) if block_info[0]["chunk-location"][0] == 1 else block
+
+    return blocks.map_blocks(changed, dtype=X.dtype, chunks=blocks.chunks)
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [(lambda block: block[:-1], 29), (lambda block: np.concatenate([block, block[:1]]), 31)],
+)
+def test_a_block_of_other_rows_than_it_declares_is_named(change, found):
+    Xs, ys, Xt = (da.from_array(X, chunks=(30, *X.shape[1:])) for X in (P.Xs, P.ys, P.Xt))
+    told = f"partition 1 of {{}} has {found} rows, but its collection declares 30; cut it again"
+    for where, rows in {
+        "Xs": (misdeclared(P.Xs, change), misdeclared(P.ys, change), Xt),
+        "Xt": (Xs, ys, misdeclared(P.Xt, change)),
+    }.items():
+        with pytest.raises(ValueError, match=told.format(where)) as refused:
+            TFDFV(**FEW).adapt(*rows)
+        assert "\n" not in str(refused.value)
+    with pytest.raises(ValueError, match=rf"partition 1 of Xs has 30 rows, but labels.*{found},"):
+        TFDFV(**FEW).adapt(Xs, misdeclared(P.ys, change), Xt)
+    y = da.from_array(np.r_[P.ys, np.full(60, -1)], chunks=30)
+    with pytest.raises(ValueError, match=told.format("X")):
+        TFDFV(**FEW).fit(misdeclared(P.X, change), y)
+    model = TFDFV(**FEW).adapt(Xs, ys, Xt)
+    with pytest.raises(ValueError, match=told.format("X")):
+        model.predict(misdeclared(P.Xt, change)).compute()
+
+
 def test_the_file_of_a_partition_is_named(tmp_path):
     for i in range(3):
         rows = frame(P.Xs[i * 30 : i * 30 + 30], P.ys[i * 30 : i * 30 + 30])

@@ -1,19 +1,18 @@
-"""Folders of drawn pictures."""
+"""Folders of drawn pictures, and a network by name."""
 
-import numpy as np
 import pytest
 
-from drawn import SHAPES, draw
+from drawn import by_name, fill
 
 
 @pytest.fixture
 def photos(tmp_path):
     """Folders `source`, of classes, and `target`, without."""
-    rng = np.random.default_rng(0)
-    for name in ("source", "target"):
-        (tmp_path / name).mkdir()
-    for k, shape in enumerate(SHAPES * 12):
-        (tmp_path / "source" / shape).mkdir(exist_ok=True)
-        draw(shape, rng, night=False).save(tmp_path / "source" / shape / f"{k:02}.png")
-        draw(shape, rng, night=True).save(tmp_path / "target" / f"{k:02} {shape}.jpg")
+    fill(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def named(monkeypatch):
+    """The network that "torchvision:tiny" names."""
+    return by_name(monkeypatch)

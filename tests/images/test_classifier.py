@@ -3,7 +3,6 @@
 import os
 import sqlite3
 import sys
-import types
 
 import numpy as np
 import pytest
@@ -13,7 +12,7 @@ import transferable
 from drawn import embedder
 from transferable import TFDFV
 from transferable.events import Note, Progress, listen
-from transferable.images import Embedder, ImageClassifier, PictureError, read_folder
+from transferable.images import Embedder, ImageClassifier, PictureError, Pictures, read_folder
 
 sqlite_only = pytest.mark.filterwarnings("error")
 
@@ -47,9 +46,12 @@ def test_folders_to_labels(photos):
     assert type(model.estimator_).__name__ == "AutoAdapter"
     assert accuracy(model) > 0.9
     table = model.labels_
-    assert list(table) == ["file", "label", "confidence", "problem"]
+    assert list(table) == ["file", "label", "confidence"]
     assert table.confidence.between(1 / 3, 1).all()
-    assert table.problem.isna().all()
+    assert model.broken_ == {}
+    again = model.label(photos / "target")
+    assert again.problem.isna().all()
+    assert (again[list(table)] == table).all(axis=None)
     assert (model.predict(photos / "target") == table.label).all()
     p = model.predict_proba(photos / "target")
     assert (model.classes_[p.argmax(axis=1)] == table.label).all()
@@ -92,14 +94,14 @@ def test_embeddings_are_remembered_by_content(photos, tmp_path):
     def other(pictures):
         return 2 - model(pictures)
 
-    Embedder(other, cache=cache).embed(read_folder(photos / "target").files)
+    Embedder(other, cache=cache).embed(read_folder(photos / "target"))
     assert sum(calls) == 1 + 72 + 2 + 36  # nothing of another network's
 
 
 def test_a_cache_that_cannot_be_used(photos, tmp_path):
     path = tmp_path / "rows.sqlite3"
     path.write_bytes(b"no database at all" * 100)
-    files = read_folder(photos / "target").files
+    files = read_folder(photos / "target")
     heard = []
     with listen(heard.append):
         expected = Embedder(embedder, cache=path).embed(files).rows
@@ -118,7 +120,7 @@ def test_a_cache_that_cannot_be_used(photos, tmp_path):
 def test_progress_and_bounded_batches(photos):
     heard, (model, calls) = [], counted()
     with listen(heard.append):
-        Embedder(model, cache=None, batch_size=8).embed(read_folder(photos / "source").files)
+        Embedder(model, cache=None, batch_size=8).embed(read_folder(photos / "source"))
     shares = [event.share for event in heard if isinstance(event, Progress)]
     assert shares == pytest.approx([0, 8 / 36, 16 / 36, 24 / 36, 32 / 36])
     assert max(calls) == 8
@@ -129,7 +131,7 @@ def test_progress_and_bounded_batches(photos):
         return embedder(pictures)
 
     Image.new("RGB", (3000, 1500)).save(photos / "large.png")
-    Embedder(measuring, cache=None).embed([photos / "large.png"])
+    Embedder(measuring, cache=None).embed(Pictures([photos / "large.png"], ["large.png"]))
     assert sizes[1:] == [(1024, 512)]
 
 
@@ -145,10 +147,12 @@ def test_broken_pictures_are_named_and_left_out(photos):
     assert notes == model.notes_
     assert any(text.startswith("cut.jpg: it cannot be decoded") for text in notes)
     assert all("\n" not in text for text in notes)
-    table = model.labels_.set_index("file")
+    table = model.label(target).set_index("file")
     assert table.label["cut.jpg"] is None
-    assert "decoded" in table.problem["cut.jpg"]
-    assert model.labels_.label.notna().sum() == 36
+    assert table.problem["cut.jpg"] == model.broken_["cut.jpg"]
+    assert "decoded" in model.broken_["cut.jpg"]
+    assert len(model.broken_) == 2
+    assert len(model.labels_) == model.labels_.label.notna().sum() == 36
     p = model.predict_proba(target)
     assert np.isnan(p).any(axis=1).sum() == 2
     with pytest.raises(PictureError, match=r'2 of the 38 pictures .* take broken="skip"'):
@@ -218,29 +222,6 @@ def test_without_the_packages_they_are_named(monkeypatch, photos):
         _ = Embedder("timm:resnet50").probe
 
 
-@pytest.fixture
-def named(monkeypatch):
-    """A network of torchvision by name, whose weights may change."""
-    torch = pytest.importorskip("torch")
-    body = torch.nn.Sequential(
-        torch.nn.Flatten(), torch.nn.Linear(3 * 36, 8), torch.nn.Linear(8, 4)
-    )
-    pixels = types.SimpleNamespace(
-        transforms=lambda: (
-            lambda picture: torch.tensor(
-                np.abs(np.asarray(picture.resize((6, 6)), dtype=np.float32) / 255 - 0.5)
-            )
-        )
-    )
-    module = types.ModuleType("torchvision")
-    module.models = types.ModuleType("torchvision.models")
-    module.models.get_model = lambda name, weights: __import__("copy").deepcopy(body)
-    module.models.get_model_weights = lambda name: types.SimpleNamespace(DEFAULT=pixels)
-    monkeypatch.setitem(sys.modules, "torchvision", module)
-    monkeypatch.setitem(sys.modules, "torchvision.models", module.models)
-    return body
-
-
 def test_a_model_by_name_is_saved_and_takes_new_pictures(named, photos):
     torch = pytest.importorskip("torch")
     settings = {"model": "torchvision:tiny", "cache": photos / "rows.sqlite3"}
@@ -269,7 +250,42 @@ def test_a_model_with_a_callable_is_saved_without_it(photos):
     transferable.save(model.set_params(model=None), path)
     again = transferable.load(path).set_params(model=embedder)
     assert (again.predict(target) == expected).all()
-    assert again.labels_.problem.notna().sum() == 1
+    assert list(again.broken_) == ["cut.jpg"]
+
+
+def test_the_verdict_and_an_audit_are_those_of_the_estimator(photos):
+    target = photos / "target"
+    (target / "05 cut.jpg").write_bytes(b"")  # rows are those of the pictures that can be read
+    model = classifier(estimator=None).adapt(photos / "source", None, target)
+    assert model.trust_ == model.estimator_.trust_
+    assert model.unfamiliar_.shape == (len(model.labels_),) == (36,)
+    alone = model.predict_source_only(target)
+    assert [alone[k] is None for k in range(37)] == [k == 5 for k in range(37)]
+    rows, weights = model.audit_rows(12)
+    assert weights.sum() == pytest.approx(36)
+    truth = model.labels_.file.str.extract(r" (\w+)\.jpg")[0].to_numpy()
+    found = model.audit(rows, truth[rows])
+    assert (found.labels[rows] == truth[rows]).all()
+    assert isinstance(found.model, ImageClassifier)
+    assert (found.model.labels_.file == model.labels_.file).all()
+    new = found.model.label(target)
+    assert (new.label[new.problem.isna()].to_numpy() == found.model.labels_.label).all()
+    assert not hasattr(classifier(), "audit")  # that of TFDF-V
+    assert hasattr(classifier(estimator=None), "audit_rows")
+
+
+def test_embeddings_stand_for_the_pictures(photos):
+    model, calls = counted()
+    pair = read_folder(photos / "source"), read_folder(photos / "target", classes=False)
+    source, target = classifier(model=model).embed(*pair)
+    done = sum(calls)
+    assert source.names == pair[0].names
+    assert (source.labels == pair[0].labels).all()
+    fitted = classifier(model=model).adapt(source, None, target)
+    fitted.predict(target)
+    assert sum(calls) == done
+    expected = classifier().adapt(photos / "source", None, photos / "target")
+    assert fitted.labels_.equals(expected.labels_)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes")

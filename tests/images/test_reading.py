@@ -2,6 +2,7 @@
 
 import io
 import os
+import sys
 
 import numpy as np
 import pytest
@@ -138,3 +139,12 @@ def test_thumbnails_are_small_files(photos):
     assert png.startswith(b"\x89PNG")
     assert open_picture(png).size == (24, 20)
     assert len(png) < 3000
+
+
+@pytest.mark.skipif(os.name == "nt" or sys.platform == "darwin", reason="names are always text")
+def test_names_that_cannot_be_written_are_left_out(photos):
+    content = (photos / "target" / "00 bar.jpg").read_bytes()
+    (photos / "target" / os.fsdecode(b"odd\xff.jpg")).write_bytes(content)
+    found = read_folder(photos / "target")
+    assert len(found) == 36
+    assert found.notes == ["'odd\\udcff.jpg' have names that are not UTF-8: left out"]

@@ -11,6 +11,7 @@ from transferable.domains import Domains
 from transferable.kernel import choose
 from transferable.kernel.class_shares import given_shares, neighbor_support, small_class_offsets
 from transferable.limits import LIMITS
+from transferable.linalg.arrays import CPU
 from transferable.linalg.kernels import KernelFunction
 from transferable.persistence import load, save
 
@@ -40,7 +41,7 @@ def test_ratios_that_are_one_change_nothing(problem, n_landmarks):
     other.restart(near, other.target, other.labelling)
     assert (rounds.ratio == 1.0).all()
     assert (other.ratio != 1.0).any()
-    expected, found = rounds.solve([]), other.solve([])
+    expected, found = rounds.solve([])[0], other.solve([])[0]
     np.testing.assert_allclose(found, expected, atol=1e-9 * np.abs(expected).max())
     assert other.alone.norm == pytest.approx(rounds.alone.norm)
 
@@ -72,7 +73,7 @@ def test_the_system_is_the_weighted_one(problem):
     A = np.diag(np.r_[ratios[domains.y], np.zeros(m)])
     S = A + 10.0 * M / np.linalg.norm(M)
     expected = np.linalg.solve(S @ K + 0.1 * np.eye(n + m), A @ domains.one_hot())
-    np.testing.assert_allclose(rounds.solve([]), expected, atol=1e-9)
+    np.testing.assert_allclose(rounds.solve([])[0], expected, atol=1e-9)
 
 
 @pytest.mark.parametrize("n_landmarks", [None, 40])
@@ -80,7 +81,7 @@ def test_left_out_scores_are_those_of_a_fit_without_the_row(problem, n_landmarks
     """With weights by class too; pseudo-labels and means are kept, as the formula keeps them."""
     rounds = shifted(TFDFV(alignment=0, n_landmarks=n_landmarks, n_neighbors=3), problem)
     solver, domains = rounds.solver, rounds.domains
-    left_out = solver.left_out(solver.scores(rounds.solve([])), [], rounds.ratio, 5)
+    left_out = solver.left_out(solver.scores(*rounds.solve([])), [], rounds.ratio, 5)
     rows = slice(None) if n_landmarks is None else solver.features[slice(0, solver.features.n)]
     for i in range(5):
         weights = rounds.ratio[domains.y]
@@ -349,7 +350,7 @@ def test_left_out_errors_change_as_little_as_the_rows():
         rows = X * (1.0 + size * rng.normal(size=X.shape))
         domains = Domains.from_stacked(np.vstack([rows, rows]), np.r_[y, np.full(200, -1)])
         kernel = KernelFunction("rbf", 0.5)
-        errors.append(choose._left_out_error(domains, np.zeros((3, 0)), kernel, 0.1))
+        errors.append(choose._left_out_error(domains, np.zeros((3, 0)), kernel, 0.1, CPU))
     assert 0.2 < errors[0] < 0.6
     assert 0 < np.ptp(errors) < 0.2 / 200
 
@@ -364,3 +365,27 @@ def test_no_decision_hangs_by_a_thread_on_real_rows(data_home):
     task = fetch_office_caltech(data_home=data_home, download=False).task("W", "D")
     found = accuracies_of_perturbed(task.Xs, task.ys, task.Xt, task.yt)
     assert np.abs(found - found[0]).max() <= max(0.003, 1 / len(task.yt))
+
+
+@pytest.mark.parametrize("ridge", [0.1, 1e-6, 1e-9])
+def test_another_prior_is_solved_as_well_as_the_first(problem, ridge):
+    """From the factors of the first system, by the residual and beside a solver of its own."""
+    model = TFDFV(ridge=ridge, alignment=0, n_neighbors=3, n_landmarks=None)
+    rounds, other = (rounds_of(model, domains_of(problem)) for _ in range(2))
+    rounds.solve([])
+    for each in (rounds, other):
+        each.restart(SHIFTED, each.target, each.labelling)
+    found, expected = rounds.solve([]), other.solve([])
+    solver = rounds.solver
+    assert "kernel" in solver._first
+    assert "kernel" not in other.solver._first
+    residuals = [
+        solver.loss(x)
+        + sum(t.weight * t.form(x) for t in rounds.objective.fixed)
+        + solver.ridge * w
+        - solver.image
+        for w, x in (found, expected)
+    ]
+    one, own = (np.abs(residual).max() for residual in residuals)
+    assert one <= max(1e-12, 10 * own)
+    np.testing.assert_allclose(found[1], expected[1], atol=1e-7)

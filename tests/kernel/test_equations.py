@@ -15,6 +15,7 @@ from literal import Literal, Settings
 from problems import domains_of, made, published, rounds_of, small_problem
 from transferable import ARTL, MEDA
 from transferable.classifiers.published import Adam, PublishedTFDFV
+from transferable.domains import Domains
 from transferable.kernel.choose import Balance, parameters
 from transferable.linalg.arrays import to_numpy
 
@@ -170,7 +171,7 @@ def test_objective_and_gradient_anywhere(alignment_form, confusion_form, way):
 def test_descent_approaches_the_closed_form(way):
     """L-BFGS on the same objective ends little above the closed form's and never below."""
     rounds = rounds_of(TFDFV(**(SHARED | way)), domains_of(small_problem(seed=2)))
-    shape = rounds.solver.updated([]).shape
+    shape = rounds.solver.updated([])[0].shape
 
     def function(x):
         w = x.reshape(shape)
@@ -265,7 +266,7 @@ def test_gradient_of_the_whole_objective(alignment_form, confusion_form, n_landm
     p = small_problem(seed=8)
     rounds = rounds_of(model, domains_of(p), p.yt)
     rng = np.random.default_rng(0)
-    w = rng.normal(size=rounds.solver.updated([]).shape) / 10
+    w = rng.normal(size=rounds.solver.updated([])[0].shape) / 10
 
     def value(w):
         found = values(rounds, w)
@@ -296,6 +297,39 @@ def test_the_closed_form_is_where_the_gradient_vanishes(second_order, n_landmark
     p = small_problem(seed=8)
     rounds = made(rounds_of(TFDFV(**settings), domains_of(p), p.yt))
     np.testing.assert_allclose(gradient(rounds, rounds.w), 0.0, atol=1e-9)
+
+
+def of_sources(model, n_sources):
+    """Rounds of several sources and other class shares, before the first is made."""
+    p = small_problem(seed=8)
+    ids = np.r_[1 + np.arange(len(p.ys)) % n_sources, np.full(len(p.yt), -1)]
+    domains = Domains.from_stacked(p.X, np.r_[p.ys, np.full(len(p.yt), -1)], ids)
+    rounds = rounds_of(model, domains, p.yt[domains.order[domains.n_source :] - len(p.ys)])
+    rounds.restart(np.array([0.2, 0.5, 0.3]), rounds.target, rounds.labelling)
+    return rounds
+
+
+@pytest.mark.parametrize("n_landmarks", [None, 20])
+@pytest.mark.parametrize("n_sources", [1, 3])
+@pytest.mark.parametrize("second_order", [0.0, 0.5])
+def test_shares_and_sources_end_where_the_gradient_vanishes(second_order, n_sources, n_landmarks):
+    settings = SHARED | {"second_order": second_order, "n_landmarks": n_landmarks}
+    rounds = made(of_sources(TFDFV(**settings), n_sources))
+    np.testing.assert_allclose(gradient(rounds, rounds.w), 0.0, atol=1e-9)
+
+
+@pytest.mark.parametrize("n_sources", [1, 3])
+def test_gradient_of_the_whole_objective_with_shares_and_sources(n_sources):
+    """Means, covariances, manifold, variance and class confusion, against central differences."""
+    rounds = of_sources(TFDF(**(SHARED | CONFUSED), n_landmarks=None), n_sources)
+    rng = np.random.default_rng(0)
+    w = rng.normal(size=rounds.solver.updated([])[0].shape) / 10
+    slope = gradient(rounds, w)
+    for _ in range(5):
+        direction = rng.normal(size=w.shape)
+        ends = [values(rounds, w + step * direction)["objective"] for step in (1e-5, -1e-5)]
+        numeric = (ends[0] - ends[1]) / 2e-5
+        assert np.vdot(slope, direction) == pytest.approx(numeric, rel=1e-5)
 
 
 def test_the_published_class_with_our_forms_is_our_class():

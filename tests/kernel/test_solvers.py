@@ -63,7 +63,9 @@ def test_solution_is_that_of_the_dense_system(seed, rank, columns, log_scale):
     for _ in range(2):
         E = 10**log_scale * rng.normal(size=(n, columns))
         R = rng.normal(size=(n, 3))
-        x = solver.updated([E], solver.solved(R))
+        solver.known["solution"] = solver.solved(R), solver.dual(solver.solved(R))
+        x, scores, *_ = solver.updated([E])
+        np.testing.assert_allclose(scores, K @ x, atol=1e-9 * max(1.0, np.abs(x).max()))
         scale = np.abs(P + E @ E.T @ K).max() * np.abs(x).max() + np.abs(R).max()
         np.testing.assert_allclose((P + E @ E.T @ K) @ x, R, atol=1e-9 * scale)
 
@@ -73,18 +75,18 @@ def test_one_factorisation_serves_many_updates(n_landmarks):
     model = TFDFV(**(SETTINGS | {"second_order": 0.0, "n_landmarks": n_landmarks}))
     rounds = rounds_of(model, domains_of(P))
     solver, (system, K) = rounds.solver, dense(rounds)
-    np.testing.assert_allclose(system @ solver.updated([]), solver.image, atol=1e-10)
+    np.testing.assert_allclose(system @ solver.updated([])[0], solver.image, atol=1e-10)
     rng, factor = np.random.default_rng(0), solver.known["factor"]
     for scale in (1e-3, 1.0, 1e3):
         E = scale * rng.normal(size=(len(system), 3))
-        x = solver.updated([E])
+        x = solver.updated([E])[0]
         updated, atol = system + E @ E.T @ K, 1e-9 * max(1.0, scale**2)
         np.testing.assert_allclose(updated @ x, solver.image, atol=atol)
         halves = [E[:, :1], E[:, 1:]]
-        np.testing.assert_allclose(solver.updated(halves), x, atol=1e-10)
+        np.testing.assert_allclose(solver.updated(halves)[0], x, atol=1e-10)
         # A pull along the last columns goes to the right-hand side: one for each class.
         last, pull = rng.normal(size=(len(system), 3)), np.array([0.5, -2.0, 1.0])
-        x = solver.updated([E, last], pull=pull)
+        x = solver.updated([E, last], pull=pull)[0]
         R = solver.image + last * pull
         np.testing.assert_allclose((updated + last @ last.T @ K) @ x, R, atol=10 * atol)
     assert solver.known["factor"] is factor
@@ -93,10 +95,10 @@ def test_one_factorisation_serves_many_updates(n_landmarks):
 @both_solvers
 def test_an_update_of_zero_columns_changes_nothing(n_landmarks):
     rounds = rounds_of(TFDFV(**SETTINGS, n_landmarks=n_landmarks), domains_of(P))
-    y = rounds.solver.updated([])
+    y = rounds.solver.updated([])[0]
     zeros = np.zeros((len(y), 3))
-    np.testing.assert_allclose(rounds.solver.updated([zeros]), y, atol=1e-12)
-    assert rounds.solver.updated([], y) is y
+    np.testing.assert_allclose(rounds.solver.updated([zeros])[0], y, atol=1e-12)
+    assert rounds.solver.updated([])[0] is y
 
 
 def test_a_weight_counts_as_the_square_of_a_scale():
@@ -231,4 +233,4 @@ def test_a_term_that_offers_nothing_a_solver_can_use_is_refused_by_name(n_landma
 
     model = TFDFV(**SETTINGS, n_landmarks=n_landmarks)
     with pytest.raises(NotImplementedError, match="The term Nothing has no form"):
-        rounds_of(model, domains_of(P), fixed=[Nothing()])
+        rounds_of(model, domains_of(P), fixed=[Nothing()]).solve([])

@@ -349,7 +349,7 @@ def test_writes_a_whole_file_about_tables_and_tells_its_progress(tmp_path):
     path = tmp_path / "report.html"
     write_report(path, model, table, "kind", target, yt=names[task.yt], track=track)
     assert re.search(r'class="card (use|check|reject)"', path.read_text(encoding="utf-8"))
-    assert len(steps) == 12
+    assert len(steps) == 13
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     data = describe(model, table, "kind", target, trust=False)
     assert data.gaps[0].overall["A-distance"] == 2, "before, the rows are as they were given"

@@ -255,8 +255,8 @@ class KernelClassifier(DomainClassifier):
         make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
         fixed, d = plain._objective(problem).fixed, problem.domains
         solver = make(problem, fixed).reweighted(np.ones(d.n_classes))
-        w = solver.updated([])
-        return solver.label(w, solver.scores(w), Labelling(np.zeros(d.n_classes))).codes
+        w, x, *_ = solver.updated([])
+        return solver.label(w, solver.scores(w, x), Labelling(np.zeros(d.n_classes))).codes
 
     def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = scores / self.temperature_

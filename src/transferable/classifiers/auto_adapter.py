@@ -60,7 +60,7 @@ from transferable.events import Event, listen, rounds, silence
 from transferable.exceptions import NoTargetWarning
 from transferable.kernel.class_shares import ClassShares, exact_offsets, given_shares
 from transferable.kernel.rounds import temperature
-from transferable.linalg.arrays import CPU, unit_rows
+from transferable.linalg.arrays import CPU, dense, unit_rows
 from transferable.linalg.memory import memory_budget
 from transferable.linalg.search import nearest
 from transferable.transformers import GFK, JDA
@@ -290,9 +290,8 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         # Probabilities of the fitted target rows by each member; `_rows` has their directions.
         tables = np.array([member.probabilities(rows) for member in self._members])
         self._tables = self._without_copies(tables)
-        # Neighbours are rows of similar direction from the target's mean, of sparse rows from 0.
-        self._centre = None if sp.issparse(rows) else rows.mean(axis=0)
-        self._rows = self._directions(rows)
+        self._centre = _centre(rows)
+        self._rows = _directions(rows, self._centre)
         self._near = self._nearest(self._rows)[0]
         moved = min(1.0, 2 * overlap(domains.Xs, rows)) ** 2
         self._weights, kappas = consensus_weights(self._tables, self._prior(moved))
@@ -308,7 +307,8 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._alone = views[0]  # that of the source alone, whose candidates come first
         self._agreed = self._weights  # without a correction by known labels
         self.unfamiliar_ = np.zeros(len(self._targets), dtype=bool)
-        self.unfamiliar_[self._places] = self._far_from_source(domains.Xs, self._consensus())
+        far, unsure = self._unlikeness(domains.Xs, self._consensus())
+        self.unfamiliar_[self._places] = (far > _FAR) & (unsure > _UNSURE)
         known = np.flatnonzero(domains.known >= 0)
         if len(known):
             self._correct(known, domains.known[known])
@@ -341,22 +341,17 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._members = [self._members[k] for k in kept]
         return tables[kept]
 
-    def _far_from_source(self, source: Any, P: Probabilities) -> NDArray[np.bool_]:
-        """Return the target rows that are far from all source rows and of uncertain label."""
+    def _unlikeness(self, source: Any, P: Probabilities) -> NDArray[np.float64]:
+        """Return how far target rows are from all source rows, and how uncertain their labels."""
         n = len(P)
         if n < 2:
-            return np.zeros(n, dtype=bool)
-        ours = unit_rows(source if sp.issparse(source) else source - source.mean(axis=0))
+            return np.zeros((2, n))
+        ours = _directions(source, _centre(source))
         k = min(_NEAR, ours.shape[0])
         to_source = nearest(self._rows, ours, k).similarities.mean(axis=1)
         to_target = nearest(self._rows, k=min(_NEAR, n - 1)).similarities.mean(axis=1)
         unsure = (1 - P.max(axis=1)) / (1 - 1 / P.shape[1])
-        far = (to_target - to_source)[self._near].mean(axis=1) > _FAR
-        return far & (unsure[self._near].mean(axis=1) > _UNSURE)
-
-    def _directions(self, rows: Any) -> Any:
-        """Return rows of unit length, dense ones from the mean of the fitted target rows."""
-        return unit_rows(rows if self._centre is None else rows - self._centre)
+        return np.array([to_target - to_source, unsure])[:, self._near].mean(axis=2)
 
     def _nearest(self, directions: Any) -> tuple[Codes, NDArray[np.float64]]:
         """Return the nearest fitted target rows of each row, nearest first, and their cosines."""
@@ -371,7 +366,8 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         """Fit the candidates that can be fitted, and report the others."""
         codes = domains.with_target(np.full(domains.n_target, -1))
         weights = None if (domains.weights == 1.0).all() else domains.weights
-        found = self._attempts(pool, (domains.X[:], codes, domains.ids, weights))
+        ids = np.where(domains.ids < 0, -1, domains.ids)  # several targets are one
+        found = self._attempts(pool, (domains.X[:], codes, ids, weights))
         self.candidates_: list[dict[str, Any]] = []
         for k, (fitted, error, seconds) in zip(
             rounds(len(pool), "Fitting candidates"), found, strict=True
@@ -463,7 +459,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         P = np.tensordot(self._weights, tables, axes=1)
         if self._rows is None:
             return P
-        near, cosines = self._nearest(self._directions(rows))
+        near, cosines = self._nearest(_directions(rows, self._centre))
         P = self._smoothed(P, np.tensordot(self._weights, self._tables, axes=1), near)
         if self._added is None:
             return P
@@ -615,7 +611,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         rows = self._validate_rows(X)
         if self._rows is None or rows.shape[0] != len(self._targets):
             return False
-        gap = self._directions(rows[self._places]) - self._rows
+        gap = _directions(rows[self._places], self._centre) - self._rows
         return bool(abs(gap).max() < _SAME_DIRECTION)
 
     def _checked_audit(self, rows: ArrayLike, labels: ArrayLike) -> tuple[Codes, NDArray[Any]]:
@@ -686,7 +682,7 @@ class Candidate:
         n_source, X = int(np.sum(codes >= 0)), _with_short_indices(X)
         if self.input == "per domain":
             flags = _flags(X)
-            parts = [np.flatnonzero(ids == one) for one in np.unique(ids)]  # targets first
+            parts = [np.flatnonzero(ids == one) for one in np.unique(ids)]  # target first
             scalers = [_standardiser(X[part], flags) for part in parts]
             scaled = [s.transform(X[part]) for s, part in zip(scalers, parts, strict=True)]
             stacked = sp.vstack(scaled, format="csr") if sp.issparse(X) else np.concatenate(scaled)
@@ -785,6 +781,27 @@ def _scores(model: Any, rows: Any) -> NDArray[np.float64]:
     """Return scores whose softmax, at some temperature, gives the model's probabilities."""
     scores = class_scores(model, rows)
     return scores if hasattr(model, "decision_function") else _log(scores)
+
+
+def _centre(rows: Any) -> Any:
+    """Return the point that directions are from, with a further coordinate; None for sparse rows.
+
+    The mean of the rows, beside it: of the size of up to two columns, so that rows of one direction
+    and different distances from the mean differ where columns are few.
+    """
+    if sp.issparse(rows):
+        return None
+    mean = rows.mean(axis=0)
+    spread = float(((rows - mean) ** 2).mean())
+    return np.append(mean, -np.sqrt(min(2, len(mean)) * spread)).astype(rows.dtype)
+
+
+def _directions(rows: Any, centre: Any) -> Any:
+    """Return rows of unit length; neighbours are those of similar direction from the centre."""
+    if centre is None:
+        return unit_rows(rows)
+    further = np.zeros(rows.shape[0], dtype=rows.dtype)
+    return unit_rows(np.column_stack([dense(rows), further]) - centre)
 
 
 def _distributions(P: Probabilities) -> Probabilities:

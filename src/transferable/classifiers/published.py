@@ -76,15 +76,16 @@ class Adam:
         self.mean: Any = 0.0
         self.square: Any = 0.0
 
-    def __call__(self, rounds: Rounds, confusion: Any) -> Matrix:
-        """Return the next coefficients."""
+    def __call__(self, rounds: Rounds, confusion: Any) -> tuple[Matrix, Matrix]:
+        """Return the next coefficients, and their dual scores."""
         gradient = self.gradient(rounds)
         self.step += 1
         self.mean = 0.9 * self.mean + 0.1 * gradient
         self.square = 0.999 * self.square + 0.001 * gradient**2
         mean = self.mean / (1 - 0.9**self.step)
         square = self.square / (1 - 0.999**self.step)
-        return rounds.w - self.learning_rate * mean / (square + 1e-8) ** 0.5
+        w = rounds.w - self.learning_rate * mean / (square + 1e-8) ** 0.5
+        return w, rounds.solver.dual(w)
 
     @staticmethod
     def gradient(rounds: Rounds) -> Matrix:
@@ -200,7 +201,7 @@ class PublishedTFDF(TFDF):
         return objective
 
     @property
-    def _separate(self) -> Callable[[Rounds, Any], Matrix]:
+    def _separate(self) -> Callable[[Rounds, Any], tuple[Matrix, Matrix]]:
         if self.solver == "adam":
             return Adam(self.learning_rate)
         return _half_way if self.confusion_form == "printed" else Rounds.solve
@@ -221,9 +222,10 @@ def _printed(objective: Objective, form: str) -> Objective:
     )
 
 
-def _half_way(rounds: Rounds, confusion: Any) -> Matrix:
+def _half_way(rounds: Rounds, confusion: Any) -> tuple[Matrix, Matrix]:
     """Go half way: the printed form pulls every column to length one, and overshoots otherwise."""
-    return (rounds.solve(confusion) + rounds.w) / 2
+    w, x = rounds.solve(confusion)
+    return (w + rounds.w) / 2, (x + rounds.x) / 2
 
 
 def published(cls: type[Any], parameters: dict[str, Any]) -> PublishedTFDF | PublishedTFDFV:

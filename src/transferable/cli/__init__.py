@@ -57,6 +57,7 @@ _add(
     f"transferable adapt {_PAIR} --id who --out predictions.csv --report report.html",
     f"transferable adapt {_PAIR} --tune --model model.skops --out predictions.parquet",
     "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
+    "transferable adapt photos/source photos/target --embedder timm:resnet50 --out predictions.csv",
 )
 _add("predict", predict.run, "transferable predict model.skops new.csv --out predictions.csv")
 _add(

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from transferable.diagnostics import Assessment
     from transferable.progress import Bar
-    from transferable.tables import TableClassifier
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -35,7 +34,7 @@ _COLUMNS = ("prediction", "confidence", "runner_up", "source_only")
 _BLOCK = 4096  # rows that are predicted at once
 _FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _PARAMETER = re.compile(
-    r"\b(?P<name>drop|ids|sep|decimal|encoding|sheet)="
+    r"\b(?P<name>drop|ids|sep|decimal|encoding|sheet|model)="
     r"(?P<list>\[)?(?P<value>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?(list)\])"
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one
@@ -188,7 +187,7 @@ def as_options(text: str) -> str:
     """Return a message of the library with parameters as options: drop=['x'] becomes --drop x."""
 
     def option(found: re.Match[str]) -> str:
-        name = "id" if found["name"] == "ids" else found["name"]
+        name = {"ids": "id", "model": "embedder"}.get(found["name"], found["name"])
         return f"--{name} {shlex.quote(found['value'][1:-1])}"
 
     return _PARAMETER.sub(option, text)
@@ -265,7 +264,7 @@ def check_distinct(given: Iterable[Path], written: Iterable[Path | None]) -> Non
 
 
 def predicted(
-    model: TableClassifier, table: pd.DataFrame, ids: Sequence[str], *, every_class: bool = False
+    model: Any, table: pd.DataFrame, ids: Sequence[str], *, every_class: bool = False
 ) -> pd.DataFrame:
     """Return lines of predictions for the rows of a table."""
     import numpy as np
@@ -389,7 +388,7 @@ def _parquet_writer(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
 
     def write(lines: pd.DataFrame) -> None:
         nonlocal writer
-        texts = lines.select_dtypes(exclude="number").columns
+        texts = lines.select_dtypes(exclude=["number", "bool"]).columns
         plain = lines.assign(**{name: lines[name].astype(object) for name in texts})
         kinds = {
             name: pa.string() if name in texts else pa.from_numpy_dtype(plain[name].dtype)

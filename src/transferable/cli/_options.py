@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from transferable.cli._console import Messages
+from transferable.cli._console import Messages, predicted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,7 +82,7 @@ Source = Annotated[
     typer.Argument(
         metavar="SOURCE",
         help="Labelled rows: .csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy or .mat, also .gz; "
-        "- for CSV on standard input.",
+        "- for CSV on standard input. 'adapt' takes a folder of pictures by class too.",
         allow_dash=True,
     ),
 ]
@@ -168,7 +168,8 @@ Device = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="Where to compute, for methods that can: cpu, cuda or auto; the last two need torch.",
+        help="Where to compute, for methods that can and for the network of pictures: cpu, cuda or "
+        "auto; the last two need torch.",
         **one_of("cpu", "cuda", "auto"),
     ),
 ]
@@ -249,6 +250,28 @@ class Inputs(NamedTuple):
         """Return the rows of both domains, encoded without the target."""
         alone = encoder.of_source_alone(self.source)
         return alone.transform(self.source), alone.transform(self.target)
+
+    @property
+    def fitted_to(self) -> tuple[Any, str, pd.DataFrame]:
+        """What a model is fitted to: the source or sources, the column of labels, the target."""
+        return self.parts if len(self.parts) > 1 else self.source, self.label, self.target
+
+    def judged(self, model: TableClassifier) -> tuple[Any, ...]:
+        """Return a fitted model with its rows, as their verdict needs them."""
+        return model, *self.fitted_to
+
+    def lines(self, model: TableClassifier, every_class: bool) -> pd.DataFrame:
+        """Return lines of predictions for the target's rows."""
+        return predicted(model, self.target, self.ids, every_class=every_class)
+
+    def about(self, model: TableClassifier) -> dict[str, Any]:
+        """Return what the rows became, for JSON."""
+        encoder = model.encoder_
+        return {"scale": encoder.scale_, "features": encoder.get_feature_names_out().tolist()}
+
+    def n_features(self, model: TableClassifier) -> int:
+        """Return the number of columns of encoded rows."""
+        return len(model.encoder_.get_feature_names_out())
 
     @property
     def labels(self) -> NDArray[Any]:

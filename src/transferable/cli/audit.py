@@ -12,6 +12,7 @@ import typer
 
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
+from transferable.cli import pictures
 from transferable.cli._console import Messages
 from transferable.cli.methods import fitted_method
 from transferable.cli.predict import load_classifier
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from transferable.diagnostics import Audit
-    from transferable.tables import TableClassifier
 
 _ROWS = 30  # to label, unless another number is asked for
 _ROUNDED = 1e-5  # relative change that spreadsheets, which save what they show, make of fractions
@@ -37,7 +37,8 @@ def _check_out(path: Path | None) -> Path | None:
 
 def run(
     target: Annotated[
-        Path, typer.Argument(metavar="TARGET", help="The rows that 'adapt' has labelled.")
+        Path,
+        typer.Argument(metavar="TARGET", help="The rows, or pictures, that 'adapt' has labelled."),
     ],
     predictions: Annotated[
         Path, typer.Argument(metavar="PREDICTIONS", help="What 'adapt --out' wrote for them.")
@@ -109,8 +110,8 @@ def run(
             if useless:
                 raise ValueError(f"{reason}.")
         dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
-        loaded = load_classifier(model) if model else None
-        pair = _read_pair(target, predictions, label, dialect, loaded)
+        loaded = load_classifier(model, target) if model else None
+        pair = _read_pair(target, predictions, label, dialect, loaded, messages)
         if labelled is None:
             path = out or predictions.with_name("to-label.csv")
             record = _choose_rows(pair, rows, path, dialect, escape_formulas, messages)
@@ -162,7 +163,7 @@ class _Pair(NamedTuple):
 
 
 def _read_pair(
-    path: Path, predictions: Path, label: str, dialect: Any, model: TableClassifier | None
+    path: Path, predictions: Path, label: str, dialect: Any, model: Any, messages: Messages
 ) -> _Pair:
     """Read the target and its predictions; refuse those of another file."""
     import numpy as np
@@ -184,8 +185,12 @@ def _read_pair(
     ids = lines.columns[: lines.columns.get_loc("prediction")].tolist()
     if label in ids:
         raise TableError(f"column {label!r} names rows; name another to fill in: --label.")
-    text = [] if model is None else list(model.encoder_.categories_)
-    target = read_table(path, as_written=[*ids, label], text=text, dialect=dialect)
+    if path.is_dir():
+        require_columns(list(lines.columns), ["file"], called)
+        target = pictures.read_target(path, lines["file"], model, messages)
+    else:
+        text = [] if model is None else list(model.encoder_.categories_)
+        target = read_table(path, as_written=[*ids, label], text=text, dialect=dialect)
     where = who(target, "the target")
     require_columns(list(target.columns), ids, where)
     remedy = f"give what 'adapt' wrote for {where}"
@@ -325,7 +330,7 @@ def _compare(
     pair: _Pair,
     at: NDArray[Any],
     labels: list[str],
-    model: TableClassifier | None,
+    model: Any,
     path: Path | None,
     messages: Messages,
 ) -> Audit:
@@ -354,9 +359,7 @@ def _compare(
     return compared(pair.adapted, pair.alone, at, truth, weights, unknown)
 
 
-def _check_model(
-    model: TableClassifier, path: Path | None, pair: _Pair, messages: Messages
-) -> None:
+def _check_model(model: Any, path: Path | None, pair: _Pair, messages: Messages) -> None:
     """Refuse a model that was fitted to other rows, or that has not made the predictions."""
     import numpy as np
 
@@ -368,7 +371,7 @@ def _check_model(
         rows = model.encoder_.transform(pair.target)
     if not model.estimator_._is_fitted_to(rows):
         raise TableError(f"{path} was fitted to other rows than those of {where}; {remedy}.")
-    own = model.transduction_[model._targets].astype(str)
+    own = model.estimator_.transduction_[-len(pair.target) :].astype(str)
     others = own != np.array(pair.classes)[pair.adapted]
     if others.mean() > _OTHERS:
         raise TableError(

@@ -12,6 +12,7 @@ import typer
 
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
+from transferable.cli import pictures
 from transferable.cli._console import Messages
 from transferable.cli.methods import fitted_method, parameters_of
 
@@ -25,6 +26,7 @@ _SHOWN = 12  # of a list, to people; --json has all
 
 
 def run(
+    context: typer.Context,
     model: Annotated[
         Path, typer.Argument(metavar="MODEL", help="A model that 'adapt --model' has saved.")
     ],
@@ -32,7 +34,8 @@ def run(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Rows to label, of the target domain; - for CSV on standard input.",
+            help="Rows to label, of the target domain; - for CSV on standard input; a folder of "
+            "pictures for a model of pictures.",
         ),
     ],
     out: Annotated[
@@ -80,14 +83,18 @@ def run(
         from transferable.tables import iter_table
 
         console.check_distinct((model, file), (out,))
-        loaded = load_classifier(model)
-        truth = [target_label] if target_label else None
-        pieces = iter_table(
-            file,
-            as_written=opt.possible_names(ids, loaded.ids, truth),
-            text=list(loaded.encoder_.categories_),
-            dialect=opt.dialect_of(sep, decimal, encoding, missing, sheet),
-        )
+        loaded = load_classifier(model, file)
+        if isinstance(loaded, pictures.Model):
+            pictures.refuse(context, ("ids", "target_label", *pictures.FORMATS))
+            pieces = loaded.pieces(file, messages)
+        else:
+            truth = [target_label] if target_label else None
+            pieces = iter_table(
+                file,
+                as_written=opt.possible_names(ids, loaded.ids, truth),
+                text=list(loaded.encoder_.categories_),
+                dialect=opt.dialect_of(sep, decimal, encoding, missing, sheet),
+            )
         tally = _Tally(loaded, ids, target_label, messages)
         beside = out is None and sys.stdout.isatty()
         with (
@@ -109,7 +116,7 @@ class _Tally:
 
     def __init__(
         self,
-        model: TableClassifier,
+        model: TableClassifier | pictures.Model,
         ids: list[str] | None,
         target_label: str | None,
         messages: Messages,
@@ -191,11 +198,19 @@ def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: boo
         (messages.say if out is None else console.print_lines)(console.accuracy_line(found, "rows"))
 
 
-def load_classifier(path: Path) -> TableClassifier:
-    """Return a saved model that takes tables."""
+def load_classifier(path: Path, given: Path) -> TableClassifier | pictures.Model:
+    """Return a saved model that takes what is given, a table or a folder of pictures."""
+    from transferable.images import ImageClassifier
     from transferable.tables import TableClassifier, TableError
 
     loaded = _load(path)
+    of_pictures = isinstance(loaded, ImageClassifier)
+    if of_pictures != given.is_dir() and (of_pictures or isinstance(loaded, TableClassifier)):
+        kinds = ("a folder of pictures", "a file of rows")
+        takes, got = kinds if of_pictures else kinds[::-1]
+        raise TableError(f"{path} labels {takes}, and {given} is no such; {got} needs its own.")
+    if of_pictures:
+        return pictures.Model(loaded)
     if not isinstance(loaded, TableClassifier):
         raise TableError(
             f"{path} holds a {type(loaded).__name__}, which takes arrays; use transferable.load in "
@@ -228,11 +243,14 @@ def inspect(
 
 def _described(path: Path) -> dict[str, Any]:
     """Return the header of the file, and the description of its model."""
+    from transferable.images import ImageClassifier
     from transferable.persistence import about
     from transferable.tables import TableClassifier
 
     model = _load(path)
     record = about(path)
+    if isinstance(model, ImageClassifier):
+        return record | pictures.described(model)
     if not isinstance(model, TableClassifier):
         return record | {"parameters": parameters_of(model)}
     encoder, method = model.encoder_, fitted_method(model)

@@ -23,6 +23,7 @@ from transferable.dask._rows import (
     Workers,
     domains_apart,
     kept,
+    refuse_another_size,
     schema_of,
     stacked_domains,
     surveyed,
@@ -271,7 +272,19 @@ def refuse_sizes(**sizes: Any) -> None:
             )
 
 
-def _array(rows: Any, model: Any, method: str, columns: Any, dtype: Any, *domain: Any) -> Any:
+def _array(
+    rows: Any,
+    model: Any,
+    method: str,
+    columns: Any,
+    dtype: Any,
+    *domain: Any,
+    block_info: Any = None,
+) -> Any:
+    if block_info:
+        (start, stop), *_ = block_info[0]["array-location"]
+        place = block_info[0]["chunk-location"][0]
+        refuse_another_size(f"partition {place} of X", len(rows), stop - start)
     if len(rows) == 0:
         return np.empty((0,) if columns is None else (0, len(columns)), dtype=dtype)
     marks = [np.full(len(rows), mark) for mark in domain if mark is not None]

@@ -7,6 +7,7 @@ is the same for any partitions.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
@@ -56,8 +57,17 @@ class Schema:
     label: str | None
 
 
+class Moved:
+    """Arrays that workers hand on, aligned on arrival: unaligned products round otherwise."""
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            array = isinstance(value, np.ndarray)
+            vars(self)[name] = np.require(value, requirements="A") if array else value
+
+
 @dataclass(frozen=True)
-class Block:
+class Block(Moved):
     """Rows of one partition, those of the source first, with the labels of these.
 
     `marks` are the ids of the domains, where rows were marked with any.
@@ -152,7 +162,8 @@ def _blocks(
     places = [f"partition {i} of {name}" for i in range(len(tables))]
     for i, file in (_files(X) if framed else {}).items():
         places[i] += f" ({file})"
-    parts = zip(tables, labels, domains, places, strict=False)
+    sizes = repeat(math.nan) if framed else X.chunks[0]
+    parts = zip(tables, labels, domains, places, sizes, strict=False)
     return [_read(*part, schema) for part in parts]
 
 
@@ -194,11 +205,14 @@ def _column(values: Any, X: Any, name: str, of: str) -> Iterable[Any]:
 
 
 @delayed
-def _read(table: Any, labels: Any, domain: Any, where: str, schema: Schema) -> Block:
-    """Return one block, checked."""
+def _read(table: Any, labels: Any, domain: Any, where: str, size: float, schema: Schema) -> Block:
+    """Return one block, checked; a size of NaN is not known before the block is read."""
+    refuse_another_size(where, len(table), size)
     if isinstance(labels, str):
         labels = table[labels] if labels in table else _refuse(where, f"no column {labels!r}")
     X = _numbers(table, where, schema)
+    if labels is not None and np.shape(labels) != (len(X),):
+        _refuse(where, f"{len(X)} rows, but labels of shape {np.shape(labels)}")
     marks: frozenset[float] = frozenset()
     if isinstance(domain, int):
         source = np.full(len(X), domain > 0)
@@ -218,8 +232,6 @@ def _read(table: Any, labels: Any, domain: Any, where: str, schema: Schema) -> B
         labels = np.empty(0, dtype=np.float64 if labels is None else np.asarray(labels).dtype)
         return Block(rows, labels, marks)
     labels = np.zeros(len(X), dtype=np.intp) if labels is None else np.asarray(labels)
-    if labels.shape != (len(X),):
-        _refuse(where, f"{len(X)} rows, but labels of shape {labels.shape}")
     labels = labels[source]
     missing = int((~labelled_rows(labels)).sum())
     if missing:
@@ -243,13 +255,19 @@ def _numbers(table: Any, where: str, schema: Schema) -> NDArray[Any]:
             _refuse(where, f"{table.shape[1]} features in place of {schema.n_features}")
     if found != schema.dtype and len(table):
         _refuse(where, f"rows in {found} in place of {schema.dtype}")
-    X = np.asarray(table, dtype=schema.dtype)
+    X = np.require(table, schema.dtype, "A")  # what came from elsewhere may lie anywhere
     wrong = np.flatnonzero(~np.isfinite(X).all(axis=0))
     if len(wrong):
         column = int(wrong[0]) if schema.names is None else repr(schema.names[wrong[0]])
         rows = int((~np.isfinite(X[:, wrong[0]])).sum())
         _refuse(where, f"{rows} rows with NaN or infinity in column {column}; fill or drop them")
     return X
+
+
+def refuse_another_size(where: str, found: int, size: float) -> None:
+    """Refuse a block of more or fewer rows than the collection declares."""
+    if found != size and not math.isnan(size):
+        _refuse(where, f"{found} rows, but its collection declares {size:g}; cut it again")
 
 
 def _refuse(where: str, what: str) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from transferable.dask._rows import Block, HeldRows, Workers, each_added, summed
+from transferable.dask._rows import Block, HeldRows, Moved, Workers, each_added, summed
 from transferable.domains import digest
 from transferable.kernel.class_shares import Labelling, Scores, least_costs
 from transferable.kernel.objective import Matrix, Term
@@ -249,7 +249,7 @@ def _held(blocks: tuple[tuple[int, int], ...], room: int, nystrom: Nystrom) -> N
 
 
 @dataclass(frozen=True)
-class StoredBlock:
+class StoredBlock(Moved):
     """Transformed rows of a block, their classes, and features if the worker has room.
 
     The map to features is as large as many rows, and not stored; `whitening` identifies the one

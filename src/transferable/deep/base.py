@@ -405,10 +405,10 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         super().__setstate__(state)
         if stored is None:
             return
-        with torch.random.fork_rng(devices=[]):
+        with torch.device("meta"):  # takes no memory, whatever sizes a file states
             network = self._build(self.input_shape_, len(self.classes_))
         try:
-            network.load_state_dict(load(stored.tobytes()))
+            network.load_state_dict(load(stored.tobytes()), assign=True)
         except (RuntimeError, SafetensorError) as error:
             raise ValueError(
                 f"the stored weights do not fit the network {self.network!r} for rows of shape "

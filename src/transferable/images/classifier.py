@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
+from copy import copy
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -27,7 +29,10 @@ from transferable.images.reading import (
     read_folder,
 )
 from transferable.progress import shown
-from transferable.tables.classifier import default_method
+from transferable.tables.classifier import default_method, if_estimator_has
+
+if TYPE_CHECKING:
+    from transferable.classifiers.trust import Audit, RowsToLabel, Trust
 
 _SAME = 0.999  # cosine of embeddings of one picture by one network, on any machine
 
@@ -66,7 +71,10 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
     estimator_ : classifier
         The fitted classifier of embeddings.
     labels_ : DataFrame
-        For each target file its name, label, confidence and, if it could not be read, the problem.
+        For each target picture that could be read its file, label and confidence. Its rows are
+        those of `unfamiliar_` and of an audit.
+    broken_ : dict of str to str
+        Target files that could not be read, with the reason.
     notes_ : list of str
         What was left out, and why.
     n_features_in_ : int
@@ -146,11 +154,11 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        Xs : str, path-like, or list of such
+        Xs : str, path-like, list of such, or Embeddings
             A folder with a folder for each class, several such folders, which are pooled, or files.
         ys : array-like of shape (n_source,) or None
             Labels of files; None takes the names of the folders.
-        Xt : str, path-like, or list of such
+        Xt : str, path-like, list of such, or Embeddings
             A folder of pictures, whose own folders, if it has any, are not looked at, or files.
 
         Returns
@@ -160,23 +168,17 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         """
         if self.broken not in ("skip", "refuse"):
             raise ValueError(f'broken={self.broken!r} must be "skip" or "refuse".')
-        source, target = _pictures(Xs, classes=ys is None), _pictures(Xt, classes=False)
-        default = default_method(len(source) + len(target))
-        classifier = default() if self.estimator is None else clone(self.estimator)
-        if not hasattr(classifier, "predict"):
-            classifier = AdaptedClassifier(classifier)
-        labels = np.asarray(source.labels if ys is None else ys)
-        if labels.shape != (len(source),):
+        given = pictures_of(Xs, classes=ys is None), pictures_of(Xt, classes=False)
+        source, target = self.embed(*given, names=("source", "target"))
+        n_source, n_target = len(source.pictures), len(target.pictures)
+        labels = np.asarray(source.pictures.labels if ys is None else ys)
+        if labels.shape != (n_source,):
             raise ValueError(
-                f"ys has shape {labels.shape}, but Xs has {len(source)} pictures; give one label "
-                "each."
+                f"ys has shape {labels.shape}, but Xs has {n_source} pictures; give one label each."
             )
-        notes = [*source.notes, *target.notes, *_on_classes(labels, Xt)]
-        with shown("Embedding pictures") if self.verbose else nullcontext():
-            embedder = self._embedder()
-            rows = self._embedded(embedder, source, notes, "source")
-            new = self._embedded(embedder, target, notes, "target")
-        kept = labels[rows.read]
+        notes = [*source.pictures.notes, *target.pictures.notes]
+        notes += [*_on_classes(labels, target.pictures), *_left_out(source), *_left_out(target)]
+        kept = labels[source.read]
         lost = sorted(set(labels.tolist()) - set(kept.tolist()), key=str)
         if len(set(kept.tolist())) < 2:
             raise PictureError(
@@ -187,19 +189,58 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             notes.append(f"no picture of {listed([str(c) for c in lost])} can be read: no class")
         for text in notes:
             note(text)
-        classifier.adapt(rows.rows, kept, new.rows)
+        classifier = self._classifier(n_source + n_target)
+        classifier.adapt(source.rows, kept, target.rows)
         self.estimator_, self.classes_, self.notes_ = classifier, classifier.classes_, notes
-        self.probe_ = embedder.probe
-        self.n_features_in_ = rows.rows.shape[1]
-        self.labels_ = self._table(target, new)
+        self.probe_ = source.probe
+        self.n_features_in_ = source.rows.shape[1]
+        table = self._table(target).iloc[target.read, :-1]
+        self._labels = {name: table[name].tolist() for name in table}
+        self.broken_ = {target.pictures.names[k]: text for k, text in target.broken.items()}
         return self
+
+    def embed(self, *X: Any, names: Sequence[str] = ()) -> list[Embeddings]:
+        """Return embeddings, which all methods take in place of the pictures.
+
+        Parameters
+        ----------
+        *X : str, path-like, list of such, or Embeddings
+            Folders of pictures, or files.
+        names : sequence of str, default=()
+            What progress bars and errors call them; "pictures" by default.
+
+        Returns
+        -------
+        embeddings : list of Embeddings
+            Those of each folder.
+
+        Raises
+        ------
+        PictureError
+            If no picture can be read or, with ``broken="refuse"``, not every one.
+        """
+        given = [pictures_of(some, classes=False) for some in X]
+        found = []
+        with shown("Embedding pictures") if self.verbose else nullcontext():
+            embedder = Embedder(
+                self.model,  # type: ignore[arg-type]  # refused there if it is None
+                cache=self.cache,
+                batch_size=self.batch_size,
+                device=self.device,
+            )
+            for some, name in zip(given, names or ["pictures"] * len(X), strict=True):
+                if not isinstance(some, Embeddings):
+                    some = embedder.embed(some, f"Embedding the {name}")
+                self._check(some, name)
+                found.append(some)
+        return found
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict labels of pictures of the target domain.
 
         Parameters
         ----------
-        X : str, path-like, or list of such
+        X : str, path-like, list of such, or Embeddings
             A folder of pictures, or files.
 
         Returns
@@ -214,7 +255,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : str, path-like, or list of such
+        X : str, path-like, list of such, or Embeddings
             A folder of pictures, or files.
 
         Returns
@@ -222,8 +263,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         probabilities : ndarray of shape (n_pictures, n_classes)
             One column for each label of `classes_`; NaN for files that cannot be read.
         """
-        pictures, found = self._read(X)
-        out = np.full((len(pictures), len(self.classes_)), np.nan)
+        found = self._read(X)
+        out = np.full((len(found.pictures), len(self.classes_)), np.nan)
         if len(found.read):
             out[found.read] = self.estimator_.predict_proba(found.rows)
         return out
@@ -233,7 +274,7 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : str, path-like, or list of such
+        X : str, path-like, list of such, or Embeddings
             A folder of pictures, or files.
 
         Returns
@@ -242,89 +283,144 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
             The columns file, label, confidence (the probability of the label, if the estimator
             gives any) and problem, the reason why a file could not be read.
         """
-        return self._table(*self._read(X))
+        return self._table(self._read(X))
 
-    def _read(self, X: Any) -> tuple[Pictures, Embeddings]:
+    @if_estimator_has
+    def predict_source_only(self, X: Any) -> NDArray[Any]:
+        """Predict labels by models of the source alone, if the estimator has any.
+
+        Parameters
+        ----------
+        X : str, path-like, list of such, or Embeddings
+            A folder of pictures, or files.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_pictures,)
+            The label of each; None, in an array of objects, for files that cannot be read.
+        """
+        found = self._read(X)
+        return self._of_all(found, self.estimator_.predict_source_only).to_numpy()
+
+    @property
+    def trust_(self) -> Trust | None:
+        """Whether the labels of the target can be used, if the estimator judges that."""
+        return self.estimator_.trust_
+
+    @property
+    def unfamiliar_(self) -> NDArray[np.bool_]:
+        """True for target pictures unlike any of the source, if the estimator finds such."""
+        return self.estimator_.unfamiliar_
+
+    @if_estimator_has
+    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
+        """Choose target pictures for a person to label, as :meth:`AutoAdapter.audit_rows` does.
+
+        Parameters
+        ----------
+        n_rows : int, default=30
+            How many.
+
+        Returns
+        -------
+        chosen : RowsToLabel
+            Numbers of rows of `labels_`, and the number of rows that each stands for.
+        """
         check_is_fitted(self)
-        pictures = _pictures(X, classes=False)
-        notes = list(pictures.notes)
-        with shown("Embedding pictures") if self.verbose else nullcontext():
-            embedder = self._embedder()
-            pair = embedder.probe, self.probe_
-            lengths = [float(np.linalg.norm(row)) for row in pair]
-            same = pair[0].shape == pair[1].shape
-            if not same or float(pair[0] @ pair[1]) < _SAME * lengths[0] * lengths[1]:
-                raise PictureError(
-                    f"model={one_line(self.model)!r} embeds pictures otherwise than when this "
-                    "classifier was fitted; install the version that it was, or fit it again."
-                )
-            found = self._embedded(embedder, pictures, notes, "pictures")
-        for text in notes:
+        return self.estimator_.audit_rows(n_rows)
+
+    @if_estimator_has
+    def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
+        """Compare labels with those that a person gave, as :meth:`AutoAdapter.audit` does.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n_rows,)
+            Numbers of rows of `labels_`.
+        labels : array-like of shape (n_rows,)
+            Their true labels.
+
+        Returns
+        -------
+        audit : Audit
+            The accuracy and corrected labels; its model takes pictures as this one does, and has no
+            confidence in its `labels_`.
+        """
+        check_is_fitted(self)
+        found = self.estimator_.audit(rows, labels)
+        model = copy(self)
+        model.estimator_ = found.model
+        labels = found.model.transduction_[-len(self._labels["file"]) :].tolist()
+        model._labels = {"file": self._labels["file"], "label": labels}
+        return replace(found, model=model)
+
+    def _classifier(self, n_rows: int = 0) -> Any:
+        estimator = default_method(n_rows)() if self.estimator is None else clone(self.estimator)
+        return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
+
+    def _read(self, X: Any) -> Embeddings:
+        """Return embeddings of new pictures; note files that are left out."""
+        check_is_fitted(self)
+        (found,) = self.embed(X)
+        pair = found.probe, self.probe_
+        lengths = [float(np.linalg.norm(row)) for row in pair]
+        same = pair[0].shape == pair[1].shape
+        if not same or float(pair[0] @ pair[1]) < _SAME * lengths[0] * lengths[1]:
+            raise PictureError(
+                f"model={one_line(self.model)!r} embeds pictures otherwise than when this "
+                "classifier was fitted; install the version that it was, or fit it again."
+            )
+        for text in (*found.pictures.notes, *_left_out(found)):
             note(text)
-        return pictures, found
+        return found
 
-    def _embedder(self) -> Embedder:
-        return Embedder(
-            self.model,  # type: ignore[arg-type]  # refused there if it is None
-            cache=self.cache,
-            batch_size=self.batch_size,
-            device=self.device,
-        )
-
-    def _embedded(
-        self, embedder: Embedder, pictures: Pictures, notes: list[str], who: str
-    ) -> Embeddings:
-        """Return embeddings; name files that cannot be read, or refuse them."""
-        found = embedder.embed(pictures.files, f"Embedding the {who}")
-        told = [
-            f"{one_line(pictures.names[k])}: {text}" for k, text in sorted(found.broken.items())
-        ]
+    def _check(self, found: Embeddings, who: str) -> None:
+        """Refuse files that cannot be read, if all of them or any are to be."""
+        told = _left_out(found)
         if told and (self.broken == "refuse" or not len(found.read)):
             more = f" and {len(told) - 1} more" if len(told) > 1 else ""
             remedy = "" if len(found.read) == 0 else ' Remove it, or take broken="skip".'
             raise PictureError(
-                f"{len(told)} of the {len(pictures)} pictures of the {who} cannot be used: "
-                f"{told[0]}{more}.{remedy}"
+                f"{len(told)} of the {len(found.pictures)} pictures of the {who} cannot be used: "
+                f"{told[0].removesuffix(': left out')}{more}.{remedy}"
             )
-        notes += [f"{text}: left out" for text in told]
-        return found
 
-    def _table(self, pictures: Pictures, found: Embeddings) -> pd.DataFrame:
-        labels = np.full(len(pictures), None, dtype=object)
-        confidence = np.full(len(pictures), np.nan)
+    def _of_all(self, found: Embeddings, predict: Any) -> pd.Series:
+        """Return labels of all files, None for those that cannot be read."""
+        labels = np.full(len(found.pictures), None, dtype=object)
         if len(found.read):
-            labels[found.read] = self.estimator_.predict(found.rows)
-            if hasattr(self.estimator_, "predict_proba"):
-                confidence[found.read] = self.estimator_.predict_proba(found.rows).max(axis=1)
-        problems = [found.broken.get(k) for k in range(len(pictures))]
+            labels[found.read] = predict(found.rows)
+        return pd.Series(labels, dtype=object if found.broken else self.classes_.dtype)
+
+    def _table(self, found: Embeddings) -> pd.DataFrame:
+        confidence = np.full(len(found.pictures), np.nan)
+        if len(found.read) and hasattr(self.estimator_, "predict_proba"):
+            confidence[found.read] = self.estimator_.predict_proba(found.rows).max(axis=1)
         return pd.DataFrame(
             {
-                "file": pictures.names,
-                "label": pd.Series(labels, dtype=object if found.broken else self.classes_.dtype),
+                "file": found.pictures.names,
+                "label": self._of_all(found, self.estimator_.predict),
                 "confidence": confidence,
-                "problem": problems,
+                "problem": [found.broken.get(k) for k in range(len(found.pictures))],
             }
         )
 
+    @property
+    def labels_(self) -> pd.DataFrame:
+        """For each target picture that could be read its file, label and confidence."""
+        return pd.DataFrame(self._labels)
+
     def __getstate__(self) -> dict[str, Any]:
-        """Store the labels of files as plain lists, and a path as text."""
+        """Store a path as text."""
         state = dict(super().__getstate__())
         state["cache"] = None if self.cache is None else os.fspath(self.cache)
-        if "labels_" in state:
-            table = state.pop("labels_").astype(object).where(lambda frame: frame.notna(), None)
-            state["_labels"] = {name: table[name].tolist() for name in table}
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        state = dict(state)
-        labels = state.pop("_labels", None)
-        super().__setstate__(state)
-        if labels is not None:
-            self.labels_ = pd.DataFrame(labels)
 
-
-def _pictures(X: Any, *, classes: bool) -> Pictures:
-    """Return the pictures of a folder, of several, or of files."""
+def pictures_of(X: Any, *, classes: bool) -> Pictures | Embeddings:
+    """Return the pictures of a folder, of several, or of files, unless they are that already."""
+    if isinstance(X, Pictures | Embeddings):
+        return X
     if isinstance(X, str | os.PathLike) and Path(X).is_file():
         X = [X]
     if isinstance(X, str | os.PathLike):
@@ -351,12 +447,17 @@ def _pooled(parts: Sequence[Pictures]) -> Pictures:
     )
 
 
-def _on_classes(labels: NDArray[Any], target: Any) -> list[str]:
+def _left_out(found: Embeddings) -> list[str]:
+    """Return notes on files that cannot be read."""
+    return [
+        f"{one_line(found.pictures.names[k])}: {text}: left out"
+        for k, text in sorted(found.broken.items())
+    ]
+
+
+def _on_classes(labels: NDArray[Any], target: Pictures) -> list[str]:
     """Return notes on folders of the target that are no classes of the source, or lack one."""
-    if not isinstance(target, str | os.PathLike) or not Path(target).is_dir():
-        return []
-    folders = {entry.name for entry in Path(target).iterdir() if entry.is_dir()}
-    folders -= {name for name in folders if name.startswith(".")}
+    folders = {name.partition("/")[0] for name in target.names if "/" in name}
     known = {str(label) for label in labels}
     if not folders & known:
         return []  # other folders than classes

@@ -14,7 +14,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from transferable.events import note, stage
 from transferable.exceptions import installing, visible
-from transferable.images.reading import PictureError, open_picture, require_pillow
+from transferable.images.reading import PictureError, Pictures, open_picture, require_pillow
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -40,28 +40,55 @@ _CROP = 0.875  # side of the part that is kept, of the shorter side
 
 @dataclass(frozen=True)
 class Embeddings:
-    """Embeddings of the pictures that could be read.
+    """Embeddings of the pictures that could be read, to be used in place of the pictures.
 
     Attributes
     ----------
+    pictures : Pictures
+        All files.
     rows : ndarray of shape (n_read, n_features)
-        One embedding for each of them.
+        One embedding for each file that could be read.
     read : ndarray of int
         Their positions among the files.
     broken : dict of int to str
         Positions of the other files, with the reason.
+    probe : ndarray of shape (n_features,)
+        That of the :class:`Embedder`.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from transferable.images import Embeddings
-    >>> Embeddings(np.zeros((2, 5)), np.array([0, 2]), {1: "it is no picture"}).broken
-    {1: 'it is no picture'}
+    >>> from transferable.images import Embedder, Pictures
+    >>> def colours(pictures):
+    ...     return [np.asarray(picture).mean(axis=(0, 1)) for picture in pictures]
+    >>> Embedder(colours, cache=None).embed(Pictures([], [])).rows.shape
+    (0, 3)
     """
 
+    pictures: Pictures
     rows: NDArray[np.float32]
     read: NDArray[np.intp]
-    broken: dict[int, str] = field(default_factory=dict)
+    broken: dict[int, str]
+    probe: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def files(self) -> list[Path]:
+        """The files that could be read."""
+        return [self.pictures.files[k] for k in self.read]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the files that could be read."""
+        return [self.pictures.names[k] for k in self.read]
+
+    @property
+    def labels(self) -> NDArray[Any] | None:
+        """Classes of the files that could be read; None in a folder without classes."""
+        labels = self.pictures.labels
+        return None if labels is None else labels[self.read]
 
 
 class Embedder:
@@ -139,13 +166,13 @@ class Embedder:
             raise ValueError("model returned numbers that are not finite.")
         return rows
 
-    def embed(self, files: Sequence[Path], what: str = "Embedding pictures") -> Embeddings:
-        """Return the embeddings of files, from the cache where it has them.
+    def embed(self, pictures: Pictures, what: str = "Embedding pictures") -> Embeddings:
+        """Return the embeddings of pictures, from the cache where it has them.
 
         Parameters
         ----------
-        files : sequence of Path
-            The pictures.
+        pictures : Pictures
+            Those of :func:`read_folder`.
         what : str, default="Embedding pictures"
             Name of the stage for progress bars.
 
@@ -156,12 +183,12 @@ class Embedder:
         """
         found: dict[int, NDArray[np.float32]] = {}
         broken: dict[int, str] = {}
-        width = len(self.probe)
+        width, files = len(self.probe), pictures.files
         with closing(_Cache(self.cache, self.probe)) as cache, ThreadPoolExecutor() as threads:
             for start in range(0, len(files), self.batch_size):
                 stage(what, start / len(files))
                 part = range(start, min(start + self.batch_size, len(files)))
-                keys, contents, pictures = {}, {}, {}
+                keys, contents, opened = {}, {}, {}
                 for k in part:
                     try:
                         contents[k] = files[k].read_bytes()
@@ -177,14 +204,14 @@ class Embedder:
                     if isinstance(picture, PictureError):
                         broken[k] = str(picture)
                     else:
-                        pictures[k] = picture
-                if pictures:
-                    rows = self._rows(list(pictures.values()))
-                    found |= dict(zip(pictures, rows, strict=True))
-                    cache.put({keys[k]: found[k] for k in pictures})
+                        opened[k] = picture
+                if opened:
+                    rows = self._rows(list(opened.values()))
+                    found |= dict(zip(opened, rows, strict=True))
+                    cache.put({keys[k]: found[k] for k in opened})
         read_files = np.array(sorted(found), dtype=np.intp)
         rows = np.array([found[k] for k in read_files], dtype=np.float32).reshape(-1, width)
-        return Embeddings(rows, read_files, broken)
+        return Embeddings(pictures, rows, read_files, broken, self.probe)
 
 
 def _tried(content: bytes) -> Any:

@@ -155,7 +155,7 @@ def read_folder(path: FilePath, *, classes: bool | None = None) -> Pictures:
 
 def _files(root: Path, notes: list[str]) -> Iterator[Path]:
     """Yield pictures below a folder; note other files and links that lead out."""
-    real, outside, others = root.resolve(), [], []
+    real, outside, others, unwritable = root.resolve(), [], [], []
     for folder, folders, names in os.walk(root):
         place = Path(folder)
         linked = [name for name in folders if (place / name).is_symlink()]
@@ -163,18 +163,23 @@ def _files(root: Path, notes: list[str]) -> Iterator[Path]:
         folders[:] = sorted(n for n in folders if not n.startswith(".") and n not in linked)
         for name in names:
             file = place / name
+            below = file.relative_to(root).as_posix()
             if name.startswith(".") or name == "Thumbs.db":
                 continue
             if file.is_symlink() and not file.resolve().is_relative_to(real):
-                outside.append(file.relative_to(root).as_posix())
+                outside.append(below)
             elif file.suffix.lower() not in SUFFIXES or not file.is_file():
-                others.append(file.relative_to(root).as_posix())
+                others.append(below)
+            elif below.encode("utf-8", "replace").decode() != below:
+                unwritable.append(below)
             else:
                 yield file
     if outside:
         notes.append(f"{listed(sorted(outside))} are links that are not followed: left out")
     if others:
         notes.append(f"{listed(sorted(others))} are no pictures: left out")
+    if unwritable:
+        notes.append(f"{listed(sorted(unwritable))} have names that are not UTF-8: left out")
 
 
 def listed(names: Sequence[str]) -> str:
@@ -266,7 +271,7 @@ def _as_rgb(picture: Image) -> Image:
     return picture.convert("RGB")
 
 
-def thumbnail(content: bytes | FilePath, side: int = 96) -> bytes:
+def thumbnail(content: bytes | FilePath, side: int = 96, colours: int | None = None) -> bytes:
     """Return a small copy of a picture, as the bytes of a PNG file.
 
     Parameters
@@ -275,6 +280,8 @@ def thumbnail(content: bytes | FilePath, side: int = 96) -> bytes:
         The file or its content.
     side : int, default=96
         Pixels of the longer side at most.
+    colours : int or None, default=None
+        How many there are at most, up to 256, for small files; None keeps them all.
 
     Returns
     -------
@@ -294,5 +301,6 @@ def thumbnail(content: bytes | FilePath, side: int = 96) -> bytes:
     picture = open_picture(content)
     picture.thumbnail((side, side))
     file = io.BytesIO()
-    picture.save(file, "PNG", optimize=True)
+    small = picture if colours is None else picture.quantize(colours)
+    small.save(file, "PNG", optimize=True)
     return file.getvalue()

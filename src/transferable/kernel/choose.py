@@ -27,7 +27,7 @@ from transferable.events import stage
 from transferable.kernel.objective import AnchorSmoothness, Smoothness
 from transferable.limits import LIMITS
 from transferable.linalg.anchors import Anchors
-from transferable.linalg.arrays import Arrays, Reordered, dense, unit_rows
+from transferable.linalg.arrays import Arrays, Reordered, dense, to_numpy, unit_rows
 from transferable.linalg.grassmann import (
     basis_of_moments,
     geodesic_flow_factor,
@@ -123,12 +123,13 @@ class Problem:
         W = found.weights if self.arrays.device is None else self.arrays.sparse(found.weights)
         W = normalised_adjacency(W)
         starts = W.indptr if sp.issparse(W) else W.crow_indices()
-        return [Smoothness(self.manifold, W, starts[1:] > starts[:-1], found.recall, key)]
+        return [Smoothness(self.manifold, W, starts[1:] == starts[:-1], found.recall, key)]
 
     def _anchor_centers(self) -> Any:
         """Return centres by k-means of the first rows of both domains, whose order is random."""
         n_source, Z = self.domains.n_source, self.Z
-        drawn = draw_landmarks(Z, n_source, self.n_anchors, check_random_state(self.random_state))
+        rng = check_random_state(self.random_state)
+        drawn = draw_landmarks(Z, n_source, self.n_anchors, rng)
         if sp.issparse(Z):
             return Z[drawn]
         most = min(_ROWS_TO_PLACE * self.n_anchors // 2, LIMITS.pool_rows)
@@ -187,8 +188,9 @@ def parameters(
     flows = _flows(model.manifold_dim, d) if flow is None else [flow]
     errors = [0.0]
     if len(flows) > 1 or model.manifold == "auto":
-        key, ridge = ("left-out error", kernel, model.ridge, d.y.tobytes()), model.ridge
-        errors = [d.share((*key, Q.tobytes()), _left_out_error, d, Q, kernel, ridge) for Q in flows]
+        key = "left-out error", kernel, model.ridge, arrays, d.y.tobytes()
+        given = kernel, model.ridge, arrays
+        errors = [d.share((*key, Q.tobytes()), _left_out_error, d, Q, *given) for Q in flows]
     best = next(i for i, error in enumerate(errors) if error <= min(errors) + _TOLERANCE)
     flow, manifold = flows[best], model.manifold
     if manifold == "auto":
@@ -243,7 +245,7 @@ def _flows(manifold_dim: int | str | None, d: Domains) -> list[NDArray[np.float6
 
 
 def _left_out_error(
-    d: Domains, flow: NDArray[np.float64], kernel: KernelFunction, ridge: float
+    d: Domains, flow: NDArray[np.float64], kernel: KernelFunction, ridge: float, arrays: Arrays
 ) -> float:
     """Return the error of regularised least squares on source rows left out in turn.
 
@@ -251,11 +253,11 @@ def _left_out_error(
     based on it, is continuous in the rows.
     """
     y = d.y[:N_VALIDATION_ROWS]
-    Z = unit_rows(d.X[: len(y)], flow).astype(np.float64)
-    K = kernel(Z, Z)
+    Z = arrays.table(unit_rows(d.X[: len(y)], flow), "float64")
+    K = arrays.table(kernel(Z, Z))
     i = np.arange(len(K))
     K[i, i] += effective_ridge(ridge, K)
-    A = inverse(K)
+    A = to_numpy(inverse(K))
     Y = np.eye(y.max() + 1)[y]
     left_out = Y - (A @ Y) / np.diag(A)[:, None]
     own = np.take_along_axis(left_out, y[:, None], axis=1)[:, 0]

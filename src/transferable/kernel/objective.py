@@ -104,7 +104,7 @@ class Smoothness(Term):
 
     weight: float
     adjacency: Any
-    connected: Any
+    lone: Any  # True on rows without neighbours
     recall: float = 1.0  # share of the neighbours that the search found
     key: Any = None
     name: ClassVar[str] = "manifold"
@@ -115,8 +115,8 @@ class Smoothness(Term):
         if W.dtype != F.dtype:
             W = W.to(F.dtype) if is_torch_array(F) else W.astype(F.dtype)
         out = W @ F
-        out -= namespace(F).astype(self.connected, F.dtype)[:, None] * F
-        out *= -1.0
+        namespace(F).subtract(F, out, out=out)
+        out[self.lone] = 0.0
         return out
 
 

@@ -88,13 +88,16 @@ class Rounds:
             self.aligned[term.name] = self.solver.group_columns(B, labels)
 
     def solve(self, confusion: Any) -> Any:
-        """Return the solution, Eq. 23 of the paper; class confusion is bounded around the last."""
+        """Return the solution, Eq. 23 of the paper, and its dual scores.
+
+        Class confusion is bounded around the last scores.
+        """
         columns, pull = list(self.aligned.values()), None
         for term in confusion:
             image = self.solver.weighted(self.x)
             E, pull = term.around(image, self.x.T @ image)
             columns.append(E)
-        return self.solver.updated(columns, pull=pull)
+        return self.solver.updated(columns, pull)[:2]
 
     def run(
         self,
@@ -113,9 +116,8 @@ class Rounds:
             events.stage("Adapting", i / most)
             if self.changed > 0:
                 self.bind()
-            self.w = step(self, confusion)
-            self.F = self.solver.scores(self.w)
-            self.x = self.F if self.solver.n_landmarks is None else self.w
+            self.w, self.x = step(self, confusion)
+            self.F = self.solver.scores(self.w, self.x)
             self.target = self.solver.label(self.w, self.F, self.labelling, self.target)
             self.changed = self.target.changed
             self.record()
@@ -159,8 +161,8 @@ class Rounds:
         if d.n_target == 0:
             return
         plain = Labelling(np.zeros(d.n_classes))
-        alone, aligned, before = self.alone.updated([]), self.w, self.target
-        F = self.alone.scores(alone)
+        alone, x, *_ = self.alone.updated([])
+        F, aligned, before = self.alone.scores(alone, x), (self.w, self.F), self.target
         left_out = self.alone.left_out(F, [], self.ratio, N_LEFT_OUT)
         scores = to_numpy(F[d.target][: LIMITS.pool_rows])
         counts = before.counts / before.counts.sum()
@@ -170,10 +172,9 @@ class Rounds:
         y, columns = d.y[: len(left_out)], list(self.aligned.values())
         ours = self.solver.left_out(self.F, columns, self.ratio, N_LEFT_OUT)
         # Both views' log-odds, weighted: linear in the scores, hence in the coefficients.
-        mixed = (shift.weight / temperature(left_out, y)) * alone
-        mixed = mixed + ((1.0 - shift.weight) / temperature(ours, y)) * aligned
-        corrected = Labelling(np.log(shift.shares / d.prior))
-        target = self.solver.label(mixed, self.solver.scores(mixed), corrected)
+        a, b = shift.weight / temperature(left_out, y), (1.0 - shift.weight) / temperature(ours, y)
+        mixed = (a * one + b * other for one, other in zip((alone, F), aligned, strict=True))
+        target = self.solver.label(*mixed, Labelling(np.log(shift.shares / d.prior)))
         self.restart(shift.shares, target, EstimatedShares(shift.belief, d.prior))
         self.run(max_iter)
         part = 1.0
@@ -181,9 +182,10 @@ class Rounds:
             Z = self.solver.problem.Z[d.target]
             part = neighbor_support(Z, before.codes, self.target.codes)
         if part < 1.0:
-            mixed = part * self.w + (1.0 - part) * aligned
+            pairs = zip((self.w, self.F), aligned, strict=True)
+            mixed = (part * one + (1.0 - part) * other for one, other in pairs)
             shares = between(d.prior, self.shares, part) if part > 0.0 else d.prior
-            target = self.solver.label(mixed, self.solver.scores(mixed), plain)
+            target = self.solver.label(*mixed, plain)
             self.restart(shares, target, plain)
             self.run(max_iter)
 

@@ -20,8 +20,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lu_solve
-from scipy.linalg.lapack import dgetrf
 
 from transferable.domains import table_key
 from transferable.events import stage
@@ -30,10 +28,17 @@ from transferable.kernel.covariances import Covariances, KernelCovariances, proj
 from transferable.kernel.objective import Matrix, Term
 from transferable.limits import LIMITS
 from transferable.linalg.anchors import AnchorSums
-from transferable.linalg.arrays import is_torch_array, namespace, to_numpy
+from transferable.linalg.arrays import namespace, to_numpy
 from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
 from transferable.linalg.nystrom import FeatureTable
-from transferable.linalg.systems import effective_ridge, inverse, solve_positive
+from transferable.linalg.systems import (
+    effective_ridge,
+    eliminated,
+    factored,
+    inverse,
+    solve_factored,
+    solve_positive,
+)
 
 Form = Callable[[Matrix], Matrix]
 
@@ -91,34 +96,41 @@ class Solver:
     extra: Sequence[Form] = ()
 
     def updated(
-        self, columns: Sequence[Matrix], y: Matrix | None = None, pull: Matrix | None = None
-    ) -> Matrix:
-        """Return the solution with projected columns E in the system as EE' (Woodbury).
+        self, columns: Sequence[Matrix], pull: Matrix | None = None
+    ) -> tuple[Matrix, Matrix, Matrix, Matrix]:
+        """Return the solution with projected columns E in the system as EE', and its dual scores.
 
-        `y` is the solution without them, by default of the right-hand side; `pull` times the last
-        columns is added to the right-hand side. Q with P Q = E is kept for each E. The small matrix
-        is symmetric and positive definite because K P^-1 is.
+        By Woodbury's formula, from the solutions Q of the columns. Also returned are their dual
+        scores J and I + E'J, which is symmetric and positive definite because K P^-1 is. `pull`
+        times the last columns is added to the right-hand side; Q and J of the others are kept.
         """
-        known = self.known
-        if y is None:
-            if "solution" not in known:
-                known["solution"] = self.solved(self.image)
-            y = known["solution"]
-        if not columns:
-            return y
-        kept = known.get("columns", {})
-        parts = [kept.get(id(E)) or (self.solved(E), self.dual(E), E) for E in columns]
+        if "solution" not in self.known:
+            w = self.solved(self.image)
+            self.known["solution"] = w, self.dual(w)
+        w, x = self.known["solution"]
+        kept, parts = self.known.get("columns", {}), []
+        for E in columns:
+            if id(E) in kept:
+                parts.append(kept[id(E)])
+            else:
+                Q = self.solved(E)
+                parts.append((E, Q, self.dual(Q)))
         if pull is not None:
-            y = y + parts[-1][0] * pull
+            E, Q, J = parts[-1]
+            w, x = w + Q * pull, x + J * pull
         lasting = parts if pull is None else parts[:-1]  # others are of one round only
-        known["columns"] = {id(part[2]): part for part in lasting}
-        concat = namespace(y).concat
-        Q, KE = (concat([part[i] for part in parts], axis=1) for i in (0, 1))
-        small = KE.T @ Q
+        self.known["columns"] = {id(part[0]): part for part in lasting}
+        none = w[:, :0], w[:, :0], x[:, :0]
+        concat = namespace(w).concat
+        E, Q, J = (concat(list(part), axis=1) for part in zip(none, *parts, strict=True))
+        small = E.T @ J
         small = 0.5 * (small + small.T)
         i = np.arange(len(small))
         small[i, i] += 1.0
-        return y - Q @ solve_positive(small, KE.T @ y)
+        if parts:
+            a = solve_positive(small, E.T @ x)
+            w, x = w - Q @ a, x - J @ a
+        return w, x, J, small
 
     def left_out(
         self, F: Matrix, columns: Sequence[Matrix], ratio: NDArray[np.float64], most: int
@@ -131,9 +143,15 @@ class Solver:
         d = self.problem.domains
         count = min(most, d.n_source)
         y, weights = d.y[:count], d.row_weights[:count]
-        basis, units = self._units(count)
-        own = to_numpy((basis * self.updated(columns, units)).sum(axis=0))
-        own = own * (weights * ratio[y] / np.maximum(weights, 1.0))
+        *_, J, small = self.updated(columns)
+        if len(self.known.get("own", [()])[0]) < count:
+            self.known["own"] = self._own(count)
+        own, features = self.known["own"]
+        own = own[:count]
+        if columns:
+            J = J[:count] if features is None else features[:count] @ J
+            own = own - (J.T * solve_positive(small, J.T)).sum(axis=0)
+        own = to_numpy(own) * (weights * ratio[y] / np.maximum(weights, 1.0))
         h = np.clip(own, 0.0, 1.0 - 1e-6)[:, None]
         return (to_numpy(F[:count]) - h * np.eye(d.n_classes)[y]) / (1.0 - h)
 
@@ -169,11 +187,12 @@ class Solver:
 
     # Each of the two solvers implements these.
     reweighted: Callable[[NDArray[np.float64]], Any]
-    scores: Callable[[Matrix], Matrix]
+    scores: Callable[..., Matrix]
     source_only: Callable[[], tuple[Matrix, Matrix]]
     dual: Callable[[Matrix], Matrix]
     solved: Callable[[Matrix], Matrix]
-    _units: Callable[[int], tuple[Matrix, Matrix]]
+    # Weights of the first rows' own labels in their scores, and features from which scores follow.
+    _own: Callable[[int], tuple[Matrix, Matrix | None]]
 
 
 class ExactSolver(Solver):
@@ -194,10 +213,8 @@ class ExactSolver(Solver):
         self.fixed = [(term.name, term.weight, term.form) for term in terms]
         self.key = where, self.ridge
         self._key = self.key, tuple((term.key, term.weight) for term in terms)
-        self._beside_loss = 0.0
-        for term in terms:
-            product = d.share(("product", where, term.key), term.form, self.K)
-            self._beside_loss = term.weight * product + self._beside_loss
+        self._terms = terms
+        self._first: dict[str, Any] = {}  # weights and factors that serve those of other priors
         self._second_order: dict[Any, Any] = {}
 
     def reweighted(self, ratio: NDArray[np.float64]) -> Self:
@@ -219,17 +236,18 @@ class ExactSolver(Solver):
         )
         return other
 
-    def scores(self, w: Matrix) -> Matrix:
-        """Return F = K w; BLAS takes nearly half the time for w'K."""
-        return self.K @ w if is_torch_array(w) else (w.T @ self.K).T
+    def scores(self, w: Matrix, x: Matrix | None = None) -> Matrix:
+        """Return F = K w, the dual scores x; BLAS takes nearly half the time for w'K."""
+        return (w.T @ self.K).T if x is None else x
 
     dual = scores
 
     def source_only(self) -> tuple[Matrix, Matrix]:
         """Return coefficients and scores of least squares on the labelled rows alone."""
-        d, rows = self.problem.domains, self.problem.domains.labelled
-        inside = self.K[rows][:, rows]
-        i = np.arange(len(rows))
+        d = self.problem.domains
+        rows = d.source if len(d.labelled) == d.n_source else d.labelled
+        inside = 1.0 * self.K[rows][:, rows]
+        i = np.arange(len(inside))
         inside[i, i] += self.problem.arrays.table(self.ridge / d.row_weights[rows])
         w = 0.0 * self.Y
         w[rows] = solve_positive(inside, self.Y[rows])
@@ -255,39 +273,68 @@ class ExactSolver(Solver):
         vars(other).update(known={}, extra=[form.form], _covariances=form)
         return other
 
-    def _factored(self) -> Any:
-        P = self.loss(self.K)
-        P += self._beside_loss
-        if self.extra:
-            P += self._covariances.times_kernel()
-        i = np.arange(len(P))
-        P[i, i] += self.ridge
-        if is_torch_array(P):
-            return namespace(P).linalg.lu_factor(P)
-        # The transpose is laid out as LAPACK wants it, and needs no copy.
-        factors, swaps, singular = dgetrf(P.T, overwrite_a=True)
-        if singular:  # rounding has made the matrix singular
-            pivots = np.einsum("ii->i", factors)
-            pivots[pivots == 0.0] = np.finfo(float).eps * np.abs(pivots).max() or 1.0
-        return factors, swaps
+    def _factored(self) -> tuple[Matrix, ...]:
+        """Return the LU of the system, begun with target rows, and what is left of source rows.
+
+        Another class prior only weights source rows otherwise, in which that is linear: it is all
+        that is factored anew.
+        """
+        d, G = self.problem.domains, None
+        if self.extra or not self._first:
+            beside = self._second_order.get("beside loss")
+            P = self.loss(self.K) if beside is None else beside + self.loss(self.K)
+            for term in self._terms if beside is None else []:
+                product = d.share(("product", self.key[0], term.key), term.form, self.K)
+                for start in range(0, len(P), LIMITS.mapped_rows):
+                    rows = slice(start, start + LIMITS.mapped_rows)
+                    P[rows] += term.weight * product[rows]
+                del product  # before the next one is made
+            if self.extra and beside is None:  # every round needs it
+                self._second_order["beside loss"] = P - self.loss(self.K)
+            if self.extra:
+                P += self._covariances.times_kernel()
+            i = np.arange(len(P))
+            P[i, i] += self.ridge
+            changing = 0 if self.extra else d.n_source
+            factor, order, V = factored(P[changing:])
+            B, S = eliminated(P[:changing], order, V)
+        else:
+            first, weights = self._first, self._first["weights"]
+            factor, order, V, B, S, *_ = first["factor"]
+            if "kernel" not in first:
+                key = "kernel", self._key, weights.tobytes()
+                first["kernel"] = d.share(key, eliminated, self.K[d.source], order, V)
+            of_kernel, G = first["kernel"]
+            change = (self._weights - weights)[d.source, None]
+            change, known = self.problem.arrays.table(change), (B, S)
+            B, S = change * of_kernel, change * G
+            B += known[0]
+            S += known[1]
+        return factor, order, V, B, S, G, *factored(1.0 * S)[:2]
 
     def solved(self, R: Matrix) -> Matrix:
         """Return the solution of the system for projected columns R."""
+        d = self.problem.domains
         if "factor" not in self.known:
-            share = self.problem.domains.share
             key = "factor", self._key, self._weights.tobytes()
-            self.known["factor"] = self._factored() if self.extra else share(key, self._factored)
-        if is_torch_array(R):
-            return namespace(R).linalg.lu_solve(*self.known["factor"], R)
-        return lu_solve(self.known["factor"], R, trans=1, check_finite=False)
+            self.known["factor"] = self._factored() if self.extra else d.share(key, self._factored)
+            if not (self.extra or self._first):
+                self._first.update(weights=self._weights, factor=self.known["factor"])
+        factor, order, V, B, *_, last, last_order = self.known["factor"]
+        y = solve_factored(factor, R[len(B) :])
+        z = namespace(R).empty_like(R[: len(B)])
+        z[last_order] = solve_factored(last, R[: len(B)] - (y.T @ B.T).T)
+        x = namespace(R).empty_like(R)
+        x[order[: len(y)]], x[order[len(y) :]] = y - (z.T @ V.T).T, z
+        return x
 
-    def _units(self, count: int) -> tuple[Matrix, Matrix]:
-        """Return K of the first rows, and the solutions for a label of one row each."""
-        units = self.known.get("units")
-        if units is None or units.shape[1] < count:
-            units = self.solved(self.problem.arrays.table(np.eye(len(self.K), count)))
-            self.known["units"] = units
-        return self.K[:, :count], units[:, :count]
+    def _own(self, count: int) -> tuple[Matrix, None]:
+        _, order, V, *_, G, last, last_order = self.known["factor"]
+        units = self.problem.arrays.table(np.eye(len(last) or len(self.K), count))
+        if self.extra:
+            return (self.K[:, :count] * self.solved(units)).sum(axis=0), None
+        G = eliminated(self.K[:count], order, V)[1] if G is None else G[:count]
+        return (G[:, last_order].T * solve_factored(last, units)).sum(axis=0), None
 
 
 @dataclass(frozen=True)
@@ -433,7 +480,7 @@ class LandmarkSolver(Solver):
         )
         return other
 
-    def scores(self, w: Matrix) -> Matrix:
+    def scores(self, w: Matrix, x: Matrix | None = None) -> Matrix:
         """Return F = Phi w in float64."""
         return self.features.times(w)
 
@@ -477,11 +524,9 @@ class LandmarkSolver(Solver):
             self.known["factor"] = inverse(P)
         return self.known["factor"] @ R
 
-    def _units(self, count: int) -> tuple[Matrix, Matrix]:
-        """Return features of the first rows, and the solutions for a label of one row each."""
-        xp = namespace(self.image)
-        Phi = xp.astype(self.features[slice(0, count)], xp.float64).T
-        return Phi, self.solved(Phi)
+    def _own(self, count: int) -> tuple[Matrix, Matrix]:
+        Phi = namespace(self.image).astype(self.features[slice(0, count)], self.image.dtype)
+        return (Phi.T * self.solved(Phi.T)).sum(axis=0), Phi
 
 
 def group_sums(

@@ -98,9 +98,14 @@ CPU = Arrays()
 
 
 def device_of(table: Any) -> str | None:
-    """Return the device of a tensor under scikit-learn's array API dispatch, else None."""
-    dispatched = is_torch_array(table) and get_config()["array_api_dispatch"]
-    return str(table.device) if dispatched else None
+    """Return the device of a tensor on a GPU, or under scikit-learn's array API dispatch; or None.
+
+    numpy reads a tensor of the CPU as an array of its own.
+    """
+    if not is_torch_array(table):
+        return None
+    apart = table.device.type != "cpu" or get_config()["array_api_dispatch"]
+    return str(table.device) if apart else None
 
 
 def _has_cuda() -> bool:

@@ -42,9 +42,11 @@ def principal_basis(
         return basis_of_moments(moments_of_rows(X, w), n_components, n)
     X = X.astype(np.float64)
     # Summed as moments are: where both subspaces are equal, their flow depends on the last digits.
-    total = X.T @ w if sp.issparse(X) else (w[:, None] * X).sum(axis=0)
+    alike = not sp.issparse(X) and bool((w == 1.0).all())  # needs no weighted copies
+    total = X.T @ w if sp.issparse(X) else (X if alike else w[:, None] * X).sum(axis=0)
     mean, roots = np.asarray(total).ravel() / w.sum(), np.sqrt(w)
-    R = X.multiply(roots[:, None]).tocsr() if sp.issparse(X) else X * roots[:, None]
+    R = X.multiply(roots[:, None]).tocsr() if sp.issparse(X) else X
+    R = R if sp.issparse(X) or alike else X * roots[:, None]
     if d <= n:
         gram = w.sum() * (products(R.T, R.T) / w.sum() - np.outer(mean, mean))
     else:

@@ -108,7 +108,7 @@ def exact_search(queries: Any, base: Any, k: int, own: Any = None) -> tuple[Any,
     Parameters
     ----------
     queries, base : arrays or sparse matrices of shapes (n_queries, d) and (n_base, d)
-        Both dense or both sparse.
+        In one precision.
     k : int
         At most the number of rows of `base`, less one if `own` is given.
     own : array of shape (n_queries,), optional
@@ -118,7 +118,7 @@ def exact_search(queries: Any, base: Any, k: int, own: Any = None) -> tuple[Any,
     on_gpu = is_torch_array(queries) and queries.is_cuda
     most = LIMITS.gpu_similarity_values if on_gpu else LIMITS.similarity_values
     step, buffer = min(n, max(LIMITS.fewest_queries, most // width)), None
-    if not sp.issparse(queries):
+    if not sp.issparse(queries) and not sp.issparse(base):
         xp = namespace(queries)
         buffer = xp.empty(step * width, dtype=queries.dtype, device=device(queries))
     parts = []

@@ -25,10 +25,10 @@ from transferable.persistence._archive import (
     checked_header,
     readable,
     refused_types,
-    trusted_types,
     with_header,
 )
 from transferable.persistence._checks import check_parts
+from transferable.persistence._schemas import TRUSTED
 
 __all__ = ["FORMAT", "ModelFileError", "about", "load", "save", "versions"]
 
@@ -73,12 +73,11 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     refused = refused_types(readable(content))
     if refused:
         raise TypeError(
-            f"{type(model).__name__} holds {', '.join(refused)}, which loading would refuse; only "
-            "parts of transferable, scikit-learn (without gradient boosting), numpy and scipy can "
-            "be saved."
+            f"{type(model).__name__} holds {', '.join(refused)}, which loading would refuse: files "
+            "hold only what was checked to be harmless, listed in docs/saved-models.md."
         )
     try:
-        check_parts(model, loaded=False)
+        _restored(content)
     except Exception as error:
         raise TypeError(
             f"{type(model).__name__} cannot be saved, as loading would refuse it: {error}"
@@ -107,18 +106,13 @@ def load(path: str | os.PathLike[str]) -> Any:
         If the file is no saved model, is damaged, was changed, is of a format this version does not
         support, or holds types outside of transferable, scikit-learn, numpy and scipy.
     """
-    import skops.io
-
     content = Path(path).read_bytes()
     header = checked_header(content, str(path))
     writer = {"transferable": "?", "scikit-learn": "?"} | header["versions"]
     try:
-        content = readable(content)
-        refused = refused_types(content)
+        refused = refused_types(readable(content))
         if not refused:
-            model = skops.io.loads(content, trusted=trusted_types(content))
-            check_parts(model)
-            return model
+            return _restored(content)
     except Exception as error:
         raise ModelFileError(
             f"{path} cannot be loaded ({type(error).__name__}: {error}). It was saved by "
@@ -134,6 +128,15 @@ def load(path: str | os.PathLike[str]) -> Any:
             else "A saved model needs parts of transferable, scikit-learn, numpy and scipy only."
         )
     )
+
+
+def _restored(content: bytes) -> Any:
+    """Return the checked model of an archive that names permitted types only."""
+    import skops.io
+
+    model = skops.io.loads(readable(content), trusted=TRUSTED)
+    check_parts(model)
+    return model
 
 
 def about(path: str | os.PathLike[str]) -> dict[str, Any]:

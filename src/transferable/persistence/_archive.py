@@ -13,24 +13,29 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import pkgutil
-import sys
 import warnings
 from collections.abc import Iterator
-from functools import cache
-from importlib import import_module
+from math import prod
 from typing import Any
 from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
+import numpy as np
 import psutil
 
 from transferable import __version__
-from transferable.persistence import _permitted as permitted
+from transferable.persistence._schemas import NODES
 
-FORMAT = 3  # raise it when the parts of fitted estimators change
+FORMAT = 4  # raise it when the parts of fitted estimators change
 _HEADER = "transferable.json"
 _LONGEST_HEADER = 2**26
 _SCHEMA = "schema.json"
+_GROWTH = 20  # objects that a schema makes, in bytes of it
+_DECISION_TREE = "sklearn.tree._tree.Tree"
+_SEARCH_TREES = {
+    f"sklearn.neighbors.{module}.{tree}{bits}"
+    for module, tree in (("_kd_tree", "KDTree"), ("_ball_tree", "BallTree"))
+    for bits in ("", "64", "32")
+}
 
 
 class ModelFileError(ValueError):
@@ -56,8 +61,11 @@ def checked_header(content: bytes, path: str) -> dict[str, Any]:
             header = _header(archive, path)
             members = [member for member in archive.infolist() if member.filename != _HEADER]
             _check_names_and_sizes(members, header, path)
+            _check_room(sum(m.file_size for m in members), path)
             digests = header["sha256"]
             changed = [m.filename for m in members if _digest(archive, m) != digests[m.filename]]
+            if not changed:
+                _check_room(sum(_unpacked(archive, member) for member in members), path)
     except ModelFileError:
         raise
     except BadZipFile as error:
@@ -109,12 +117,33 @@ def _check_names_and_sizes(members: list[ZipInfo], header: dict[str, Any], path:
     resized = [m.filename for m in members if told[m.filename] != m.file_size]
     if resized:
         raise _changed(path, resized)
-    total, free = sum(m.file_size for m in members), psutil.virtual_memory().available
-    if total > free:
+
+
+def _check_room(size: int, path: str) -> None:
+    free = psutil.virtual_memory().available
+    if size > free:
         raise ModelFileError(
-            f"{path} unpacks to {total:,} bytes, but {free:,} are free; load it on a machine with "
+            f"{path} unpacks to {size:,} bytes, but {free:,} are free; load it on a machine with "
             "more memory."
         )
+
+
+def _unpacked(archive: ZipFile, member: ZipInfo) -> int:
+    """Return the bytes that a member takes in memory; refuse arrays that state another size."""
+    if member.filename.endswith(".npz"):
+        with ZipFile(io.BytesIO(archive.read(member))) as inner:
+            return member.file_size + sum(_unpacked(inner, part) for part in inner.infolist())
+    if member.filename.endswith(".npy"):
+        with archive.open(member) as stream:
+            one = np.lib.format.read_magic(stream) == (1, 0)
+            read = (
+                np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
+            )
+            shape, _, dtype = read(stream)
+            rest = member.file_size - stream.tell()
+        if dtype.itemsize == 0 or prod(shape) * dtype.itemsize != rest:
+            raise ValueError(f"{member.filename} has {rest} bytes for {shape} of {dtype}")
+    return member.file_size * (_GROWTH if member.filename == _SCHEMA else 1)
 
 
 def _changed(path: str, members: list[str]) -> ModelFileError:
@@ -134,9 +163,9 @@ def readable(content: bytes) -> bytes:
     schema, changed = _schema(content), False
     for node in list(_nodes(schema)):
         number, name = node.get("__id__"), _name(node)
-        if name in permitted.SEARCH_TREES:
+        if name in _SEARCH_TREES:
             loader, plain = "JsonNode", {"__class__": "str", "content": "null", "is_json": True}
-        elif name == permitted.DECISION_TREE:
+        elif name == _DECISION_TREE:
             parts = [node["__reduce__"]["args"], node["content"]]
             loader, plain = "TupleNode", {"__class__": "tuple", "content": parts}
         else:
@@ -171,42 +200,15 @@ def _check_numbers(part: Any, kinds: dict[Any, Any]) -> int:
 
 
 def refused_types(content: bytes) -> list[str]:
-    """Return the classes and functions named in a file that are not trusted."""
-    import skops.io
-
-    unlisted = {_name(node) for node in _nodes(_schema(content)) if not _is_listed(node)}
-    if unlisted:
-        return sorted(unlisted)
-    return sorted(set(skops.io.get_untrusted_types(data=content)) - set(trusted_types(content)))
+    """Return the classes and functions named in a file that are not permitted there."""
+    return sorted({_name(node) for node in _nodes(_schema(content)) if not _is_listed(node)})
 
 
 def _is_listed(node: dict[str, Any]) -> bool:
     """Return whether a file may have such a node; keys of dictionaries are plain values."""
-    name, keys = _name(node), node.get("key_types", {"content": []})["content"]
-    listed = name.startswith(permitted.NODES.get(node["__loader__"], ()))
-    listed = listed and (name in permitted.SCIKIT_LEARN or not name.startswith("sklearn."))
+    keys = node.get("key_types", {"content": []})["content"]
+    listed = _name(node) in NODES.get(node["__loader__"], ())
     return listed and all(key["__loader__"] == "TypeNode" for key in keys)
-
-
-def trusted_types(content: bytes) -> list[str]:
-    """Return the names of the classes that a file may consist of; never a function."""
-    extra = any(_name(node).startswith(f"{permitted.EXTRA}.") for node in _nodes(_schema(content)))
-    return _classes(*permitted.OWN, *[permitted.EXTRA] * extra) + permitted.OTHERS
-
-
-@cache
-def _classes(*packages: str) -> list[str]:
-    """Return the names of all classes that modules of these packages define."""
-    for package in map(import_module, packages):
-        for module in pkgutil.walk_packages(package.__path__, package.__name__ + "."):
-            import_module(module.name)
-    return sorted(
-        f"{value.__module__}.{value.__name__}"
-        for name, module in sys.modules.items()
-        if name.startswith(tuple(f"{package}." for package in packages))
-        for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == name
-    )
 
 
 def _schema(content: bytes) -> Any:

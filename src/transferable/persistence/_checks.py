@@ -1,8 +1,8 @@
 """Checks of a loaded model, before it is used.
 
-A file may be forged and its digests with it. Arrays that compiled code follows without a check are
-checked here: decision trees node by node, and search trees are rebuilt. Those of the library's own
-estimators must be finite. When all parts have passed, every fitted estimator of the library is
+A file may be forged and its digests with it. Every object is compared with the schema of its class;
+what a schema cannot say is checked here: cross-references between parts, and decision trees node by
+node. Search trees are rebuilt. When all parts have passed, every fitted estimator of the library is
 tried on a row of zeros, which shows parts that do not fit together.
 """
 
@@ -10,104 +10,95 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from types import FunctionType
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.cluster._kmeans import _BaseKMeans
 from sklearn.ensemble._forest import BaseForest
-from sklearn.neighbors import BallTree, KDTree
-from sklearn.neighbors._base import NeighborsBase
+from sklearn.neighbors import BallTree, KDTree, KNeighborsClassifier
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm._base import BaseLibSVM
 from sklearn.tree import BaseDecisionTree
 from sklearn.tree._tree import Tree
 from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
+from transferable._sklearn import validate_parameter_constraints
 from transferable.base import DomainAdapter, DomainClassifier
 from transferable.persistence._archive import ModelFileError
-from transferable.persistence._permitted import KERNELS, SET_ASIDE, SHAPES
+from transferable.persistence._schemas import (
+    ATTRIBUTES,
+    PARAMETER,
+    fits,
+    name_of,
+    schema_of,
+    sizes_of,
+)
 
 _WIDEST = 10**7  # features of a row that is tried
-_REPORTS = "transferable.model_selection."  # whose numbers may be missing
 _LEAF = -1
 _SEARCH_TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
+_SET_ASIDE = {"n_jobs", "memory", "_n_threads"}  # attributes that the machine decides, not a file
 
 
-def check_parts(model: Any, loaded: bool = True) -> None:
-    """Refuse a model that could crash, fail or return invalid numbers; complete a loaded one."""
-    for checks in (_REBUILT, _CHECKS) if loaded else (_CHECKS,):
-        for part in list(_parts(model)):
-            for kind, check in checks:
-                if isinstance(part, kind):
-                    check(part)
-    for part in _parts(model):  # all of which have passed
+def check_parts(model: Any) -> None:
+    """Refuse a model that could crash, fail or return invalid numbers; complete one that passes."""
+    _require(name_of(type(model)) in ATTRIBUTES, f"{type(model).__name__} is no estimator")
+    parts = list(_parts(model))
+    for part in parts:
+        if not isinstance(part, np.random.RandomState):
+            _check_attributes(part)
+    for part in parts:  # the attributes of all have passed
+        for kind, check in _CHECKS:
+            if isinstance(part, kind):
+                check(part)
+    for part in parts:
         if isinstance(part, DomainAdapter) and hasattr(part, "n_features_in_"):
             _try(part)
 
 
-def _check_names(part: BaseEstimator) -> None:
-    """Refuse attributes in place of methods and constants; forget what the machine decides."""
-    for name in vars(part):
-        value = getattr(type(part), name, None)
-        default = isinstance(part, DomainAdapter) and not isinstance(value, FunctionType | property)
-        _require(value is None or default, f"{type(part).__name__} has its own {name}")
-    for name in SET_ASIDE & vars(part).keys():
-        setattr(part, name, None if name != "_n_threads" else _openmp_effective_n_threads())
-
-
 def _parts(model: Any) -> Iterator[Any]:
-    """Yield every part of a model, each once."""
+    """Yield every object of a model that has a schema, and every random state, each once."""
     waiting, seen = [model], set()
     while waiting:
         part = waiting.pop()
-        if id(part) in seen or isinstance(part, str | bytes | int | float | type | None):
+        if id(part) in seen:
             continue
         seen.add(id(part))
-        yield part
         if isinstance(part, dict):
             waiting.extend(part.values())
         elif isinstance(part, list | tuple | set):
             waiting.extend(part)
-        elif isinstance(part, np.ndarray):
-            waiting.extend(part.ravel().tolist() if part.dtype == object else ())
-        else:
+        elif name_of(type(part)) in ATTRIBUTES:
+            yield part
             waiting.extend(getattr(part, "__dict__", {}).values())
+        elif isinstance(part, np.random.RandomState):
+            yield part
 
 
-def _check_sparse(matrix: Any) -> None:
-    known = matrix.format in ("csr", "csc")
-    _require(known, f"a sparse matrix has the format {matrix.format}, not csr or csc")
-    matrix.check_format(full_check=True)
-
-
-def _check_shapes(part: Any, name: str, **sizes: int) -> None:
-    """Compare arrays with the kinds and shapes of a schema; equal letters are equal lengths."""
-    for field, (kinds, letters) in SHAPES[name].items():
-        array = getattr(part, field)
-        array = array if sp.issparse(array) else np.asarray(array)
-        fits = array.dtype.kind in kinds and len(array.shape) == len(letters)
-        for letter, length in zip(letters, array.shape, strict=False):
-            fits = fits and sizes.setdefault(letter, length) == length
-        _require(fits, f"{field} of {type(part).__name__} has another kind or shape")
+def _check_attributes(part: Any) -> None:
+    """Compare an object with the schema of its class; forget what the machine decides."""
+    name, schema, sizes = type(part).__name__, schema_of(type(part)), sizes_of(part)
+    parameters: dict[str, Any] = {}
+    if isinstance(part, BaseEstimator):
+        constraints = getattr(part, "_parameter_constraints", {})
+        for key in _SET_ASIDE & vars(part).keys():
+            setattr(part, key, None if key != "_n_threads" else _openmp_effective_n_threads())
+        parameters = {k: v for k, v in part.get_params(deep=False).items() if k in constraints}
+        validate_parameter_constraints(constraints, parameters, name)
+    for key, value in getattr(part, "__dict__", {}).items():
+        kinds = schema.get(key, PARAMETER if key in parameters else None)
+        _require(kinds is not None, f"{name} has no attribute {key}")
+        _require(fits(value, kinds or [], sizes), f"{key} of {name} is of another kind or size")
 
 
 def _check_machine(machine: BaseLibSVM) -> None:
     """Compare counts: libsvm reads as many coefficients as the counts of the classes."""
     if not hasattr(machine, "support_vectors_"):
         return
-    classifies = isinstance(machine, ClassifierMixin)
-    k = len(machine.classes_) if classifies else 2
-    pairs, width = k * (k - 1) // 2, machine.n_features_in_
-    platt = pairs * bool(getattr(machine, "_effective_probability", machine.probability))
-    _check_shapes(machine, "BaseLibSVM", p=width, k=k, j=k - 1, m=pairs, a=platt)
     counts, rows, coefficients = machine._n_support, machine.support_vectors_, machine._dual_coef_
-    n = rows.shape[0]
-    holds = counts.min() >= 0 and counts.sum() == n * (1 if classifies else 2)
-    holds = holds and machine.kernel in KERNELS and coefficients.size == (k - 1) * n  # all stored
+    holds = counts.min() >= 0 and counts.sum() == rows.shape[0]
+    holds = holds and coefficients.size == (len(counts) - 1) * rows.shape[0]  # all are stored
     for array in (rows, coefficients):
         holds &= array.format == "csr" if machine._sparse else isinstance(array, np.ndarray)
     _require(holds, "the parts of a support vector machine do not fit together")
@@ -129,19 +120,9 @@ def _check_one_hot(encoder: OneHotEncoder) -> None:
         _require(holds, "the codes of an encoder do not fit its columns")
 
 
-def _check_centres(clusters: _BaseKMeans) -> None:
-    if hasattr(clusters, "cluster_centers_"):
-        _check_shapes(clusters, "_BaseKMeans", p=clusters.n_features_in_)
-
-
 def _check_generator(generator: np.random.RandomState) -> None:
     position = generator.get_state(legacy=False)["state"].get("pos", 0)
     _require(0 <= position <= 624, f"a random state is at position {position} of 624")
-
-
-def _check_sample(estimator: DomainAdapter) -> None:
-    if estimator._target_sample is not None:
-        _check_shapes(estimator, "DomainAdapter")
 
 
 def _check_codes(classifier: DomainClassifier) -> None:
@@ -157,52 +138,32 @@ def _check_codes(classifier: DomainClassifier) -> None:
         _require(holds, f"{type(part).__name__} predicts classes that there are not")
 
 
-def _rebuild_search_tree(estimator: NeighborsBase) -> None:
+def _rebuild_search_tree(estimator: KNeighborsClassifier) -> None:
     """Rebuild the search tree of nearest neighbours from its rows."""
-    rows, method = getattr(estimator, "_fit_X", None), getattr(estimator, "_fit_method", None)
-    if rows is None:
-        return
-    n, width = estimator.n_samples_fit_, estimator.n_features_in_
-    _check_shapes(estimator, "NeighborsBase", n=n, p=width)
-    if isinstance(estimator, ClassifierMixin):
-        _check_shapes(estimator, "KNeighborsClassifier", n=n)
-        known = not estimator.outputs_2d_ and _within(estimator._y, len(estimator.classes_))
-        _require(known, "neighbours are of unknown classes")
-    metric, settings = estimator.effective_metric_, estimator.effective_metric_params_ or {}
-    values = [*settings.values(), *(estimator.metric_params or {}).values()]
-    fits = {np.shape(value) for value in values} <= {(), (width,), (width, width)}
-    _require(fits, "a metric is of other columns")
-    if method in _SEARCH_TREES:
-        tree = _SEARCH_TREES[method]
-        estimator._tree = tree(rows, estimator.leaf_size, metric=metric, **settings)
+    tree = _SEARCH_TREES.get(getattr(estimator, "_fit_method", ""))
+    if tree is not None:
+        metric, settings = estimator.effective_metric_, estimator.effective_metric_params_
+        estimator._tree = tree(estimator._fit_X, estimator.leaf_size, metric=metric, **settings)
 
 
 def _rebuild_decision_tree(estimator: BaseDecisionTree) -> None:
     """Build the tree stored in a file as a tuple of arguments and state."""
-    parts = getattr(estimator, "tree_", None)
-    if parts is None:
+    if not hasattr(estimator, "tree_"):
         return
-    _require(isinstance(parts, tuple) and len(parts) == 2, "a decision tree is no tree")
-    (n_features, n_classes, n_outputs), state = parts
-    _require(isinstance(n_outputs, int) and n_outputs >= 1, "a tree has no outputs")
-    n_classes = np.asarray(n_classes)
-    counted = n_classes.shape == (n_outputs,) and n_classes.dtype.kind == "i"
-    _require(counted and n_classes.min() >= 1, "a tree counts no classes")
-    _require(n_features == estimator.n_features_in_, "a tree has other features")
-    _require(n_outputs == estimator.n_outputs_, "a tree has other outputs")
-    if hasattr(estimator, "classes_"):
-        classes = estimator.classes_ if n_outputs > 1 else [estimator.classes_]
-        _require([len(c) for c in classes] == n_classes.tolist(), "a tree has other classes")
-    _check_nodes(state, int(n_features), (int(n_outputs), int(n_classes.max())))
-    tree = Tree(int(n_features), n_classes.astype(np.intp), int(n_outputs))
-    tree.__setstate__(state)
-    estimator.tree_ = tree
+    (n_features, (n_classes,), n_outputs), state = estimator.tree_
+    told = (n_features, n_classes, n_outputs)
+    known = (estimator.n_features_in_, len(estimator.classes_), 1)
+    _require(told == known, f"a tree has {told} features, classes and outputs, not {known}")
+    _check_nodes(state, n_features, (1, n_classes))
+    estimator.tree_ = Tree(n_features, np.array([n_classes], dtype=np.intp), 1)
+    estimator.tree_.__setstate__(state)
 
 
 def _check_forest(forest: BaseForest) -> None:
     """Refuse trees of other features: a forest passes rows to its trees unchecked."""
-    widths = {tree.n_features_in_ for tree in getattr(forest, "estimators_", ())}
-    _require(widths <= {getattr(forest, "n_features_in_", None)}, "a forest's trees differ")
+    for tree in getattr(forest, "estimators_", ()):
+        same = isinstance(tree, BaseDecisionTree) and tree.n_features_in_ == forest.n_features_in_
+        _require(same, "a forest's trees differ")
 
 
 def _check_nodes(state: dict[str, Any], n_features: int, value_shape: tuple[int, int]) -> None:
@@ -228,25 +189,12 @@ def _check_nodes(state: dict[str, Any], n_features: int, value_shape: tuple[int,
     _require(state["max_depth"] == depth, "a tree tells another depth than it has")
 
 
-def _check_finite(part: Any) -> None:
-    """Refuse arrays of the library's own classes with numbers that are not finite."""
-    module = type(part).__module__
-    if not module.startswith("transferable.") or module.startswith(_REPORTS):
-        return
-    for name, value in getattr(part, "__dict__", {}).items():
-        for entry in value if isinstance(value, list | tuple) else [value]:
-            array = entry.data if sp.issparse(entry) else entry
-            if isinstance(array, np.ndarray) and array.dtype.kind == "f":
-                finite = bool(np.isfinite(array).all())
-                _require(finite, f"{name} of {type(part).__name__} is not finite")
-
-
 def _try(estimator: DomainAdapter) -> None:
     """Use every method on a row of zeros and check the shape and values of the result."""
-    width = estimator.n_features_in_
-    if width > _WIDEST:
+    shape_of_row = getattr(estimator, "row_shape_", (estimator.n_features_in_,))  # of pictures
+    if np.prod(shape_of_row, dtype=float) > _WIDEST:
         return
-    rows = np.zeros((1, *getattr(estimator, "row_shape_", (width,))))  # pictures have more axes
+    rows = np.zeros((1, *shape_of_row))
     columns = len(getattr(estimator, "classes_", ()))
     expected = {
         "predict": (1,),
@@ -275,19 +223,12 @@ def _require(holds: bool, problem: str) -> None:
         raise ModelFileError(problem)
 
 
-_REBUILT: Any = (
-    (BaseEstimator, _check_names),
-    (NeighborsBase, _rebuild_search_tree),
-    (BaseDecisionTree, _rebuild_decision_tree),
-)
 _CHECKS: Any = (
-    (DomainAdapter, _check_sample),
-    (sp.sparray | sp.spmatrix, _check_sparse),
+    (KNeighborsClassifier, _rebuild_search_tree),
+    (BaseDecisionTree, _rebuild_decision_tree),
+    (BaseForest, _check_forest),
     (BaseLibSVM, _check_machine),
     (OneHotEncoder, _check_one_hot),
-    (_BaseKMeans, _check_centres),
     (np.random.RandomState, _check_generator),
     (DomainClassifier, _check_codes),
-    (BaseForest, _check_forest),
-    (object, _check_finite),
 )

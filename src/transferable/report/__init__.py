@@ -26,7 +26,7 @@ __all__ = ["Facts", "ReportData", "describe", "render_report", "write_report"]
 
 _Writer = Callable[[ReportData], Section | None]
 _SECTIONS: tuple[_Writer, ...] = (
-    *(sections.changed, sections.balance, sections.agreement, sections.to_label),
+    *(sections.changed, sections.balance, sections.classes, sections.agreement, sections.to_label),
     *(sections.uncertain, sections.evaluation, sections.pictures, sections.columns),
     *(sections.gap, sections.given, sections.repeat, sections.fit),
 )
@@ -36,7 +36,7 @@ def write_report(
     path: str | os.PathLike[str],
     model: Any,
     Xs: Any,
-    ys: ArrayLike | str,
+    ys: ArrayLike | str | None,
     Xt: Any,
     *,
     yt: ArrayLike | None = None,
@@ -51,9 +51,11 @@ def write_report(
     path : path
         The HTML file.
     model : classifier
-        A :class:`~transferable.tables.TableClassifier` or any classifier of the library.
-    Xs, ys, Xt : array-like, frame
-        The data it was fitted to; for a table, `ys` may be the name of its column.
+        A :class:`~transferable.tables.TableClassifier`, an
+        :class:`~transferable.images.ImageClassifier` or any classifier of the library.
+    Xs, ys, Xt : array-like, frame, or pictures
+        The data it was fitted to; for a table, `ys` may be the name of its column, for folders of
+        pictures it is None.
     yt : array-like of shape (n_target,), default=None
         True labels of the target, to compare with; the fit has not used them.
     trust : Assessment or bool, default=True

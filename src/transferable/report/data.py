@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from transferable.diagnostics import (
     domain_gap,
     shared_space,
 )
+from transferable.images import ImageClassifier
+from transferable.images.classifier import pictures_of
 from transferable.linalg.arrays import dense
 from transferable.tables import TableClassifier, TableEncoder
 from transferable.tables.classifier import checked_labels
@@ -68,7 +71,8 @@ class ReportData:
     """One adaptation: its input, its results, and how to repeat it.
 
     ``Xs`` and ``Xt`` are rows as the estimator takes them, ``before`` the rows on a common scale,
-    before any adaptation, ``first_columns`` the first columns of the target as they were given.
+    before any adaptation, ``first_columns`` the first columns of the target as they were given,
+    ``files`` the pictures of source and target rows.
     """
 
     facts: Facts
@@ -91,6 +95,7 @@ class ReportData:
     parameters: dict[str, Any] = field(default_factory=dict)
     preprocessing: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    files: tuple[list[Path], list[Path]] | None = None
 
     @cached_property
     def confidence(self) -> NDArray[np.float64] | None:
@@ -151,7 +156,7 @@ class ReportData:
 def describe(
     model: Any,
     Xs: Any,
-    ys: ArrayLike | str,
+    ys: ArrayLike | str | None,
     Xt: Any,
     *,
     yt: ArrayLike | None = None,
@@ -163,9 +168,11 @@ def describe(
     Parameters
     ----------
     model : classifier
-        A :class:`~transferable.tables.TableClassifier` or any classifier of the library.
-    Xs, ys, Xt : array-like, frame
-        The data it was fitted to; `ys` may be the name of a column of a table.
+        A :class:`~transferable.tables.TableClassifier`, an
+        :class:`~transferable.images.ImageClassifier` or any classifier of the library.
+    Xs, ys, Xt : array-like, frame, or pictures
+        The data it was fitted to; `ys` may be the name of a column of a table, and None for folders
+        of pictures.
     yt : array-like of shape (n_target,), default=None
         True labels of the target, to compare with.
     trust : Assessment or bool, default=True
@@ -180,8 +187,12 @@ def describe(
         The input of :func:`render_report`.
     """
     facts = facts or Facts()
-    collect = _of_table if isinstance(model, TableClassifier) else _of_arrays
-    rows = collect(model, Xs, ys, Xt)
+    if isinstance(model, ImageClassifier):
+        rows = _of_pictures(model, Xs, ys, Xt)
+        model, Xs, ys, Xt = model.estimator_, rows["Xs"], rows["ys"], rows["Xt"]
+    else:
+        collect = _of_table if isinstance(model, TableClassifier) else _of_arrays
+        rows = collect(model, Xs, ys, Xt)
     estimator = rows.pop("fitted")
     estimator = getattr(estimator, "best_estimator_", estimator)
     if trust is True:
@@ -221,6 +232,26 @@ def _of_arrays(model: Any, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
         "shifts": column_shifts(source, target, names),
         "ids": pd.DataFrame(),
         "notes": [],
+    }
+
+
+def _of_pictures(model: ImageClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
+    given = pictures_of(Xs, classes=ys is None), pictures_of(Xt, classes=False)
+    source, target = model.embed(*given, names=("source", "target"))
+    return {
+        "fitted": model.estimator_,
+        "label": "folder" if ys is None else "ys",
+        "Xs": source.rows,
+        "ys": source.labels if ys is None else np.asarray(ys)[source.read],
+        "Xt": target.rows,
+        "before": (source.rows, target.rows),
+        "feature_names": [f"embedding {k}" for k in range(1, model.n_features_in_ + 1)],
+        "first_columns": pd.DataFrame(index=range(len(target))),
+        "shifts": [],
+        "ids": pd.DataFrame({"file": target.names}),
+        "preprocessing": {"embedder": str(model.model)},
+        "notes": model.notes_,
+        "files": (source.files, target.files),
     }
 
 

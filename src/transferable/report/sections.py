@@ -5,9 +5,11 @@ All text from a file of the user passes through :func:`text`.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +18,7 @@ from sklearn.metrics import confusion_matrix
 
 from transferable.diagnostics import MEASURES, TERM_TITLES, history_of
 from transferable.exceptions import visible
+from transferable.images import PictureError, thumbnail
 from transferable.persistence import versions
 from transferable.report.data import ReportData
 
@@ -31,6 +34,8 @@ _COLUMNS_NAMED = 12
 _COLUMNS_SHOWN = 30
 _MOST_POINTS = 1200
 _LEAST_CERTAIN = 40
+_SIDE = 64  # pixels of a thumbnail, which take at most 6 kB of the page
+_CHANGED_SHOWN, _CLASSES_SHOWN, _OF_CLASSES = 30, 40, 160  # thumbnails; classes that have any
 _TAIL = 0.02  # of the rows at either end of an axis, which do not set its limits
 _WIDTH, _HEIGHT, _MARGIN = 340, 300, 8  # of a drawing
 
@@ -118,6 +123,30 @@ def _is_number(cell: str) -> bool:
     return begins and not any(c.isalpha() for c in plain)
 
 
+def _thumbnail(file: Path, name: str = "") -> str:
+    """Return a small picture; nothing if it can no longer be read."""
+    try:
+        content = base64.b64encode(thumbnail(file, _SIDE, colours=128)).decode()
+    except PictureError:
+        return ""
+    shown = text(name, 60)
+    return f'<img src="data:image/png;base64,{content}" alt="{shown}" title="{shown}">'
+
+
+def _strip(files: Sequence[Path], captions: Iterable[str]) -> str:
+    """Return pictures side by side, each above its caption."""
+    shown = "".join(
+        f"<figure>{_thumbnail(file)}<figcaption>{text(caption, 100)}</figcaption></figure>"
+        for file, caption in zip(files, captions, strict=True)
+    )
+    return f'<div class="strip">{shown}</div>'
+
+
+def _evenly(rows: NDArray[np.intp], most: int) -> list[int]:
+    """Return at most so many of the rows, the first and the last among them."""
+    return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int))].tolist()
+
+
 def answer(data: ReportData) -> str:
     """Return the first screen: the verdict on the labels, and what to do next."""
     measured, tick = "", ""
@@ -161,7 +190,45 @@ def changed(data: ReportData) -> Section | None:
         lines = [(alone, now, f"{rows:,}") for alone, now, rows in changes[:_KINDS_SHOWN]]
         caption = f"Changed labels, {len(lines)} of {len(changes)} kinds"
         content.append(_table(caption, ["by the source alone", "now", "rows"], lines))
+    if data.files and len(changes):
+        alone, now = data.trust.source_only, data.predicted
+        rows = np.flatnonzero(alone != now)
+        rows = rows[np.lexsort([now[rows], alone[rows]])]
+        some = _evenly(rows, _CHANGED_SHOWN)
+        captions = (f"{alone[row]} → {now[row]}, {data.row_names[row]}" for row in some)
+        content.append(_strip([data.files[1][row] for row in some], captions))
     return Section("changed", "What adapting changed", content)
+
+
+def classes(data: ReportData) -> Section | None:
+    """Show pictures of each class: of the source, and of the target from the surest on."""
+    if data.files is None:
+        return None
+    sizes = np.array([np.sum(data.predicted == c) for c in data.classes])
+    shown = np.sort(np.argsort(-sizes, kind="stable")[:_CLASSES_SHOWN])
+    each = min(12, _OF_CLASSES // len(shown))
+    sure = np.zeros(len(data.predicted)) if data.confidence is None else data.confidence
+    lines = []
+    for c in data.classes[shown]:
+        ours, theirs = (np.flatnonzero(labels == c) for labels in (data.ys, data.predicted))
+        theirs = theirs[np.argsort(-sure[theirs], kind="stable")]
+        cells = (
+            (data.files[0], _evenly(ours, each // 3), [file.name for file in data.files[0]]),
+            (data.files[1], _evenly(theirs, each - each // 3), data.row_names),
+        )
+        pictures = [
+            "".join(_thumbnail(files[row], names[row]) for row in rows)
+            for files, rows, names in cells
+        ]
+        lines.append([text(c), *pictures])
+    words = (
+        "Some pictures of each class: of the source, and of those of the target that have its "
+        "label, from the surest to the least sure."
+    )
+    if len(shown) < len(data.classes):
+        words += f" The {len(shown)} classes with most labels, of {len(data.classes)}."
+    table = _table("Pictures by class", ["class", "source", "target"], lines, marked=True)
+    return Section("classes", "Pictures of each class", [paragraph(words), table])
 
 
 def agreement(data: ReportData) -> Section | None:
@@ -213,6 +280,9 @@ def to_label(data: ReportData) -> Section | None:
     )
     head = [" · ".join(map(str, data.ids)), *data.first_columns]
     shown = _table(f"{len(lines)} rows", head, lines, attributes=' class="even"')
+    if data.files:
+        rows = data.to_label.tolist()
+        shown = _strip([data.files[1][row] for row in rows], (data.row_names[row] for row in rows))
     return Section("label", "Rows to label", [paragraph(words), shown])
 
 
@@ -387,7 +457,8 @@ def uncertain(data: ReportData) -> Section | None:
     more |= {} if data.yt is None else {"true": data.yt}
     lines = [
         [
-            f'<a href="#p{place[len(data.ys) + row]}">{text(data.row_names[row], 60)}</a>'
+            (_thumbnail(data.files[1][row]) if data.files else "")
+            + f'<a href="#p{place[len(data.ys) + row]}">{text(data.row_names[row], 60)}</a>'
             + " <small>unfamiliar</small>" * bool(data.unfamiliar[row]),
             text(data.predicted[row]),
             f"{data.probabilities[row].max():,.2f}",
@@ -467,8 +538,10 @@ def evaluation(data: ReportData) -> Section | None:
     return Section("evaluation", "Against the true labels", content)
 
 
-def columns(data: ReportData) -> Section:
-    """List the columns by the difference of their values between the domains."""
+def columns(data: ReportData) -> Section | None:
+    """List the columns by the difference of their values between the domains, if they have any."""
+    if not data.shifts:
+        return None
     lines = [
         (s.name, f"{s.distance:.2f}", f"{s.source_mean:.4g}", f"{s.target_mean:.4g}")
         for s in data.shifts[:_COLUMNS_SHOWN]

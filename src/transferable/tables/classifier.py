@@ -49,10 +49,10 @@ def fitted_encoder(
     return encoder
 
 
-def _if_estimator_has(method: Callable[..., Any]) -> Any:
+def if_estimator_has(method: Callable[..., Any]) -> Any:
     """Hide a method unless the estimator has one of the same name."""
 
-    def has(self: TableClassifier) -> bool:
+    def has(self: Any) -> bool:
         estimator = self.estimator_ if hasattr(self, "estimator_") else self._classifier()
         return hasattr(estimator, method.__name__)
 
@@ -235,7 +235,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return np.asarray(self.estimator_.predict(self.encoder_.transform(X)))
 
-    @_if_estimator_has
+    @if_estimator_has
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Return the probability of each class, if the estimator gives any.
 
@@ -252,7 +252,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.predict_proba(self.encoder_.transform(X))
 
-    @_if_estimator_has
+    @if_estimator_has
     def decision_function(self, X: Any) -> NDArray[np.floating]:
         """Return scores of the classes, if the estimator gives any.
 
@@ -269,7 +269,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.decision_function(self.encoder_.transform(X))
 
-    @_if_estimator_has
+    @if_estimator_has
     def predict_source_only(self, X: Any) -> NDArray[Any]:
         """Predict labels by models of the source alone, if the estimator has any.
 
@@ -296,7 +296,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         """True for target rows unlike any source row, if the estimator finds such."""
         return self.estimator_.unfamiliar_
 
-    @_if_estimator_has
+    @if_estimator_has
     def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
         """Choose target rows for a person to label, as :meth:`AutoAdapter.audit_rows` does.
 
@@ -313,7 +313,7 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.estimator_.audit_rows(n_rows)
 
-    @_if_estimator_has
+    @if_estimator_has
     def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
         """Compare labels with those that a person gave, as :meth:`AutoAdapter.audit` does.
 

@@ -311,13 +311,13 @@ def report(records: list[dict[str, Any]]) -> str:
             "interval holds", "width"]  # fmt: skip
     lines += table(head, [r for r in rows if r[1]])
     held = {}
-    for family in families:
+    for family in families if len(families) > 1 else ():
         most, least = fitted_interval([r for r in development if r["family"] != family])
         own = [r for r in development if r["family"] == family]
         held[family] = [
             0.94 - most * r["doubt"] <= r["accuracy"] <= 1.06 - least * r["doubt"] for r in own
         ]
-    if len(families) > 1:
+    if held:
         told = ", ".join(f"{family} {percent(values)}" for family, values in held.items())
         lines += [
             f"Slopes of the interval fitted to the other families (LOFO): it holds on {told} %.",

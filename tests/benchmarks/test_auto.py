@@ -45,13 +45,6 @@ def test_means_and_losses_are_told_beside_logistic_regression():
     assert "| `TFDF()` | 60.0 | - | - | - | - | - | - | 50 % | 50 % | -10.0 |" in text
 
 
-def test_estimates_are_judged_by_the_truth():
-    (line,) = auto.estimate_lines(records())
-    assert "off by 11.0 points" in line
-    assert "holds on 50 %" in line
-    assert "better on 50 % of the 2 cases" in line
-
-
 def test_a_case_without_a_method_has_no_number():
     (_, _, *lines) = auto.mean_table(records()[:2], [auto.LINEAR, auto.AUTO])
     assert lines[1].count("-") >= 7

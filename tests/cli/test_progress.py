@@ -74,7 +74,9 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
 
 
 @pytest.mark.usefixtures("slow")
-def test_tuning_shows_the_time_left(folder, terminal):
+def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
+    fit = JDA.fit  # settings share so much that a fit has no round left to be slow in
+    monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.4) or fit(*a, **k))
     lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune", "--no-estimate")
     assert any(re.search(r"Trying settings .*about \d+:\d\d left", line) for line in lines)
 

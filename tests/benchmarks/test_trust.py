@@ -1,0 +1,43 @@
+"""Problems and tables of the benchmark of verdicts and audits."""
+
+import numpy as np
+import pytest
+
+import trust
+
+
+def test_problems_are_of_every_kind_and_have_their_own_names():
+    found = [(kind, family, name) for kind, family, name, _ in trust.problems([*trust.KINDS])]
+    assert len(set(found)) == len(found)
+    kinds = [kind for kind, *_ in found]
+    assert kinds.count("development") == 127
+    assert set(trust.MADE) < set(kinds)
+
+
+@pytest.mark.parametrize("shift", ["covariate", "target", "concept", "subspace"])
+def test_simulated_shifts_keep_both_classes(shift):
+    Xs, ys, Xt, yt = trust.simulated(shift, 0)
+    assert Xs.shape == Xt.shape == (300, 2)
+    assert set(ys) == set(yt) == {0, 1}
+
+
+def test_made_up_targets_differ_from_the_given_in_what_they_say():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), np.arange(40) % 5
+    for name, change in trust.MADE.items():
+        Xs, ys, Xt, yt = change(X, y, X + 1.0, y, np.random.default_rng(1))
+        same = [np.array_equal(*pair) for pair in ((Xs, X), (ys, y), (Xt, X + 1.0), (yt, y))]
+        assert not all(same), name
+        assert len(Xs) == len(ys)
+        assert len(Xt) == len(yt) == 40
+
+
+def test_a_measured_problem_makes_a_row_of_each_table():
+    rows = trust.simulated("covariate", 0)
+    rows = tuple(part[:60] for part in rows)
+    record = trust.measure("shifts", "covariate", "0", rows, draws=1)
+    assert record["low"] <= record["high"]
+    assert 0 <= record["audit 20"]["after"] <= 1
+    text = trust.report([record | {"kind": "development", "family": "surf"}])
+    assert "| development, surf | 1 |" in text
+    assert "| development, surf | 40 |" in text

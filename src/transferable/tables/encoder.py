@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler, normalize
-from sklearn.utils import Tags, check_array, gen_batches
+from sklearn.utils import Tags, check_array
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import Takes
@@ -195,7 +195,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         require_columns(list(table.columns), self.feature_names_in_, where)
         rows = np.empty((len(table), len(self.get_feature_names_out())), dtype=self.dtype_)
         together = max(1, _BLOCK_CELLS // max(len(table), 1))
-        for part in gen_batches(len(self.numeric_), together):
+        for start in range(0, len(self.numeric_), together):
+            part = slice(start, min(start + together, len(self.numeric_)))
             values = numbers_of(table, self.numeric_[part], where)
             values = np.where(np.isnan(values), self.medians_[side, part], values)
             rows[:, part] = (values - self.means_[side, part]) / self.spreads_[side, part]

@@ -56,21 +56,6 @@ NAMES = np.array(["ant", "bee", "cat"])
 LABELS = NAMES[PROBLEM.ys]
 ROWS = PROBLEM.Xs.round(1)
 WORDS = np.array([["red", None], ["blue", "big"], ["red", "small"]], dtype=object)
-DEEP = [
-    "ADDA",
-    "CDAN",
-    "CMD",
-    "DAN",
-    "DANN",
-    "DDC",
-    "JDDA",
-    "MCC",
-    "MCD",
-    "AdaBN",
-    "DeepCORAL",
-    "DeepTFDF",
-    "SourceOnly",
-]
 
 
 def _adapted(estimator):

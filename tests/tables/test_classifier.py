@@ -366,3 +366,16 @@ def test_is_an_estimator(source, target):
     model = TableClassifier(TFDFV(), scale="joint", ids=["who"])
     assert clone(model).get_params()["scale"] == "joint"
     assert "TableClassifier" in model._repr_html_()
+
+
+def test_a_single_column_is_never_to_be_used_unseen():
+    """Whatever it is encoded as: a column of text becomes several indicators."""
+    kinds = np.repeat(["ant", "bee", "cat"], 60)
+    source = pd.DataFrame({"word": kinds, "extra": 1.0, "kind": kinds})
+    target = pd.DataFrame({"word": kinds})
+    with pytest.warns(UserWarning, match="'word' is the only column to learn from"):
+        model = TableClassifier(AutoAdapter()).adapt(source, "kind", target)
+    assert model.feature_names_in_.tolist() == ["word"]
+    assert len(model.encoder_.get_feature_names_out()) == 3
+    assert model.trust_.low > 0.75
+    assert model.trust_.state == "check"

@@ -214,11 +214,11 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         "verbose": ["boolean"],
     }
 
-    def _pool(self, domains: Domains) -> list[Candidate]:
+    def _pool(self, domains: Domains, given: Any) -> list[Candidate]:
+        """Return the candidates; the class prior of the target may be given."""
         seed = self.random_state
         if not isinstance(seed, Integral):  # candidates must not share one random state
             seed = int(check_random_state(seed).randint(2**31 - 1))
-        given = given_shares(self.class_shares, domains)
         ratios = None if given is None else given / domains.prior
         forest = RandomForestClassifier(self._n_trees(domains), oob_score=True, random_state=seed)
         linear = LogisticRegression(max_iter=_STEPS)
@@ -273,18 +273,19 @@ class AutoAdapter(WeightedFit, DomainClassifier):
     def _fit_domains(self, domains: Domains) -> None:
         self.classes_ = domains.classes
         self._members: list[Candidate] = []
-        self._fit_pool(self._pool(domains), domains)
+        given = given_shares(self.class_shares, domains)
+        self._fit_pool(self._pool(domains, given), domains)
         self._factors = np.ones(domains.n_classes)  # of probabilities, to meet a given class prior
         self._added = None  # correction of each fitted target row by known labels
         self._targets = np.sort(domains.order[domains.target])  # their places in the input
         self._places = np.searchsorted(self._targets, domains.order[domains.target])
         if domains.n_target:
-            self._agree(domains)
+            self._agree(domains, given)
         else:
             self._do_without_target(domains)
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
-    def _agree(self, domains: Domains) -> None:
+    def _agree(self, domains: Domains, given: Any) -> None:
         """Weight the members by their agreement on the target rows, and draw the conclusions."""
         rows = domains.Xt
         # Probabilities of the fitted target rows by each member; `_rows` has their directions.
@@ -297,15 +298,16 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._weights, kappas = consensus_weights(self._tables, self._prior(moved))
         for k, row in enumerate(self._fitted()):
             row["weight"], row["agreement"] = float(self._weights[k]), float(kappas[k])
-        given = given_shares(self.class_shares, domains)
         if given is not None:
             offsets = exact_offsets(np.log(self._consensus() + 1e-12), given)
             self._factors = np.exp(offsets - offsets.max())
         codes = self._tables.argmax(axis=2)
         self.agreement_ = agreements(codes)
-        views = [self._labels(view) for view in dict.fromkeys(m.view for m in self._members)]
-        self._alone = views[0]  # that of the source alone, whose candidates come first
         self._agreed = self._weights  # without a correction by known labels
+        views = [
+            self._by(view, self._tables) for view in dict.fromkeys(m.view for m in self._members)
+        ]
+        self._alone = views[0]  # that of the source alone, whose candidates come first
         self.unfamiliar_ = np.zeros(len(self._targets), dtype=bool)
         far, unsure = self._unlikeness(domains.Xs, self._consensus())
         self.unfamiliar_[self._places] = (far > _FAR) & (unsure > _UNSURE)
@@ -479,11 +481,11 @@ class AutoAdapter(WeightedFit, DomainClassifier):
     def _probabilities(self, scores: Probabilities) -> Probabilities:
         return scores
 
-    def _labels(self, view: str) -> Codes:
-        """Return codes of the target rows by the members of one view."""
+    def _by(self, view: str, tables: NDArray[np.float64]) -> Codes:
+        """Return codes by the members of one view, of the probabilities by all of them."""
         own = [k for k, member in enumerate(self._members) if member.view == view]
-        weights = self._weights[own] if self._weights[own].any() else np.ones(len(own))
-        return np.tensordot(weights, self._tables[own], axes=1).argmax(axis=1)
+        weights = self._agreed[own] if self._agreed[own].any() else np.ones(len(own))
+        return np.tensordot(weights, tables[own], axes=1).argmax(axis=1)
 
     def predict_source_only(self, X: Any) -> NDArray[Any]:
         """Predict labels by the candidates of the source alone, for comparison.
@@ -500,10 +502,10 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         """
         with np.errstate(under="ignore"):
             rows = self._validate_rows(X)
-            own = [k for k, member in enumerate(self._members) if member.block == "source-only"]
-            tables = [self._members[k].probabilities(rows) for k in own]
-            weights = self._agreed[own] if self._agreed[own].any() else np.ones(len(own))
-            return self.classes_[np.tensordot(weights, tables, axes=1).argmax(axis=1)]
+            empty = np.zeros((rows.shape[0], len(self.classes_)))
+            view = "source-only"
+            tables = [m.probabilities(rows) if m.view == view else empty for m in self._members]
+            return self.classes_[self._by(view, np.array(tables))]
 
     def _complete(
         self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]

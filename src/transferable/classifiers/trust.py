@@ -42,8 +42,7 @@ TITLES = {
     "reject": "Do not use these labels",
 }
 _REASONS = {
-    "use": "Models of the source alone, of the rows as given and of rows scaled by domain agree, "
-    "and are confident.",
+    "use": "Models of the source alone and of two views of both domains agree, and are confident.",
     "check": "The models agree too little, or are not confident enough, for more.",
     "reject": "The models agree hardly more often than by chance, or are hardly more confident.",
 }
@@ -64,8 +63,8 @@ class Trust:
     low, high : float
         Interval of the accuracy, wider the less confident the consensus is.
     support : float
-        Agreement of models of the source alone, of rows as given and of rows scaled by domain,
-        their mean Cohen's kappa, or the confidence beyond chance if that is less.
+        Agreement of models of the source alone, of rows as given and of rows scaled by domain (of
+        flags: without a flow), their mean Cohen's kappa, or the confidence beyond chance if less.
     rows : int
         Target rows.
     changed : int

@@ -5,18 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
-from copy import copy
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from transferable.classifiers import AdaptedClassifier
 from transferable.domains import domain_ids
 from transferable.events import note
 from transferable.images.embedding import Embedder, Embeddings, Model
@@ -29,15 +25,15 @@ from transferable.images.reading import (
     read_folder,
 )
 from transferable.progress import shown
-from transferable.tables.classifier import default_method, if_estimator_has
+from transferable.tables.classifier import AroundClassifier, if_estimator_has
 
 if TYPE_CHECKING:
-    from transferable.classifiers.trust import Audit, RowsToLabel, Trust
+    pass
 
 _SAME = 0.999  # cosine of embeddings of one picture by one network, on any machine
 
 
-class ImageClassifier(ClassifierMixin, BaseEstimator):
+class ImageClassifier(AroundClassifier):
     """Classifier of pictures, learnt from labelled pictures of another domain.
 
     A fixed network makes a row of numbers of every picture; the rows are adapted as those of any
@@ -302,61 +298,8 @@ class ImageClassifier(ClassifierMixin, BaseEstimator):
         found = self._read(X)
         return self._of_all(found, self.estimator_.predict_source_only).to_numpy()
 
-    @property
-    def trust_(self) -> Trust | None:
-        """Whether the labels of the target can be used, if the estimator judges that."""
-        return self.estimator_.trust_
-
-    @property
-    def unfamiliar_(self) -> NDArray[np.bool_]:
-        """True for target pictures unlike any of the source, if the estimator finds such."""
-        return self.estimator_.unfamiliar_
-
-    @if_estimator_has
-    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
-        """Choose target pictures for a person to label, as :meth:`AutoAdapter.audit_rows` does.
-
-        Parameters
-        ----------
-        n_rows : int, default=30
-            How many.
-
-        Returns
-        -------
-        chosen : RowsToLabel
-            Numbers of rows of `labels_`, and the number of rows that each stands for.
-        """
-        check_is_fitted(self)
-        return self.estimator_.audit_rows(n_rows)
-
-    @if_estimator_has
-    def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
-        """Compare labels with those that a person gave, as :meth:`AutoAdapter.audit` does.
-
-        Parameters
-        ----------
-        rows : array-like of shape (n_rows,)
-            Numbers of rows of `labels_`.
-        labels : array-like of shape (n_rows,)
-            Their true labels.
-
-        Returns
-        -------
-        audit : Audit
-            The accuracy and corrected labels; its model takes pictures as this one does, and has no
-            confidence in its `labels_`.
-        """
-        check_is_fitted(self)
-        found = self.estimator_.audit(rows, labels)
-        model = copy(self)
-        model.estimator_ = found.model
-        labels = found.model.transduction_[-len(self._labels["file"]) :].tolist()
-        model._labels = {"file": self._labels["file"], "label": labels}
-        return replace(found, model=model)
-
-    def _classifier(self, n_rows: int = 0) -> Any:
-        estimator = default_method(n_rows)() if self.estimator is None else clone(self.estimator)
-        return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
+    def _relabel(self, labels: NDArray[Any]) -> None:
+        self._labels = {"file": self._labels["file"], "label": labels.tolist()}
 
     def _read(self, X: Any) -> Embeddings:
         """Return embeddings of new pictures; note files that are left out."""

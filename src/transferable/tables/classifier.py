@@ -59,7 +59,77 @@ def if_estimator_has(method: Callable[..., Any]) -> Any:
     return available_if(has)(method)
 
 
-class TableClassifier(ClassifierMixin, BaseEstimator):
+class AroundClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers that make rows of their input for another classifier, `estimator`."""
+
+    estimator: Any
+    estimator_: Any
+
+    @property
+    def trust_(self) -> Trust | None:
+        """Whether the labels of the target can be used, if the estimator judges that."""
+        return self.estimator_.trust_
+
+    @property
+    def unfamiliar_(self) -> NDArray[np.bool_]:
+        """True for target rows unlike any source row, if the estimator finds such."""
+        return self.estimator_.unfamiliar_
+
+    @if_estimator_has
+    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
+        """Choose target rows for a person to label, as :meth:`AutoAdapter.audit_rows` does.
+
+        Parameters
+        ----------
+        n_rows : int, default=30
+            How many.
+
+        Returns
+        -------
+        chosen : RowsToLabel
+            Numbers of target rows, and the number of rows that each stands for.
+        """
+        check_is_fitted(self)
+        return self.estimator_.audit_rows(n_rows)
+
+    @if_estimator_has
+    def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
+        """Compare labels with those that a person gave, as :meth:`AutoAdapter.audit` does.
+
+        Parameters
+        ----------
+        rows : array-like of shape (n_rows,)
+            Numbers of target rows.
+        labels : array-like of shape (n_rows,)
+            Their true labels.
+
+        Returns
+        -------
+        audit : Audit
+            The accuracy and corrected labels; its model takes what this one does.
+        """
+        check_is_fitted(self)
+        found = self.estimator_.audit(rows, labels)
+        model = copy(self)
+        model.estimator_ = found.model
+        model._relabel(found.model.transduction_[-len(found.labels) :])
+        return replace(found, model=model)
+
+    def _relabel(self, labels: NDArray[Any]) -> None:
+        """Replace the labels of the target rows."""
+        raise NotImplementedError
+
+    def _classifier(self, n_rows: int = 0) -> Any:
+        estimator = default_method(n_rows)() if self.estimator is None else clone(self.estimator)
+        if "sample_domain" not in inspect.signature(estimator.fit).parameters:
+            raise TypeError(
+                f"estimator must be one of this library, or take sample_domain in fit as they do; "
+                f"got {type(estimator).__name__}."
+            )
+        return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
+
+
+class TableClassifier(AroundClassifier):
     """Classifier of the rows of a table, learnt from a labelled table of another domain.
 
     Tables go in as they are, through a :class:`TableEncoder`, which matches columns by name and
@@ -288,54 +358,15 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
 
     @property
     def trust_(self) -> Trust | None:
-        """Whether the labels of the target rows can be used, if the estimator judges that."""
-        return self.estimator_.trust_
+        """Whether the labels can be used; a single column is never enough for that unseen."""
+        trust = super().trust_
+        if trust is None or trust.state != "use" or len(self.feature_names_in_) > 1:
+            return trust
+        return replace(trust, state="check")
 
-    @property
-    def unfamiliar_(self) -> NDArray[np.bool_]:
-        """True for target rows unlike any source row, if the estimator finds such."""
-        return self.estimator_.unfamiliar_
-
-    @if_estimator_has
-    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
-        """Choose target rows for a person to label, as :meth:`AutoAdapter.audit_rows` does.
-
-        Parameters
-        ----------
-        n_rows : int, default=30
-            How many.
-
-        Returns
-        -------
-        chosen : RowsToLabel
-            Numbers of target rows, and the number of rows that each stands for.
-        """
-        check_is_fitted(self)
-        return self.estimator_.audit_rows(n_rows)
-
-    @if_estimator_has
-    def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
-        """Compare labels with those that a person gave, as :meth:`AutoAdapter.audit` does.
-
-        Parameters
-        ----------
-        rows : array-like of shape (n_rows,)
-            Numbers of target rows.
-        labels : array-like of shape (n_rows,)
-            Their true labels.
-
-        Returns
-        -------
-        audit : Audit
-            The accuracy and corrected labels; its model takes tables as this one does.
-        """
-        check_is_fitted(self)
-        found = self.estimator_.audit(rows, labels)
-        model = copy(self)
-        model.estimator_ = found.model
-        model.transduction_ = self.transduction_.copy()
-        model.transduction_[self._targets] = found.model.transduction_[-len(self._targets) :]
-        return replace(found, model=model)
+    def _relabel(self, labels: NDArray[Any]) -> None:
+        self.transduction_ = self.transduction_.copy()
+        self.transduction_[self._targets] = labels
 
     @property
     def notes_(self) -> list[str]:
@@ -393,15 +424,6 @@ class TableClassifier(ClassifierMixin, BaseEstimator):
         self.n_features_in_ = encoder.n_features_in_
         self.classes_ = classifier.classes_
         return np.asarray(classifier.transduction_)
-
-    def _classifier(self, n_rows: int = 0) -> Any:
-        estimator = default_method(n_rows)() if self.estimator is None else clone(self.estimator)
-        if "sample_domain" not in inspect.signature(estimator.fit).parameters:
-            raise TypeError(
-                f"estimator must be one of this library, or take sample_domain in fit as they do; "
-                f"got {type(estimator).__name__}."
-            )
-        return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

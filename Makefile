@@ -146,7 +146,7 @@ bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into doc
 bench-auto: $(VENV)/installed-core ## AutoAdapter beside logistic regression and TFDF, into docs/safety.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/auto.py
 
-bench-trust: $(VENV)/installed-core ## how far verdicts hold and what audits buy, into docs/safety.md
+bench-trust: $(VENV)/installed-bench ## how far verdicts hold and what audits buy, into docs/safety.md
 	$(ONE_THREAD) $(BIN)/python benchmarks/trust.py
 
 bench-tables: $(VENV)/installed-core ## pairs of tables through transferable adapt, into docs/safety.md

@@ -2,10 +2,10 @@
 
 AutoAdapter labels the 127 development cases of cases.py, made-up ones (targets without signal,
 mirrored, negated, rotated, with unknown classes, one column, moved or scaled columns), bag-of-words
-text and four simulated shifts. Of each, the verdict is compared with the truth; of all but the
-made-up ones, audits of 10, 20 and 40 rows are drawn 20 times. Results are kept as JSON lines in
-``build/trust/records.jsonl``, so that a run that was stopped goes on. A whole run replaces what
-stands between the marks of docs/safety.md.
+text and the simulated shifts of SKADA-Bench. Of each, the verdict is compared with the truth; of
+all but the made-up ones, audits of 10, 20 and 40 rows are drawn 20 times. Results are kept as JSON
+lines in ``build/trust/records.jsonl``, so that a run that was stopped goes on. A whole run replaces
+what stands between the marks of docs/safety.md.
 
     python benchmarks/trust.py [--kinds development,made,text,shifts] [--draws 20] [--part 0/2]
 
@@ -41,6 +41,7 @@ from transferable.tables import TableEncoder
 ROOT = Path(__file__).parents[1]
 SIZES = (10, 20, 40)
 KINDS = ("development", "made", "text", "shifts")
+SHIFTS = ("covariate_shift", "target_shift", "conditional_shift", "subspace")  # as skada names them
 Problem = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
 
 
@@ -128,27 +129,12 @@ def words(n_classes: int, style: str, strength: float, seed: int) -> Problem:
 
 
 def simulated(shift: str, seed: int) -> Problem:
-    """Four shifts in the plane, as SKADA-Bench has them: covariate, target, concept, subspace."""
-    rng, n = np.random.default_rng(seed), 300
-    centres = rng.uniform(-3, 3, size=(8, 2))
-    label = rng.permutation(np.arange(8) % 2)
+    """One of the four simulated shifts of SKADA-Bench, by skada's generator and its settings."""
+    from skada.datasets import make_shifted_datasets
 
-    def draw(weights: NDArray[np.float64]) -> tuple[NDArray[Any], NDArray[Any]]:
-        part = rng.choice(8, size=n, p=weights / weights.sum())
-        return centres[part] + 0.5 * rng.normal(size=(n, 2)), label[part]
-
-    even = np.ones(8)
-    Xs, ys = draw(even)
-    if shift == "covariate":
-        return Xs, ys, *draw(1.0 + 4 * (centres[:, 0] > 0))
-    if shift == "target":
-        return Xs, ys, *draw(np.where(label == 1, 4.0, 1.0))
-    Xt, yt = draw(even)
-    if shift == "concept":
-        return Xs, ys, Xt + np.where(yt == 1, 1.0, -1.0)[:, None] * [1.0, 0.0], yt
-    noise = rng.normal(size=(2, n))
-    turned = np.column_stack([Xt[:, 0], 3 * noise[1]])  # one direction is kept
-    return np.column_stack([Xs[:, 0], noise[0]]), ys, turned, yt
+    noise, size = (0.4, 300) if shift == "subspace" else (0.8, 100)
+    X, y, domain = make_shifted_datasets(size, size, shift=shift, noise=noise, random_state=seed)
+    return X[domain > 0], y[domain > 0], X[domain < 0], y[domain < 0]
 
 
 def problems(kinds: list[str]) -> Iterator[tuple[str, str, str, Callable[[], Problem]]]:
@@ -177,7 +163,7 @@ def problems(kinds: list[str]) -> Iterator[tuple[str, str, str, Callable[[], Pro
                         given = n_classes, style, strength, seed
                         yield "text", style, str(given), lambda g=given: words(*g)
     if "shifts" in kinds:
-        for shift in ("covariate", "target", "concept", "subspace"):
+        for shift in SHIFTS:
             for seed in range(5):
                 yield "shifts", shift, str(seed), lambda g=(shift, seed): simulated(*g)
 

@@ -38,9 +38,8 @@ nitpicky = False
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
-autosummary_generate = True
-autosummary_ignore_module_all = False
-autodoc_typehints = "none"  # docstrings tell the types
+autosummary_generate = False
+autodoc_typehints = "none"  # docstrings have the types
 autodoc_member_order = "groupwise"
 autodoc_inherit_docstrings = True
 numpydoc_show_class_members = False
@@ -73,6 +72,7 @@ html_css_files = ["site.css"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
+html_domain_indices = False
 html_show_search_summary = False  # it would be fetched, which pages in files may not
 html_theme_options = {
     "logo": {"text": "transferable"},

@@ -108,41 +108,27 @@ def module_page(module):
     return page + "\n".join(_entry(n, value) for n, value in names.items() if n not in paged)
 
 
-def _inherited(cls):
-    """Return public methods that other classes of the library define, each with its home."""
-    homes = {}
-    for base in cls.__mro__[1:]:
-        module = base.__module__
-        if not module.startswith("transferable"):
-            continue
-        for name, member in vars(base).items():
-            if not name.startswith("_") and inspect.isroutine(member) and name not in vars(cls):
-                homes.setdefault(name, member)
-    return homes
-
-
 def _methods(cls):
-    """Return a table of the methods that a class inherits."""
-    rows = []
-    for name, member in sorted(_inherited(cls).items()):
-        text = inspect.getdoc(getattr(cls, name)) or ""
-        first = " ".join(text.split("\n\n")[0].split())
-        home = _documented_home(member)
-        link = f":meth:`{name} <{home}.{name}>`" if home else f"``{name}``"
-        rows.append(f"   * - {link}\n     - {first}")
-    if not rows:
-        return ""
-    table = ".. list-table::\n   :widths: 20 80\n\n" + "\n".join(rows)
-    return f".. rubric:: Inherited methods\n\n{table}\n"
-
-
-def _documented_home(member):
-    """Return the public base class that documents a method, None if a private one defines it."""
-    for module in TO_EXTEND + TO_USE:
-        for name, value in public(module).items():
-            if inspect.isclass(value) and member in vars(value).values():
-                return f"{module}.{name}"
-    return None
+    """List the methods that a class inherits; those of the public bases are documented there."""
+    bases = [base for base in cls.__mro__[1:] if base.__module__.startswith("transferable")]
+    names = {
+        name
+        for base in bases
+        for name, member in vars(base).items()
+        if not name.startswith("_") and inspect.isroutine(member) and name not in vars(cls)
+    }
+    rows, rest = [], []
+    for name in sorted(names):
+        homes = [b for b in bases if b in public("transferable.base").values() and name in vars(b)]
+        if not homes:
+            rest.append(f".. automethod:: {cls.__name__}.{name}\n")
+            continue
+        summary = " ".join(inspect.getdoc(getattr(cls, name)).split("\n\n")[0].split())
+        link = f":meth:`{name} <transferable.base.{homes[0].__name__}.{name}>`"
+        rows.append(f"   * - {link}\n     - {summary}")
+    if rows:
+        rest.append(".. rubric:: Inherited methods\n\n.. list-table::\n   :widths: 20 80\n")
+    return "\n".join([*rest, *rows])
 
 
 def estimator_page(module, name):

@@ -12,8 +12,8 @@ INDEX = """\
 Reference
 =========
 
-Every public name, with its docstring. Estimators have a page each; functions and other classes stand
-on the page of their module. The names that ``transferable`` itself exports: {top}.
+Every public name, with its docstring. Estimators have a page each; functions and other classes
+stand on the page of their module. The names that ``transferable`` itself exports: {top}.
 
 .. toctree::
    :maxdepth: 2
@@ -219,8 +219,10 @@ def short_signature(app, what, name, obj, options, signature, return_annotation)
         return None
     if len(parameters) <= SHOWN + 2:
         return None
-    shown = [str(parameters[name].replace(annotation=inspect.Parameter.empty)) for name in
-             _ranked(parameters)[:SHOWN]]
+    shown = [
+        str(parameters[name].replace(annotation=inspect.Parameter.empty))
+        for name in _ranked(parameters)[:SHOWN]
+    ]
     return f"({', '.join(shown)}, ...)", return_annotation
 
 

@@ -183,4 +183,4 @@ methods-table: $(VENV)/installed-deep ## what each estimator takes, from what th
 	$(BIN)/python benchmarks/abilities.py
 
 clean: ## remove the environment and what was generated
-	rm -rf $(VENV) $(MINIMUM) build dist docs/examples docs/reference .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(MINIMUM) build dist docs/examples docs/reference docs/families/figures .pytest_cache .mypy_cache .ruff_cache

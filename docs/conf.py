@@ -28,7 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "_site.reference",
     "_site.repository",
-    "_site.methods_table",
+    "_site.families",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["reproduction-notes.md", "gallery", "checks", "_site", "**/README.md"]

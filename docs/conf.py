@@ -69,6 +69,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"transferable {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False

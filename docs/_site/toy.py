@@ -1,4 +1,4 @@
-"""The figures of the families: one toy, before adaptation and after, drawn when the site is built."""
+"""The figures of the families: one toy before adaptation and after, drawn for the site."""
 
 import numpy as np
 from matplotlib.colors import ListedColormap
@@ -57,7 +57,7 @@ def classifier(title, model):
 
 
 def moved(title, transformer, inner=SVM):
-    """Draw where a transformer puts the rows, and what a classifier of the source is worth there."""
+    """Draw the transformed rows, and the accuracy of a classifier of the source on them."""
 
     def draw(ax):
         domain = np.repeat([1, -1], 150)

@@ -51,6 +51,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
     "filename_pattern": "/plot_",
+    "capture_repr": ("_repr_html_",),  # tables, not what a call at the end of a cell returns
+    "ignore_repr_types": "transferable|sklearn",
     "image_scrapers": ("matplotlib", DisplayScraper()),
     "within_subsection_order": FileNameSortKey,
     "abort_on_example_error": True,

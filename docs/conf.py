@@ -24,6 +24,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "numpydoc",
+    "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "_site.reference",
@@ -44,6 +45,9 @@ autodoc_member_order = "groupwise"
 autodoc_inherit_docstrings = True
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
+
+copybutton_prompt_text = r">>> |\.\.\. |\$ "  # copied code runs
+copybutton_prompt_is_regexp = True
 
 mpl.rcParams.update({"figure.dpi": 110, "savefig.dpi": 110, "font.size": 10})
 warnings.filterwarnings("error", module="transferable")

@@ -87,11 +87,13 @@ campaign: $(VENV)/installed-test ## hostile input by the thousand; counts per ar
 	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python -m campaign $(if $(CASE),--again $(CASE),\
 	    --seed $(or $(SEED),0) $(if $(TRIALS),--trials $(TRIALS)))
 
-lint: $(VENV)/installed-lint ## ruff, formatting, types, direction of imports
+lint: $(VENV)/installed-lint ## ruff, formatting, types, direction of imports, spelling and phrases of the pages
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/codespell
+	$(BIN)/python .ci/prose.py
 
 format: $(VENV)/installed-lint ## rewrite the code in the house format
 	$(BIN)/ruff check --fix .
@@ -182,4 +184,4 @@ methods-table: $(VENV)/installed-deep ## what each estimator takes, from what th
 	$(BIN)/python benchmarks/abilities.py
 
 clean: ## remove the environment and what was generated
-	rm -rf $(VENV) $(MINIMUM) build dist docs/examples docs/reference .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) $(MINIMUM) build dist docs/examples docs/reference docs/families/figures .pytest_cache .mypy_cache .ruff_cache

@@ -28,20 +28,19 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "_site.reference",
     "_site.repository",
-    "_site.methods_table",
+    "_site.families",
     "_site.records",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["reproduction-notes.md", "gallery", "checks", "_site", "**/README.md"]
+exclude_patterns = ["gallery", "checks", "_site", "**/README.md"]
 suppress_warnings = ["config.cache", "myst.header"]  # rendered tables bring their own headings
 nitpicky = False
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
 
-autosummary_generate = True
-autosummary_ignore_module_all = False
-autodoc_typehints = "none"  # docstrings tell the types
+autosummary_generate = False
+autodoc_typehints = "none"  # docstrings have the types
 autodoc_member_order = "groupwise"
 autodoc_inherit_docstrings = True
 numpydoc_show_class_members = False
@@ -53,6 +52,8 @@ sphinx_gallery_conf = {
     "examples_dirs": "gallery",
     "gallery_dirs": "examples",
     "filename_pattern": "/plot_",
+    "capture_repr": ("_repr_html_",),  # tables, not what a call at the end of a cell returns
+    "ignore_repr_types": "transferable|sklearn",
     "image_scrapers": ("matplotlib", DisplayScraper()),
     "within_subsection_order": FileNameSortKey,
     "abort_on_example_error": True,
@@ -71,9 +72,11 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"transferable {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
+html_domain_indices = False
 html_show_search_summary = False  # it would be fetched, which pages in files may not
 html_theme_options = {
     "logo": {"text": "transferable"},

@@ -1,38 +1,31 @@
-"""Which names are public: what `__all__` lists in the modules that people import from."""
+"""Public names: what `__all__` lists in the modules that people import from."""
 
-import pkgutil
+import inspect
 from importlib import import_module
 
-import transferable
-
-# What people use comes first and in the order in which they meet it; the rest is for extending.
-USED = (
-    *("transferable", "transferable.classifiers", "transferable.transformers", "transferable.deep"),
+TO_USE = (
+    *("transferable.classifiers", "transferable.transformers", "transferable.deep"),
     *("transferable.tables", "transferable.images"),
     *("transferable.datasets", "transferable.model_selection"),
     *("transferable.diagnostics", "transferable.report", "transferable.plots"),
     *("transferable.metrics", "transferable.ratios", "transferable.persistence"),
     *("transferable.dask", "transferable.exceptions"),
 )
-COMMANDS = "transferable.cli"  # a page of its own tells of them
+TO_EXTEND = tuple(f"transferable.{name}" for name in ("base", "domains", "events", "limits"))
+MODULES = (*TO_USE, *TO_EXTEND)
+# Modules whose estimators have a page each; all other names stand on the page of their module.
+PAGED = (
+    *("transferable.classifiers", "transferable.transformers", "transferable.deep"),
+    *("transferable.tables", "transferable.images", "transferable.model_selection"),
+)
 
 
-def _modules(package):
-    """Modules of a package that have no underscore."""
-    found = pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
-    return [name for _, name, _ in found if not name.rpartition(".")[2].startswith("_")]
+def public(module):
+    """Return the public objects of one module by name."""
+    there = import_module(module)
+    return {name: getattr(there, name) for name in there.__all__}
 
 
-def public_modules():
-    """Names of the modules whose `__all__` is documented: those used, then those extended."""
-    listed = [name for name in _modules(transferable) if hasattr(import_module(name), "__all__")]
-    return [*USED, *(name for name in listed if name not in (*USED, COMMANDS))]
-
-
-def public_names(module):
-    """Names of one module, apart from those that another module of the list is the home of."""
-    names = import_module(module).__all__
-    if module != "transferable":
-        return list(names)
-    elsewhere = {name for used in USED[1:] for name in import_module(used).__all__ if name in names}
-    return [name for name in names if name not in elsewhere]
+def has_page(module, value):
+    """Whether an object has a page of its own."""
+    return module in PAGED and inspect.isclass(value) and hasattr(value, "fit")

@@ -1,13 +1,13 @@
 """
-What adaptation does
-====================
+Compare decision boundaries before and after adaptation
+=======================================================
 
-Where a classifier draws the line between two classes before it has seen the target, and where six
-methods draw it after.
+Two moons in the source, the same moons rotated in the target: the decision regions of a classifier
+of the source alone, and of six methods that adapt.
 """
 
 # %%
-# Two classes form two moons. The target's are turned by 45 degrees, and nobody has labelled them.
+# The target moons are rotated by 45 degrees. They have no labels in training.
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.colors import ListedColormap
@@ -24,13 +24,14 @@ turn = np.array([[1.0, -1.0], [1.0, 1.0]]) / np.sqrt(2)
 Xt = (Xt - Xt.mean(axis=0)) @ turn.T + Xt.mean(axis=0)
 
 # %%
-# These methods compare rows by angle, and two numbers are little to compare: kernel features of
-# landmark rows say where a row lies. CORAL and optimal transport move the points themselves.
+# Kernel methods of this library compare rows by angle, which two features do not determine well.
+# Kernel features of landmark rows describe the position instead. CORAL and optimal transport move
+# the rows.
 svm = SVC(gamma=2.0, C=10.0)
 
 
 def on_features(method):
-    """Let a method work on kernel features."""
+    """Return a method that works on kernel features."""
     return AdaptedClassifier(LandmarkFeatures(n_landmarks=100, gamma=1.0), method)
 
 
@@ -46,8 +47,8 @@ for model in models.values():
     model.adapt(Xs, ys, Xt)
 
 # %%
-# Circles are the labelled source, crosses the target in the colour of its true class, which no
-# model has seen. The ground shows what each model says of new target rows.
+# Circles: source rows. Crosses: target rows in the colour of their true class, which no model sees.
+# Background: prediction for target rows. Titles: accuracy on the target.
 BLUE, ORANGE = "#0072b2", "#d55e00"
 rows = np.concatenate([Xs, Xt])
 low, high = rows.min(axis=0) - 0.3, rows.max(axis=0) + 0.3
@@ -56,7 +57,7 @@ grid = np.column_stack([x.ravel(), y.ravel()])
 
 
 def draw(ax, name, model):
-    """Draw regions and rows, and tell the share of target rows that are right."""
+    """Draw the decision regions, the rows and the accuracy on the target."""
     ax.contourf(
         *(x, y, model.predict(grid).reshape(x.shape)),
         levels=[-0.5, 0.5, 1.5],
@@ -74,7 +75,7 @@ draw(axes[0], "before: source alone", svm.fit(Xs, ys))
 draw(axes[1], "after: TFDF", models["TFDF"])
 
 # %%
-# Six ways to the same end. What they share is that the line follows the crosses.
+# Six methods. In each, the boundary follows the target rows.
 figure, axes = plt.subplots(2, 3, figsize=(10, 6.4), layout="constrained")
 for ax, (name, model) in zip(axes.flat, models.items(), strict=True):
     draw(ax, name, model)

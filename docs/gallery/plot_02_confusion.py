@@ -1,12 +1,12 @@
 """
-Which classes are taken for which
-=================================
+Compare confusion matrices
+==========================
 
-The confusion matrices of Fig. 1 of the TFDF paper, for digits that come with the library.
+The confusion matrices of Fig. 1 of the TFDF paper, for the digits that come with the library.
 """
 
 # %%
-# Printed digits are labelled, handwritten ones are not.
+# Source: printed digits with labels. Target: handwritten digits without labels.
 from sklearn.neighbors import KNeighborsClassifier
 
 from transferable import MEDA, TFDF
@@ -17,8 +17,8 @@ task = load_printed_to_handwritten()
 Xs, ys, Xt, yt = task.Xs[::3], task.ys[::3], task.Xt[::3], task.yt[::3]
 
 # %%
-# A model of the source alone, MEDA, and TFDF, which adds to MEDA's objective that no row should
-# score high for two classes at once.
+# A model of the source alone, MEDA, and TFDF. TFDF adds class confusion to the objective of MEDA: a
+# penalty for rows that score high for two classes.
 predicted = {
     "1-NN, source alone": KNeighborsClassifier(1).fit(Xs, ys).predict(Xt),
     "MEDA": MEDA().adapt(Xs, ys, Xt).predict(Xt),
@@ -27,5 +27,5 @@ predicted = {
 display = ConfusionDisplay.from_predictions(yt, predicted)
 
 # %%
-# Read a row from left to right: of the digits that are an 8, how many are taken for what? A column
-# that is dark from top to bottom is a class that swallows others, the first thing to look for.
+# Each row is a true class, each column a predicted one. A column that is dark from top to bottom is
+# a class that attracts rows of other classes.

@@ -1,12 +1,12 @@
 """
-From printed to handwritten digits
-==================================
+Adapt from printed to handwritten digits
+========================================
 
-The digits themselves: what the model learnt from, and what became right when it adapted.
+The digits that both models label correctly, those that only TFDF does, and those that neither does.
 """
 
 # %%
-# 1,680 digits are drawn from fonts, turned and narrowed; 1,797 are written by hand.
+# Source: 1,680 digits drawn from fonts. Target: 1,797 handwritten digits.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.svm import SVC
@@ -18,11 +18,12 @@ task = load_printed_to_handwritten()
 before = SVC().fit(task.Xs, task.ys).predict(task.Xt)
 after = TFDF().adapt(task.Xs, task.ys, task.Xt).predict(task.Xt)
 for name, labels in {"source alone": before, "TFDF": after}.items():
-    print(f"{name:12} {np.mean(labels == task.yt):.1%} of the handwritten digits are right")
+    print(f"{name:12} {np.mean(labels == task.yt):.1%} of the handwritten digits")
 
 # %%
-# For each digit: two as printed, one that both models label right, one that only adaptation labels
-# right, and one that it still gets wrong.
+# For each class: two printed digits, one handwritten digit that both models label correctly, one
+# that only TFDF labels correctly, and one that TFDF labels wrongly. Titles: prediction of the
+# source-only model and of TFDF.
 kinds = {
     "right before\nand after": (before == task.yt) & (after == task.yt),
     "right only\nafter": (before != task.yt) & (after == task.yt),
@@ -39,12 +40,9 @@ for digit in range(10):
         found = np.flatnonzero(chosen & (task.yt == digit))
         if len(found):
             axes[row, digit].imshow(task.images.target[found[0]], cmap="Blues")
-            said = f"{before[found[0]]} → {after[found[0]]}"
-            axes[row, digit].set_title(said, fontsize=9, pad=2)
+            labels = f"{before[found[0]]} → {after[found[0]]}"
+            axes[row, digit].set_title(labels, fontsize=9, pad=2)
 for row, name in enumerate(["printed", "printed", *kinds]):
     axes[row, 0].axis("on")
     axes[row, 0].spines[:].set_visible(False)
     axes[row, 0].set_ylabel(name, rotation=0, ha="right", va="center")
-
-# %%
-# Above each handwritten digit stands what the source alone said, and what TFDF says.

@@ -1,13 +1,13 @@
 """
-When class shares move
-======================
+Handle label shift
+==================
 
-Half of the classes are gone from the target. Alignment that does not know moves rows of the
-classes that are left to where the missing ones were.
+The target lacks half of the classes. Alignment that assumes the class prior of the source moves
+rows of the remaining classes into the missing ones.
 """
 
 # %%
-# Printed digits of all ten kinds; of the handwritten ones only 0 to 4 are left.
+# Source: printed digits of all ten classes. Target: handwritten digits of the classes 0 to 4.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -20,8 +20,8 @@ left = task.yt < 5
 Xt, yt = task.Xt[left], task.yt[left]
 
 # %%
-# Three ways to take the target's shares: as in the source, which is what papers do; found, which is
-# the default; and known, from a census or a production plan.
+# Three class priors for the target: that of the source, as published methods assume; an estimate,
+# which is the default; and a known prior, for example from a census.
 known = {digit: float(np.mean(yt == digit)) for digit in range(10)}
 models = {
     "source": TFDF(class_shares="source"),
@@ -32,7 +32,7 @@ for model in models.values():
     model.adapt(Xs, ys, Xt)
 
 # %%
-# Left, what share of the target's rows each model gives to each class; right, what it gets right.
+# Left: share of the target rows that each model assigns to each class. Right: accuracy.
 figure, (shares, accuracy) = plt.subplots(
     *(1, 2), figsize=(9.5, 3.4), layout="constrained", width_ratios=(2.2, 1)
 )
@@ -49,4 +49,4 @@ shares.step(
 )
 shares.set(xlabel="digit", ylabel="share of the target", xticks=range(10))
 shares.legend(title="class_shares", frameon=False)
-accuracy.set(ylabel="right", ylim=(0, 1.08), title="accuracy")
+accuracy.set(ylim=(0, 1.08), title="accuracy")

@@ -1,13 +1,12 @@
 """
-Choosing settings without labels
-================================
+Choose settings without target labels
+=====================================
 
-Every setting gets a score that sees no target label. Afterwards, and only to draw the picture, the
-labels tell how good the pick was.
+Each setting has a score that uses no target label. The labels only serve to draw the figure.
 """
 
 # %%
-# Eighteen settings of TFDF-V on a part of the digits.
+# Eighteen settings of TFDF-V on a subset of the digits.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -22,8 +21,9 @@ search = LabelFreeSearch(TFDFV(manifold_dim=20), settings, anchor=None).adapt(Xs
 print("chosen:", search.best_params_)
 
 # %%
-# The recommended score adds up two ranks: circular validation (learn back from the predicted
-# target; is the source right?) and neighbour consistency (do near rows have one label?).
+# The recommended score is the sum of two ranks. Circular validation trains on the predicted target
+# and measures the accuracy on the source. Neighbour consistency is the share of neighbours with one
+# label.
 accuracy = np.array(
     [
         TFDFV(manifold_dim=20, **params).adapt(Xs, ys, Xt).score(Xt, yt)
@@ -50,8 +50,8 @@ for ax, (name, column) in zip(np.atleast_1d(axes), columns.items(), strict=True)
     ax.scatter(values[best], accuracy[best], s=130, facecolors="none", edgecolors="#d55e00")
     ax.set(xlabel=scores[name])
 np.atleast_1d(axes)[0].set_ylabel("target accuracy")
-print(f"picked {accuracy[search.best_index_]:.1%}, best {accuracy.max():.1%}")
+print(f"chosen {accuracy[search.best_index_]:.1%}, best {accuracy.max():.1%}")
 
 # %%
-# The ring is the pick. A score is of use if points rise to the right; none does everywhere, which
-# is why two that fail in different places are added up.
+# The ring marks the chosen setting. A score is useful if accuracy increases with it. No single
+# score is useful on all tasks; the two fail on different ones.

@@ -1,14 +1,13 @@
 """
-Your own term in twenty lines
-=============================
+Add a term to the objective
+===========================
 
-You know something that no method asks for: which pictures show the same thing, because they are
-frames of one film. A term says that linked rows should get one label, and TFDF minimises it with
-the rest.
+Some pictures are known to show the same object, for example as frames of one film. A term of the
+objective gives linked rows similar scores, and TFDF minimises it with the others.
 """
 
 # %%
-# A term has a weight, a name for histories, and a form: what its matrix S does to a table of
+# A term has a weight, a name for histories, and a form, the product of its matrix S with the
 # scores. Here S is the Laplacian of the links, so that tr(F'SF) is the sum of squared differences.
 from dataclasses import replace
 
@@ -23,12 +22,12 @@ from transferable.kernel.objective import Term
 
 
 class Links(Term):
-    """Rows, by their place in the input, that show the same thing."""
+    """Links between rows, given by their positions in the input."""
 
     name = "links"
 
     def __init__(self, pairs, domains, weight=1.0):
-        place = np.argsort(domains.order)  # the library keeps rows in an order of its own
+        place = np.argsort(domains.order)  # fits reorder the rows
         first, second = place[pairs].T
         n_rows = len(place)
         graph = csr_array((np.ones(len(first)), (first, second)), shape=(n_rows, n_rows))
@@ -41,7 +40,7 @@ class Links(Term):
 
 
 class LinkedTFDFV(TFDFV):
-    """TFDF-V with one term more."""
+    """TFDF-V with an additional term."""
 
     def _objective(self, problem):
         objective = super()._objective(problem)
@@ -50,8 +49,7 @@ class LinkedTFDFV(TFDFV):
 
 
 # %%
-# Links are made from true labels here, as a film would give them: each joins two handwritten digits
-# of one kind.
+# The links are made from true labels here: each joins two handwritten digits of one class.
 task = load_printed_to_handwritten()
 Xs, ys, Xt, yt = task.Xs[::3], task.ys[::3], task.Xt[::3], task.yt[::3]
 rng = np.random.default_rng(0)
@@ -63,11 +61,11 @@ counts = [0, 50, 100, 200, 400]
 accuracy = []
 for count in counts:
     model = TFDFV() if count == 0 else LinkedTFDFV()
-    model.pairs = linked[:count] + len(Xs)  # target rows come after the source's
+    model.pairs = linked[:count] + len(Xs)  # target rows follow the source rows
     accuracy.append(model.adapt(Xs, ys, Xt).score(Xt, yt))
 
 # %%
-# What the knowledge is worth.
+# Accuracy by the number of links.
 figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(counts, accuracy, "o-", color="#0072b2")
 ax.set(xlabel="links between the 599 target rows", ylabel="target accuracy")

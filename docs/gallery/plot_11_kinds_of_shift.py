@@ -1,13 +1,13 @@
 """
-Four kinds of shift
-===================
+Compare four kinds of shift
+===========================
 
-Domains differ in different ways, and no method is right for all of them. The makers of toy data
-differ in one known way each, so that you can see what a method does about it.
+Domains differ in different ways, and no method suits all of them. ``make_shifted`` makes data that
+differ in one known way.
 """
 
 # %%
-# Circles are the source, crosses the target; colours are classes, which nobody knows of the target.
+# Circles: source rows. Crosses: target rows. Colours: classes.
 import matplotlib.pyplot as plt
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -30,10 +30,9 @@ for ax, (shift, task) in zip(axes, tasks.items(), strict=True):
     ax.set(title=shift, xlim=(-4, 4), ylim=(-4, 4))
 
 # %%
-# What one nearest neighbour of the source alone, and TFDF, make of them. Where the rule itself has
-# changed ("concept"), the rows look as before, and nothing can be learnt without target labels.
-# Where the source covers the target anyway ("covariate"), aligning the domains costs more than it
-# gains: weights are the better way.
+# Accuracy of the nearest neighbour in the source, and of TFDF. Under concept shift the rows are
+# distributed as before, and nothing can be learnt without target labels. Under covariate shift the
+# source covers the target, and weights are better than alignment.
 for shift, task in tasks.items():
     alone = KNeighborsClassifier(1).fit(task.Xs, task.ys).score(task.Xt, task.yt)
     adapted = TFDF().adapt(task.Xs, task.ys, task.Xt).score(task.Xt, task.yt)

@@ -1,13 +1,13 @@
 """
-Several sources
-===============
+Learn from several sources
+==========================
 
-Three laboratories have labelled rows, and not all of them look like yours. Each source is aligned
-with the target by itself and counts by how near it is.
+Three sources have labelled rows, and not all are similar to the target. Each source is aligned with
+the target separately and weighted by its similarity.
 """
 
 # %%
-# Printed digits as they are, turned by 60 degrees, and mirrored; handwritten ones are unlabelled.
+# Sources: printed digits, the same rotated by 60 degrees, and mirrored. Target: handwritten digits.
 import matplotlib.pyplot as plt
 import numpy as np
 from scipy.ndimage import rotate
@@ -20,22 +20,22 @@ Xt, yt = task.Xt[::3], task.yt[::3]
 upright, labels = task.images.source[::7], task.ys[::7]
 pictures = {
     "upright": upright,
-    "turned": rotate(upright, 60, axes=(1, 2), reshape=False, order=1),
+    "rotated": rotate(upright, 60, axes=(1, 2), reshape=False, order=1),
     "mirrored": upright[:, :, ::-1],
 }
 tables = {name: shown.reshape(len(shown), 64) for name, shown in pictures.items()}
 
 # %%
-# Each by itself, all in one heap, and as three sources: a list of tables, and of labels.
+# Each source alone, all pooled as one, and as three sources: a list of arrays, and one of labels.
 accuracy = {name: TFDFV().adapt(table, labels, Xt).score(Xt, yt) for name, table in tables.items()}
-heap = TFDFV().adapt(np.concatenate(list(tables.values())), np.tile(labels, 3), Xt)
+pooled = TFDFV().adapt(np.concatenate(list(tables.values())), np.tile(labels, 3), Xt)
 several = TFDFV().adapt(list(tables.values()), [labels] * 3, Xt)
-accuracy["one heap"] = heap.score(Xt, yt)
+accuracy["pooled"] = pooled.score(Xt, yt)
 accuracy["three\nsources"] = several.score(Xt, yt)
 
 # %%
-# What each source counts was found without a target label: by how many target rows have their
-# nearest row there.
+# The weight of a source is the squared share of target rows whose nearest row is in it. It uses no
+# target label.
 figure, (left, middle, right) = plt.subplots(
     *(1, 3), figsize=(10, 3.4), layout="constrained", width_ratios=(1, 1.1, 2)
 )
@@ -50,5 +50,5 @@ for at, (name, share) in enumerate(accuracy.items()):
 right.set(ylabel="target accuracy", ylim=(0, 1))
 
 # %%
-# Told apart, sources that mislead do less harm than in one heap, and the nearest by itself is
-# better still: if you know which that is, take it.
+# As separate sources, dissimilar ones do less harm than in the pooled data. The most similar source
+# alone is better still; if it is known, use it alone.

@@ -1,12 +1,12 @@
 """
-How far apart are two domains?
-==============================
+Measure the gap between two domains
+===================================
 
-Three measures of the gap before adaptation and after, over all rows and within each class.
+Three measures of the gap before and after adaptation, over all rows and within each class.
 """
 
 # %%
-# TFDF-V maps rows into a space of its own before it decides; there the domains should be closer.
+# TFDF-V classifies in a space in which the domains are more similar than in the features.
 from transferable import TFDFV
 from transferable.datasets import load_printed_to_handwritten
 from transferable.diagnostics import diagnose
@@ -16,11 +16,11 @@ task = load_printed_to_handwritten()
 Xs, ys, Xt = task.Xs[::3], task.ys[::3], task.Xt[::3]
 
 # %%
-# Whether the domains differ beyond chance, and whether the source can be learnt.
+# ``diagnose`` tests whether the domains differ, and whether the source classes can be separated.
 print(*diagnose(Xs, ys, Xt).lines, sep="\n")
 
 # %%
-# The gap by its measures. Target classes are predicted: a small gap within classes is no proof that
-# labels are right.
+# The classes of the target are predictions: a small gap within classes does not prove that the
+# labels are correct.
 model = TFDFV().adapt(Xs, ys, Xt)
 display = DomainGapDisplay.from_estimator(model, Xs, ys, Xt)

@@ -1,13 +1,13 @@
 """
-Convergence and sensitivity
-===========================
+Plot convergence and sensitivity
+================================
 
-How the objective falls from round to round, and how much depends on two of the parameters: Figs. 3
-and 5 of the TFDF paper, for digits that come with the library.
+The objective in each round, and the accuracy as a function of two parameters: Figs. 3 and 5 of the
+TFDF paper, for the digits that come with the library.
 """
 
 # %%
-# Every risk classifier records its objective, its terms, and how many labels changed.
+# Kernel classifiers record the objective, its terms and the share of labels that changed.
 from transferable import TFDF, TFDFV
 from transferable.datasets import load_printed_to_handwritten
 from transferable.plots import ConvergenceDisplay, SensitivityDisplay
@@ -18,7 +18,7 @@ model = TFDF().adapt(Xs, ys, Xt)
 display = ConvergenceDisplay.from_estimator(model)
 
 # %%
-# Target labels draw these curves; they choose nothing.
+# Target labels serve to draw these curves, and choose nothing.
 display = SensitivityDisplay.from_estimator(
     TFDFV(manifold_dim=20),
     *(Xs, ys, Xt, yt),

@@ -1,13 +1,13 @@
 """
-Weights instead of alignment
-============================
+Weight source rows under covariate shift
+========================================
 
-The domains share one rule from rows to labels, and differ only in which rows are frequent. Then
-nothing has to be aligned: source rows that look like target rows count more.
+The same rule from features to labels holds in both domains; only the distribution of the rows
+differs. Source rows are weighted by the density ratio of the target to the source.
 """
 
 # %%
-# The class is 1 inside a band that bends. The source lies mostly left, the target right.
+# The class is 1 above a curve. Most source rows are on the left, most target rows on the right.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -18,7 +18,7 @@ rng = np.random.default_rng(0)
 
 
 def rows(centre, n_rows=300):
-    """Make rows around a centre, labelled by one rule."""
+    """Return rows around a centre, labelled by one rule."""
     X = rng.normal(loc=centre, scale=(1.1, 0.8), size=(n_rows, 2))
     return X, (X[:, 1] > np.sin(1.3 * X[:, 0])).astype(int)
 
@@ -26,16 +26,16 @@ def rows(centre, n_rows=300):
 (Xs, ys), (Xt, yt) = rows((-0.6, 0.0)), rows((1.4, 0.6))
 
 # %%
-# A straight line cannot follow the rule everywhere; weights say where it matters.
+# A straight line cannot follow the curve everywhere. Weights make it fit where the target is.
 plain = LogisticRegression().fit(Xs, ys)
 weighted = ImportanceWeighted(LogisticRegression(), ratio="kliep").adapt(Xs, ys, Xt)
 weights = weighted.sample_weight_[: len(Xs)]
-print(f"{weighted.effective_sample_size_:.0f} of {len(Xs)} source rows' worth of information")
+print(f"effective sample size: {weighted.effective_sample_size_:.0f} of {len(Xs)} source rows")
 
 figure, axes = plt.subplots(1, 2, figsize=(10, 3.9), sharey=True, layout="constrained")
 bend = np.linspace(-4, 5, 200)
 for ax, name, model, size in (
-    (axes[0], "all rows alike", plain, np.ones(len(Xs))),
+    (axes[0], "equal weights", plain, np.ones(len(Xs))),
     (axes[1], "weighted", weighted, weights),
 ):
     for label, colour in enumerate(("#0072b2", "#d55e00")):
@@ -51,5 +51,5 @@ for ax, name, model, size in (
 axes[0].legend(frameon=False)
 
 # %%
-# Circles are the source, as large as they count; crosses the target. Weights cost information: if
-# few rows carry all of it, a warning says so, and aligning is the better way.
+# Circles: source rows, sized by weight. Crosses: target rows. Weights reduce the effective sample
+# size; if it is too small, the fit warns, and alignment is the better choice.

@@ -1,13 +1,13 @@
 """
-A few target labels
-===================
+Use a few target labels
+=======================
 
-Somebody labelled one, three or five rows of each class of the target. ``target_labels="use"`` takes
-them as known; the default never looks at them.
+One, three or five rows of each class of the target have labels. ``target_labels="use"`` takes them
+as known; the default ignores them.
 """
 
 # %%
-# Printed digits, and handwritten ones of which a few of each kind are labelled.
+# Source: printed digits. Target: handwritten digits, a few of each class with labels.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.base import clone
@@ -23,14 +23,14 @@ domain = np.repeat([1, -1], [len(Xs), len(Xt)])
 
 
 def labelled(count, seed):
-    """Which target rows have a label: so many of each digit."""
+    """Return the target rows that have a label, `count` of each digit."""
     rng = np.random.default_rng(seed)
     drawn = [rng.choice(np.flatnonzero(yt == digit), count, replace=False) for digit in range(10)]
     return np.concatenate(drawn)
 
 
 # %%
-# Rows without a label are marked by -1. Accuracy is that of rows nobody labelled, over two draws.
+# Rows without a label are marked by -1. Accuracy: on the rows without a label, mean of two draws.
 counts = [1, 3, 5]
 methods = {"MEDA": MEDA(), "TFDF-V": TFDFV()}
 without = {name: method.adapt(Xs, ys, Xt).predict(Xt) for name, method in methods.items()}
@@ -54,7 +54,7 @@ for seed in range(2):
             curves["logistic regression", way][at] += plain.score(Xt[rest] / 16, yt[rest]) / 2
 
 # %%
-# What a label is worth: solid with the labels, dotted without.
+# Solid: with the labels. Dotted: without.
 figure, ax = plt.subplots(figsize=(6.4, 3.8), layout="constrained")
 colours = {"MEDA": "#0072b2", "TFDF-V": "#009e73", "logistic regression": "#808080"}
 for (name, way), curve in curves.items():
@@ -65,5 +65,5 @@ ax.grid(color="#e4e4e4")
 ax.legend(frameon=False)
 
 # %%
-# A few labels are worth most to a plain model, which adapts to nothing, and still leave it behind.
-# One label of a class can also mislead: it may be of an odd row.
+# Labels help logistic regression, which does not adapt, most; it remains below the methods that
+# adapt. A single label of a class can lower the accuracy, if its row is an outlier.

@@ -1,14 +1,14 @@
 """
-Folders of pictures
-===================
+Label a folder of pictures
+==========================
 
-Shapes on light paper teach labels for shapes on dark paper: two folders go in, a table of files
-comes out. The pictures are drawn here, and the embedder is a small function; for photographs name a
-network, see :doc:`/pictures`. Needs pillow.
+Source: a folder of shapes on light paper, one subfolder for each class. Target: a folder of shapes
+on dark paper. Result: a table of files and labels. The embedder is a small function here; for
+photographs name a network, see :doc:`/tutorial-pictures`. Needs pillow.
 """
 
 # %%
-# Two folders: one with a folder for each class, one without classes.
+# Draw the pictures of both folders.
 import tempfile
 from pathlib import Path
 
@@ -23,7 +23,7 @@ folder = Path(tempfile.mkdtemp())
 
 
 def draw(shape, paper, ink):
-    """Return a shape of any place and size."""
+    """Return a shape at a random place, of a random size."""
     picture = Image.new("RGB", (48, 40), paper)
     pen = ImageDraw.Draw(picture)
     x, y, r = (int(v) for v in (rng.integers(16, 28), rng.integers(16, 24), rng.integers(9, 14)))
@@ -46,7 +46,7 @@ for k, shape in enumerate(["bar", "disc", "frame"] * 20):
         draw(shape, *colours).save(folder / place / f"{k:02} {shape}.png")
 
 # %%
-# A row of numbers for each picture: how its contrast with the paper is spread.
+# The embedding of a picture: the distribution of its contrast with the paper.
 
 
 def contrast(pictures):
@@ -62,10 +62,10 @@ def contrast(pictures):
 model = ImageClassifier(contrast, cache=None).adapt(folder / "light", None, folder / "dark")
 print(model.labels_.head())
 truth = model.labels_.file.str.extract(r" (\w+)\.png")[0]
-print(f"{np.mean(model.labels_.label == truth):.1%} are right")
+print(f"target accuracy {np.mean(model.labels_.label == truth):.1%}")
 
 # %%
-# The least certain ones are what a person should look at first.
+# The pictures with the least certain labels, which are the first to check.
 least = model.labels_.sort_values("confidence").head(6)
 figure, axes = plt.subplots(1, 6, figsize=(9, 2))
 for axis, row in zip(axes, least.itertuples(), strict=True):
@@ -73,4 +73,3 @@ for axis, row in zip(axes, least.itertuples(), strict=True):
     axis.set_title(f"{row.label}\n{row.confidence:.0%}", fontsize=9)
     axis.axis("off")
 figure.tight_layout()
-plt.show()

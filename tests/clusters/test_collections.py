@@ -1,9 +1,7 @@
 """What Dask collections are taken for, what is refused by name, and lazy results: in threads."""
 
 import importlib
-import re
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import cloudpickle
@@ -288,17 +286,3 @@ def test_its_absence_is_told_in_one_line(monkeypatch):
     monkeypatch.delitem(sys.modules, "transferable.dask")
     with pytest.raises(ImportError, match=r"needs distributed, .*'\.\[dask\]'"):
         importlib.import_module("transferable.dask")
-
-
-@pytest.mark.filterwarnings("ignore:The inplace keyword")  # which Dask uses of pandas
-def test_the_page_runs(tmp_path, monkeypatch):
-    page = Path(__file__).parents[2].joinpath("docs", "cluster.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```python\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE)
-    monkeypatch.chdir(tmp_path)
-    for name, rows in (("source", frame(P.Xs, P.ys)), ("target", frame(P.Xt))):
-        Path(name).mkdir()
-        for part in range(2):
-            rows[part::2].to_parquet(f"{name}/{part}.parquet", index=False)
-    exec(compile(block, "cluster.md", "exec"), {})  # noqa: S102
-    assert len(pd.read_parquet("labels")) == 60
-    assert load("model.skops").predict(frame(P.Xt)).shape == (60,)

@@ -3,7 +3,6 @@
 import os
 import random
 import tracemalloc
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -363,13 +362,3 @@ def test_the_epoch_with_the_best_label_free_score_is_kept(scoring, tmp_path):
     entries = patient.set_params(augment=Noise()).adapt(SOURCE, YS, TARGET).history_
     scores = [entry["score"] for entry in entries[1:]]
     assert len(entries) == 6 or scores[-1] < max(scores)
-
-
-def test_a_method_of_ones_own_in_the_words_of_the_page():
-    page = (Path(__file__).parents[2] / "docs" / "deep-own.md").read_text(encoding="utf-8")
-    code = page.split("```python\n")[1].split("```")[0]
-    assert len(code.strip().splitlines()) <= 15
-    names = {"Xs": SOURCE, "ys": YS, "Xt": TARGET}
-    exec(code.replace("epochs=20", "epochs=1, epoch_steps=2"), names)  # noqa: S102
-    assert names["model"].predict(TARGET).shape == (27,)
-    assert names["model"].history_[-1]["spread"] > 0

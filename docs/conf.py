@@ -30,9 +30,10 @@ extensions = [
     "_site.reference",
     "_site.repository",
     "_site.families",
+    "_site.records",
 ]
 templates_path = ["_templates"]
-exclude_patterns = ["reproduction-notes.md", "gallery", "checks", "_site", "**/README.md"]
+exclude_patterns = ["gallery", "checks", "_site", "**/README.md"]
 suppress_warnings = ["config.cache", "myst.header"]  # rendered tables bring their own headings
 nitpicky = False
 

@@ -14,12 +14,12 @@ SHOWN = {
     "development/security": "SECURITY.md",
 }
 INSTEAD = {
-    "README.md": "start.md",
+    "README.md": "index.md",
     "docs/gallery": "examples/index.rst",
     "examples": "examples/index.rst",
 }
 PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | INSTEAD
-PARTS = {"index", "reproduction-notes"}  # the root, and what `make paper` puts into another page
+PARTS = {"index"}  # the root
 OTHERS = "how-to"  # takes the pages that no section lists
 _TOCTREE = re.compile(r"^```{toctree}\n(.*?)^```", re.M | re.S)
 _LINK = re.compile(r"(?<=\]\()(?!\w+:|#)([^)#\s]+)(#[^)\s]*)?(?=\))")

@@ -56,7 +56,7 @@ def test_clipping_and_the_effective_sample_size():
 def test_says_if_a_few_rows_carry_the_weight():
     Xs, ys, Xt, _ = covariate_shift()
     one = np.eye(600)[[300, 301, 302]].sum(axis=0)
-    with pytest.warns(UserWarning, match=r"The 600 weighted source rows tell as much as 3\.0"):
+    with pytest.warns(UserWarning, match=r"The 600 weighted source rows are worth as much as 3\.0"):
         ImportanceWeighted(LogisticRegression(), lambda *_: one, clip=None).adapt(Xs, ys, Xt)
 
 

@@ -144,7 +144,7 @@ def test_tune_searches_and_says_what_it_chose(folder, invoke):
     assert record["method"] == "CORAL"
     refused = invoke(*GIVEN, "--tune", "--method", "perdomainscaler")
     assert refused.exit_code == 2
-    assert "--tune knows no setting" in refused.stderr
+    assert "--tune has no settings" in refused.stderr
 
 
 @pytest.mark.parametrize("method", ["tfdf", "meda", "jda", "spl"])

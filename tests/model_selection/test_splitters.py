@@ -111,7 +111,7 @@ def test_marks_are_routed_to_estimator_and_splitter():
     ("splitter", "arguments", "message"),
     [
         (LeaveOneDomainOut(), (P.X, TRUTH, np.ones(len(P.X))), "as_source_and_target gives"),
-        (LeaveOneDomainOut(), (P.X,), "has to be told the domain of each row"),
+        (LeaveOneDomainOut(), (P.X,), "needs the domain of each row"),
         (LeaveOneDomainOut(), (P.X, TRUTH, MARKS), "source 1 is the only one"),
         (LeaveOneDomainOut(test_size=1.0), (P.X, TRUTH, MARKS), "share between 0 and 1"),
         (StratifiedDomainKFold(1), (P.X, MARKED), "n_splits=1 must be"),

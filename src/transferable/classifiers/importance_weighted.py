@@ -114,7 +114,7 @@ default="logistic"
         self.effective_sample_size_ = effective_sample_size(weights)
         if self.effective_sample_size_ < _FEW * domains.n_source:
             warnings.warn(
-                f"The {domains.n_source} weighted source rows tell as much as "
+                f"The {domains.n_source} weighted source rows are worth as much as "
                 f"{self.effective_sample_size_:.1f} equal ones: a few rows carry the weight. The "
                 "source hardly covers the target; lower clip, or align the domains instead.",
                 UserWarning,

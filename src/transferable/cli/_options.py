@@ -119,7 +119,7 @@ Method = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The method; 'transferable methods' lists them, and says which one is the default. "
+        help="The method; 'transferable methods' lists them and names the default. "
         "With --set, --tune, --n-landmarks, --device, --use-target-labels or several sources it is "
         "TFDF.",
         autocompletion=complete_methods,

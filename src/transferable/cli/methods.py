@@ -41,7 +41,7 @@ def run(
         bool, flag("--json", help="Print a JSON array, parameters included.")
     ] = False,
 ) -> None:
-    """List the methods by family, or tell the parameters of one, which --set takes.
+    """List the methods by family, or show the parameters of one, which --set takes.
 
     Classifiers label rows themselves; a transformer learns a feature space that both domains
     share, in which one nearest neighbour labels them.
@@ -201,7 +201,7 @@ def tuned(estimator: Any, *, seed: int = 0) -> Any:
     if not grid:
         able = _names_of(lambda method: any(takes(name, method) for name in _GRID))
         raise ValueError(
-            f"--tune knows no setting of {type(estimator).__name__} to try; methods that it does: "
+            f"--tune has no settings of {type(estimator).__name__} to try; methods with settings: "
             f"{able}."
         )
     return LabelFreeSearch(estimator, grid, random_state=seed)

@@ -72,10 +72,10 @@ def run(
 ) -> None:
     """Label the rows of FILE, which is read piece by piece, with a saved model.
 
-    Writes what 'adapt' writes, but for the labels of a model of the source alone. The model knows
-    how to treat the columns: the file needs no preparation. Loading a model runs no code that its
-    file brings. Warns if the rows no longer look like the target that the model was fitted to; for
-    one file of twenty that is a false alarm. Ends with status 0, with 1 if something failed, and
+    Writes what 'adapt' writes, but for the labels of a model of the source alone. The model
+    includes the treatment of the columns: the file needs no preparation. Loading a model runs no
+    code of its file. Warns if the rows differ from the target that the model was fitted to; for one
+    file of twenty that is a false alarm. Ends with status 0, with 1 if something failed, and
     with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
@@ -167,7 +167,7 @@ class _Tally:
 
         if self._rows is None or not remembers_target(self._model):
             self._messages.note(
-                "the model keeps no sample of its target, so it cannot be told whether these rows "
+                "the model keeps no sample of its target, so it is unknown whether these rows "
                 "look like it; fit it again with this version."
             )
             return None
@@ -232,7 +232,7 @@ def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A saved model.")],
     as_json: opt.Json = False,
 ) -> None:
-    """Tell what a saved model was made with, what it takes and what it predicts."""
+    """Show what a saved model was made with, what it takes and what it predicts."""
     with console.reporting():
         record = _described(model)
         if as_json:

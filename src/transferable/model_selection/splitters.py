@@ -61,7 +61,7 @@ class DomainSplitter(BaseCrossValidator):
         ids = sample_domain if groups is None else groups
         if ids is None and y is None:
             raise ValueError(
-                f"{type(self).__name__} has to be told the domain of each row: give sample_domain, "
+                f"{type(self).__name__} needs the domain of each row: give sample_domain, "
                 "or the same as groups, or labels in which target rows are marked."
             )
         if ids is None:

@@ -51,7 +51,7 @@ test: $(VENV)/installed-test ## run the test suite and the documentation's examp
 # Warnings are errors. The checks read the built site: links, names, and what a browser shows.
 .PHONY: docs
 docs: $(VENV)/installed-docs ## build the documentation site into build/docs and check it
-	rm -rf build/docs docs/reference  # pages of names that are gone
+	rm -rf build/docs docs/reference docs/families/figures  # what the code made before
 	$(ONE_THREAD) $(BIN)/python -m sphinx -E -W --keep-going -q -d build/doctrees -b html docs build/docs
 	$(BIN)/python -m pytest -q docs/checks
 

@@ -3,16 +3,15 @@
 import inspect
 from importlib import import_module
 
-TO_USE = (
-    *("transferable.classifiers", "transferable.transformers", "transferable.deep"),
-    *("transferable.tables", "transferable.images"),
-    *("transferable.datasets", "transferable.model_selection"),
-    *("transferable.diagnostics", "transferable.report", "transferable.plots"),
-    *("transferable.metrics", "transferable.ratios", "transferable.persistence"),
-    *("transferable.dask", "transferable.exceptions"),
+# In the order in which people meet them; the last four are for those who add methods.
+MODULES = tuple(
+    f"transferable.{name}"
+    for name in (
+        *("classifiers", "transformers", "deep", "tables", "images", "datasets"),
+        *("model_selection", "diagnostics", "report", "plots", "metrics", "ratios"),
+        *("persistence", "dask", "exceptions", "base", "domains", "events", "limits"),
+    )
 )
-TO_EXTEND = tuple(f"transferable.{name}" for name in ("base", "domains", "events", "limits"))
-MODULES = (*TO_USE, *TO_EXTEND)
 # Modules whose estimators have a page each; all other names stand on the page of their module.
 PAGED = (
     *("transferable.classifiers", "transferable.transformers", "transferable.deep"),

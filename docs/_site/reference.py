@@ -6,26 +6,24 @@ from importlib import import_module
 from pathlib import Path
 
 import transferable
-from _site.public import MODULES, TO_EXTEND, TO_USE, has_page, public
+from _site.public import MODULES, has_page, public
 
 INDEX = """\
-Reference
-=========
+API
+===
 
 Every public name, with its docstring. Estimators have a page each; functions and other classes
 stand on the page of their module. The names that ``transferable`` itself exports: {top}.
 
+.. list-table::
+   :widths: 30 70
+
+{rows}
+
 .. toctree::
-   :maxdepth: 2
-   :caption: To use
+   :hidden:
 
-{to_use}
-
-.. toctree::
-   :maxdepth: 1
-   :caption: To extend
-
-{to_extend}
+{modules}
 
 .. currentmodule:: transferable
 
@@ -77,6 +75,16 @@ def _indented(names):
     return "\n".join(f"   {name}" for name in names)
 
 
+def _short(name):
+    return name.rpartition(".")[2]
+
+
+def _summary(module):
+    """Return a row of the table of modules: a link, and the first line of the docstring."""
+    first = " ".join(inspect.getdoc(import_module(module)).split("\n\n")[0].split())
+    return f"   * - :doc:`{module}`\n     - {first}"
+
+
 def _constant(name, value):
     """Document a value, which has no docstring: its keys, or what it is."""
     if isinstance(value, dict):
@@ -97,13 +105,13 @@ def _entry(name, value):
 
 def module_page(module):
     """Return the page of one module: a table of its names, then those without a page."""
-    names = public(module)
+    names = dict(sorted(public(module).items(), key=lambda item: inspect.isclass(item[1])))
     paged = [name for name, value in names.items() if has_page(module, value)]
     page = MODULE.format(name=module, line="=" * len(module))
     documented = [n for n, value in names.items() if inspect.isclass(value) or callable(value)]
     page += f".. autosummary::\n   :nosignatures:\n\n{_indented(documented)}\n\n"
     if paged:
-        pages = [f"{module}.{name}" for name in paged]
+        pages = [f"{name} <{module}.{name}>" for name in paged]
         page += f".. toctree::\n   :hidden:\n\n{_indented(pages)}\n\n"
     return page + "\n".join(_entry(n, value) for n, value in names.items() if n not in paged)
 
@@ -139,7 +147,7 @@ def estimator_page(module, name):
 
 def _top():
     """Return links to the names that the package itself exports."""
-    homes = {name: module for module in reversed(TO_USE) for name in public(module)}
+    homes = {name: module for module in reversed(MODULES) for name in public(module)}
     return ", ".join(f":obj:`~{homes[n]}.{n}`" for n in transferable.__all__ if n in homes)
 
 
@@ -153,8 +161,8 @@ def write_pages(app):
             if has_page(module, value):
                 pages[f"{module}.{name}"] = estimator_page(module, name)
     pages["index"] = INDEX.format(
-        to_use=_indented(TO_USE),
-        to_extend=_indented(TO_EXTEND),
+        rows="\n".join(map(_summary, MODULES)),
+        modules=_indented(f"{_short(module)} <{module}>" for module in MODULES),
         top=_top(),
         version=transferable.__version__,
     )

@@ -1,4 +1,4 @@
-"""Pictures of examples: Displays draw figures of their own, which pyplot does not know."""
+"""Figures of examples that Displays draw without pyplot."""
 
 from matplotlib.figure import Figure
 from sphinx_gallery.scrapers import figure_rst
@@ -21,4 +21,7 @@ class DisplayScraper:
         self._last = figure
         path = str(next(block_vars["image_path_iterator"]))
         figure.savefig(path, dpi=110)
-        return figure_rst([path], gallery_conf["src_dir"])
+        titles = [ax.get_title(loc) for ax in figure.axes for loc in ("left", "center")]
+        shown = ", ".join(filter(None, titles))
+        kind = type(block_vars["example_globals"]["display"]).__name__
+        return figure_rst([path], gallery_conf["src_dir"], fig_titles=f"{kind}: {shown}")

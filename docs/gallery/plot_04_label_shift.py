@@ -47,6 +47,6 @@ for at, (name, model) in enumerate(models.items()):
 shares.step(
     np.arange(-0.5, 10), [*known.values(), 0.0], where="post", color="#222222", label="true"
 )
-shares.set(xlabel="digit", ylabel="share of the target", xticks=range(10))
+shares.set(xlabel="digit", xticks=range(10), title="class prior of the target")
 shares.legend(title="class_shares", frameon=False)
 accuracy.set(ylim=(0, 1.08), title="accuracy")

@@ -50,6 +50,7 @@ for ax, (name, column) in zip(np.atleast_1d(axes), columns.items(), strict=True)
     ax.scatter(values[best], accuracy[best], s=130, facecolors="none", edgecolors="#d55e00")
     ax.set(xlabel=scores[name])
 np.atleast_1d(axes)[0].set_ylabel("target accuracy")
+figure.suptitle("Target accuracy of 18 settings against scores without target labels")
 print(f"chosen {accuracy[search.best_index_]:.1%}, best {accuracy.max():.1%}")
 
 # %%

@@ -47,6 +47,7 @@ for at, (name, (truth, estimate)) in enumerate(records.items()):
     ax.errorbar(truth, estimate.accuracy, yerr=error, fmt="o", color=f"C{at}", label=name)
     ax.scatter(truth, estimate.methods["confidence"], marker="x", color=f"C{at}")
 ax.set(xlabel="true accuracy", ylabel="estimate", xlim=(0, 1.02), ylim=(0, 1.02))
+ax.set_title("Estimated and true accuracy of seven tasks")
 ax.legend(loc="lower right", frameon=False, fontsize=9, title="● estimate   × confidence")
 
 # %%

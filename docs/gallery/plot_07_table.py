@@ -60,10 +60,10 @@ figure, (left, right) = plt.subplots(
 )
 for name, frame, colour in (("source", source, "#0072b2"), ("target", target, "#d55e00")):
     left.hist(frame["temperature"], bins=30, alpha=0.6, color=colour, label=name)
-left.set(xlabel="temperature", ylabel="rows")
+left.set(xlabel="temperature", ylabel="rows", title="shifted column")
 left.legend(frameon=False)
 for at, (name, labels) in enumerate({"source alone": alone, "adapted": adapted}.items()):
     accuracy = np.mean(labels == truth["weather"])
     right.bar(name, accuracy, color=("#808080", "#0072b2")[at])
     right.annotate(f"{accuracy:.0%}", (at, accuracy), ha="center", va="bottom")
-right.set(ylabel="target accuracy", ylim=(0, 1.05))
+right.set(title="target accuracy", ylim=(0, 1.05))

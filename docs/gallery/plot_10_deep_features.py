@@ -39,7 +39,7 @@ figure, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 for at, (name, right) in enumerate(accuracy.items()):
     ax.bar(name, right, color=("#808080", "#009e73", "#0072b2")[at])
     ax.annotate(f"{right:.0%}", (at, right), ha="center", va="bottom")
-ax.set(ylabel="target accuracy", ylim=(0, 1.1))
+ax.set(title="target accuracy", ylim=(0, 1.1))
 
 # %%
 # The rows as pixels and as features, by principal components.

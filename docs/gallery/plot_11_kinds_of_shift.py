@@ -30,9 +30,9 @@ for ax, (shift, task) in zip(axes, tasks.items(), strict=True):
     ax.set(title=shift, xlim=(-4, 4), ylim=(-4, 4))
 
 # %%
-# Accuracy of the nearest neighbour in the source, and of TFDF. Under concept shift the rows are
-# distributed as before, and nothing can be learnt without target labels. Under covariate shift the
-# source covers the target, and weights are better than alignment.
+# Accuracy of the nearest neighbour in the source, and of TFDF. Under covariate and label shift the
+# classes stay where they are, and a model of the source alone is sufficient. Under concept shift
+# the rows are distributed as before, and nothing can be learnt without target labels.
 for shift, task in tasks.items():
     alone = KNeighborsClassifier(1).fit(task.Xs, task.ys).score(task.Xt, task.yt)
     adapted = TFDF().adapt(task.Xs, task.ys, task.Xt).score(task.Xt, task.yt)

@@ -40,14 +40,14 @@ figure, (left, middle, right) = plt.subplots(
     *(1, 3), figsize=(10, 3.4), layout="constrained", width_ratios=(1, 1.1, 2)
 )
 left.imshow(np.vstack([np.hstack(shown[10:14]) for shown in pictures.values()]), cmap="Greys")
-left.set(xticks=[], yticks=[3.5, 11.5, 19.5], yticklabels=list(pictures))
+left.set(xticks=[], yticks=[3.5, 11.5, 19.5], yticklabels=list(pictures), title="sources")
 middle.barh(list(pictures), several.source_weights_, color="#009e73")
 middle.invert_yaxis()
-middle.set(xlabel="weight of the source")
+middle.set(title="weight of each source")
 for at, (name, share) in enumerate(accuracy.items()):
     right.bar(name, share, color="#0072b2" if at == 4 else "#808080")
     right.annotate(f"{share:.0%}", (at, share), ha="center", va="bottom")
-right.set(ylabel="target accuracy", ylim=(0, 1))
+right.set(title="target accuracy", ylim=(0, 1))
 
 # %%
 # As separate sources, dissimilar ones do less harm than in the pooled data. The most similar source

@@ -60,10 +60,11 @@ colours = {"MEDA": "#0072b2", "TFDF-V": "#009e73", "logistic regression": "#8080
 for (name, way), curve in curves.items():
     style = "o-" if way == "+" else ":"
     ax.plot(counts, curve, style, color=colours[name], label=name if way == "+" else None)
-ax.set(xlabel="labelled target rows of each class", ylabel="accuracy on the others", xticks=counts)
+ax.set(xlabel="labelled target rows of each class", ylabel="accuracy", xticks=counts)
+ax.set_title("Accuracy on the target rows without a label")
 ax.grid(color="#e4e4e4")
 ax.legend(frameon=False)
 
 # %%
 # Labels help logistic regression, which does not adapt, most; it remains below the methods that
-# adapt. A single label of a class can lower the accuracy, if its row is an outlier.
+# adapt.

@@ -29,6 +29,7 @@ extensions = [
     "_site.reference",
     "_site.repository",
     "_site.methods_table",
+    "_site.records",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["reproduction-notes.md", "gallery", "checks", "_site", "**/README.md"]

@@ -1,9 +1,8 @@
-"""AutoAdapter beside logistic regression and TFDF where nobody tunes: docs/safety.md.
+"""AutoAdapter beside logistic regression and TFDF where nobody tunes.
 
 Every method labels the 127 development cases of cases.py, at most 600 rows of each domain and 800
 of tables. Results are kept as JSON lines in ``build/auto/records.jsonl``, so that a run that was
-stopped goes on; code that changed is run again. A whole run replaces what stands between the marks
-of docs/safety.md.
+stopped goes on; code that changed is run again. A whole run writes the tables of ``records/auto``.
 
     python benchmarks/auto.py [--groups coil,tables] [--methods "AutoAdapter()"]
 """
@@ -11,14 +10,14 @@ of docs/safety.md.
 from __future__ import annotations
 
 import argparse
-import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from cases import GROUPS, development_cases
-from safety import COLUMNS, LINEAR, ROOT, collect, number, row, select
+from recording import tabulate
+from safety import COLUMNS, LINEAR, ROOT, collect, mean_of_groups, select
 
 FIXED, AUTO = "TFDF()", "AutoAdapter()"
 METHODS = (LINEAR, FIXED, AUTO, "AutoAdapter(effort='fast')")
@@ -47,46 +46,40 @@ def accuracies(records: Records, method: str) -> dict[tuple, float]:
     }
 
 
-def mean_table(records: Records, methods: list[str]) -> list[str]:
+def mean_table(records: Records, methods: list[str]) -> Records:
     """Means over tasks and draws inside each group, then over groups; losses to the linear."""
-    kinds = [*KINDS.values(), "tables"]
-    titles = ["", *kinds, "> 1 below linear", "> 5", "worst"]
-    lines = [row(titles), row(["---"] * len(titles))]
-    linear = accuracies(records, LINEAR)
+    rows, linear = [], accuracies(records, LINEAR)
     for method in methods:
-        own, cells = select(records, method=method), []
-        for name in kinds:
-            groups: dict[str, list[float]] = {}
-            for record in own:
-                if kind(record) == name:
-                    groups.setdefault(record["group"], []).append(record["accuracy"])
-            means = [np.mean(values) for values in groups.values()]
-            cells.append(number(100 * float(np.mean(means))) if means else "-")
-        found = accuracies(records, method)
+        own, found = select(records, method=method), accuracies(records, method)
         gains = np.array([found[case] - linear[case] for case in found if case in linear])
-        losses = [f"{100 * np.mean(gains < -most):.0f} %" for most in (1, 5)] if len(gains) else []
-        lines.append(row([f"`{method}`", *cells, *losses, number(gains.min(initial=0.0))]))
-    return lines
+        rows.append(
+            {"method": method}
+            | {
+                name: mean_of_groups([r for r in own if kind(r) == name])
+                for name in (*KINDS.values(), "tables")
+            }
+            | {
+                f"more than {most} below linear": f"{100 * np.mean(gains < -most):.0f}"
+                for most in (1, 5)
+                if len(gains)
+            }
+            | {"worst": float(gains.min(initial=0.0))}
+        )
+    return rows
 
 
-def table_table(records: Records, methods: list[str]) -> list[str]:
+def table_table(records: Records, methods: list[str]) -> Records:
     """Every pair of tables."""
-    tasks = list(dict.fromkeys(r["task"] for r in records if r["group"] == "tables"))
-    lines = [row(["", *(f"`{m}`" for m in methods)]), row(["---"] * (1 + len(methods)))]
-    for task in tasks:
-        found = [select(records, group="tables", task=task, method=m) for m in methods]
-        lines.append(row([task, *(number(100 * f[0]["accuracy"]) if f else "-" for f in found)]))
-    return lines
-
-
-def report(records: Records, methods: list[str]) -> str:
-    n_cases = len({tuple(r[name] for name in COLUMNS[:5]) for r in records})
-    minutes = sum(r["seconds"] for r in records) / 60
-    parts = [f"{n_cases} cases; processor time of the fits: {minutes:.0f} minutes.", ""]
-    parts += mean_table(records, methods)
-    if any(r["group"] == "tables" for r in records):
-        parts += ["", *table_table(records, methods)]
-    return "\n".join([*parts, ""])
+    own = select(records, group="tables")
+    return [
+        {"pair": task}
+        | {
+            r["method"]: 100 * r["accuracy"]
+            for m in methods
+            for r in select(own, task=task, method=m)
+        }
+        for task in dict.fromkeys(r["task"] for r in own)
+    ]
 
 
 def draw(records: Records, folder: Path) -> None:
@@ -125,15 +118,12 @@ def main() -> None:
         for method in arguments.methods
     ]
     records = collect(pairs, arguments.records, arguments.jobs)
-    text = report(records, arguments.methods)
-    print(text)
-    if (tuple(groups), tuple(arguments.methods)) == ((*GROUPS, "tables"), METHODS):
+    keep = (tuple(groups), tuple(arguments.methods)) == ((*GROUPS, "tables"), METHODS)
+    tabulate("auto/accuracy", mean_table(records, arguments.methods), keep=keep)
+    tabulate("auto/tables", table_table(records, arguments.methods), keep=keep)
+    print(f"Processor time of the fits: {sum(r['seconds'] for r in records) / 60:.0f} minutes.")
+    if keep:
         draw(records, ROOT / "docs/figures")
-        page = ROOT / "docs/safety.md"
-        marks = r"(<!-- measured auto -->\n).*(<!-- /measured auto -->)"
-        before = page.read_text(encoding="utf-8")
-        after = re.sub(marks, lambda m: m[1] + text + m[2], before, flags=re.DOTALL)
-        page.write_text(after, encoding="utf-8")
 
 
 if __name__ == "__main__":

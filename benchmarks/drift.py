@@ -1,7 +1,7 @@
-"""How often `drift` raises a false alarm on halves of targets, and a true one: docs/safety.md.
+"""How often `drift` raises a false alarm on halves of targets, and a true one.
 
 A model that keeps 200 rows of half of a target is shown the other half, some rows of the source,
-and the other half with class shares moved. The tables replace what stands between the marks.
+and the other half with class shares moved. Writes ``records/drift/alarms.csv``, in per cent.
 
     python benchmarks/drift.py [--draws 40]
 """
@@ -9,15 +9,13 @@ and the other half with class shares moved. The tables replace what stands betwe
 from __future__ import annotations
 
 import argparse
-import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cases import GROUPS, SHIFTS, Case, table_cases
-from safety import ROOT, number, row
+from recording import tabulate
 from transferable.classifiers import AdaptedClassifier
 from transferable.diagnostics import drift
 from transferable.tables import TableEncoder
@@ -61,22 +59,16 @@ def main() -> None:
         name: [Case(name, task, max_rows=MOST_ROWS) for task in group.tasks[:4]]
         for name, group in GROUPS.items()
     } | {"tables": list(table_cases(max_rows=MOST_ROWS))}
-    lines = [row(["", "targets", *COLUMNS]), row(["---"] * (2 + len(COLUMNS)))]
-    means, n_targets = [], 0
-    for name, tasks in groups.items():
-        rates = np.mean([alarms(case, draws) for case in tasks], axis=0)
-        lines.append(row([name, len(tasks), *map(number, rates)]))
-        means.append(rates * len(tasks))
-        n_targets += len(tasks)
-    lines.append(row(["all", n_targets, *map(number, np.sum(means, axis=0) / n_targets)]))
-    text = "\n".join([*lines, "", f"Alarms in %, {draws} random halves of each target.", ""])
-    print(text)
-    page = Path(ROOT / "docs/safety.md")
-    marks = r"(<!-- measured drift -->\n).*(<!-- /measured drift -->)"
-    before = page.read_text(encoding="utf-8")
-    page.write_text(
-        re.sub(marks, lambda m: m[1] + text + m[2], before, flags=re.DOTALL), encoding="utf-8"
-    )
+    groups_of_rates = {
+        name: np.array([alarms(case, draws) for case in tasks]) for name, tasks in groups.items()
+    }
+    groups_of_rates["all"] = np.concatenate(list(groups_of_rates.values()))
+    rows = [
+        {"group": name, "targets": len(rates)}
+        | dict(zip(COLUMNS, rates.mean(axis=0).tolist(), strict=True))
+        for name, rates in groups_of_rates.items()
+    ]
+    tabulate("drift/alarms", rows)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 RECORDS = Path(__file__).parent / "records"
 
 
-def record(name: str, rows: Sequence[dict[str, Any]], *, keep: bool = True) -> None:
+def tabulate(name: str, rows: Sequence[dict[str, Any]], *, keep: bool = True) -> None:
     """Print a table and write it to ``records/NAME.csv``; a partial one (`keep` False) is printed.
 
     Floats get one digit, NaN and None are empty, and the columns are those of any row.

@@ -1,9 +1,8 @@
-"""What shifted class shares cost, and what `class_shares` does about it: docs/safety.md.
+"""What shifted class shares cost, and what `class_shares` does about it.
 
 Every method labels every case of cases.py. Results are kept as JSON lines in
 ``build/safety/records.jsonl``, so that a run that was stopped goes on; code that changed is run
-again. With all groups and shifts, the tables replace what stands between the marks of
-docs/safety.md.
+again. A run of all groups and shifts writes the tables of ``records/shares``.
 
     python benchmarks/safety.py [--groups surf,tables] [--shifts partial] [--methods "TFDF()"]
 
@@ -18,7 +17,6 @@ import argparse
 import ast
 import json
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterable
 from itertools import pairwise
@@ -39,6 +37,7 @@ from transferable._paper.records import code_version
 
 import transferable
 from cases import GROUPS, SHIFTS, Case, cases, table_cases
+from recording import tabulate
 
 ROOT = Path(__file__).parents[1]
 SOURCE, AUTO, KNOWN = (
@@ -165,42 +164,39 @@ def collect(
 
 
 def mean_of_groups(records: list[dict[str, Any]], value: str = "accuracy") -> float:
-    """In per cent: mean inside each group, then over groups."""
+    """In per cent: mean inside each group, then over groups; NaN without records."""
     groups: dict[str, list[float]] = {}
     for record in records:
         groups.setdefault(record["group"], []).append(record[value])
-    return 100 * float(np.mean([np.mean(values) for values in groups.values()]))
+    means = [np.mean(values) for values in groups.values()]
+    return 100 * float(np.mean(means)) if means else float("nan")
 
 
 def select(records: list[dict[str, Any]], **wanted: Any) -> list[dict[str, Any]]:
     return [r for r in records if all(r[name] == value for name, value in wanted.items())]
 
 
-def row(cells: Iterable[Any]) -> str:
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
+Rows = list[dict[str, Any]]
 
 
-def number(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:.1f}"
+def mean_table(records, methods, shifts) -> Rows:
+    return [
+        {"method": method}
+        | {s: mean_of_groups(select(records, method=method, shift=s)) for s in shifts}
+        for method in methods
+    ]
 
 
-def mean_table(records, methods, shifts, value="accuracy") -> list[str]:
-    lines = [row(["", *shifts]), row(["---"] * (1 + len(shifts)))]
-    for method in methods:
-        found = [select(records, method=method, shift=shift) for shift in shifts]
-        means = [number(mean_of_groups(some, value)) if some else "-" for some in found]
-        lines.append(row([f"`{method}`", *means]))
-    return lines
-
-
-def group_table(records, methods, shifts, groups) -> list[str]:
-    lines = [row(["shift", "method", *groups]), row(["---"] * (2 + len(groups)))]
-    for shift in shifts:
-        for method in methods:
-            found = [select(records, method=method, shift=shift, group=g) for g in groups]
-            cells = [number(mean_of_groups(some)) if some else "-" for some in found]
-            lines.append(row([shift, f"`{method}`", *cells]))
-    return lines
+def group_table(records, methods, shifts, groups) -> Rows:
+    return [
+        {"shift": shift, "method": method}
+        | {
+            group: mean_of_groups(select(records, method=method, shift=shift, group=group))
+            for group in groups
+        }
+        for shift in shifts
+        for method in methods
+    ]
 
 
 def differences(records, method: str, base: str) -> dict[str, list[float]]:
@@ -216,36 +212,36 @@ def differences(records, method: str, base: str) -> dict[str, list[float]]:
     return gains
 
 
-def harm_table(records, method: str, base: str) -> list[str]:
+def harm_table(records, method: str, base: str) -> Rows:
     gains = differences(records, method, base)
-    lines = [
-        f"`{method}` against `{base}`, case by case.", "",
-        row(["", "cases", "gain more than a point", "lose more than a point", "worst"]),
-        row(["---"] * 5),
-    ]  # fmt: skip
     gains["all"] = [gain for values in gains.values() for gain in values]
-    for shift, values in gains.items():
-        points = np.array(values)
-        if len(points):
-            shares = [f"{np.mean(points > 1):.0%}", f"{np.mean(points < -1):.0%}"]
-            lines.append(row([shift, len(points), *shares, f"{points.min():+.1f}"]))
-    return lines
+    return [
+        {
+            "method": method,
+            "shift": shift,
+            "cases": len(values),
+            "gain more than a point": f"{100 * np.mean(np.array(values) > 1):.0f}",
+            "lose more than a point": f"{100 * np.mean(np.array(values) < -1):.0f}",
+            "worst": f"{min(values):+.1f}",
+        }
+        for shift, values in gains.items()
+        if values
+    ]
 
 
-def tables_table(records, methods) -> list[str]:
-    names = [case.task for case in table_cases()]
-    lines = [row(["", *names, "accuracy", "balanced"]), row(["---"] * (3 + len(names)))]
+def tables_table(records, methods) -> Rows:
+    rows = []
     for method in methods:
-        found = {r["task"]: r for r in select(records, method=method, group="tables")}
-        if len(found) < len(names):
-            continue
-        cells = [number(100 * found[name]["accuracy"]) for name in names]
-        means = [
-            number(100 * np.mean([r[value] for r in found.values()]))
-            for value in ("accuracy", "balanced")
-        ]
-        lines.append(row([f"`{method}`", *cells, *means]))
-    return lines
+        own = select(records, method=method, group="tables")
+        found = {case.task: select(own, task=case.task) for case in table_cases()}
+        if all(found.values()):
+            means = {
+                f"mean {name}": 100 * float(np.mean([r[value] for r in own]))
+                for name, value in (("accuracy", "accuracy"), ("balanced accuracy", "balanced"))
+            }
+            cells = {task: 100 * some[0]["accuracy"] for task, some in found.items()}
+            rows.append({"method": method} | cells | means)
+    return rows
 
 
 def draw(records, path: Path) -> None:
@@ -272,22 +268,16 @@ def draw(records, path: Path) -> None:
     figure.savefig(path, dpi=120)
 
 
-def report(records, methods, groups, shifts) -> str:
+def report(records, methods, groups, shifts) -> dict[str, Rows]:
+    """The tables by name."""
     pictures = [r for r in records if r["group"] != "tables"]
-    minutes = sum(r["seconds"] for r in records) / 60
-    parts = [f"Processor time of the fits: {minutes:.0f} minutes."]
-    if pictures:
-        shown = [g for g in groups if g != "tables"]
-        parts += ["", "### Accuracy, mean of the groups", "",
-                  *mean_table(pictures, methods, shifts)]  # fmt: skip
-        parts += ["", "### Accuracy by group", "", *group_table(pictures, methods, shifts, shown)]
-        for method in methods:
-            if method not in (SOURCE, LINEAR) and SOURCE in methods:
-                parts += ["", f"### Gains and losses of `{method}`", "",
-                          *harm_table(pictures, method, SOURCE)]  # fmt: skip
-    if "tables" in groups:
-        parts += ["", "### Tables", "", *tables_table(records, methods)]
-    return "\n".join([*parts, ""])
+    rivals = [m for m in methods if m not in (SOURCE, LINEAR)] if SOURCE in methods else []
+    return {
+        "means": mean_table(pictures, methods, shifts),
+        "groups": group_table(pictures, methods, shifts, [g for g in groups if g != "tables"]),
+        "gains": [row for method in rivals for row in harm_table(pictures, method, SOURCE)],
+        "tables": tables_table(records, methods),
+    }
 
 
 def main() -> None:
@@ -305,15 +295,12 @@ def main() -> None:
         wanted += table_cases()
     pairs = [(case, method) for case in wanted for method in arguments.methods]
     records = collect(pairs, arguments.records, arguments.jobs)
-    text = report(records, arguments.methods, groups, shifts)
-    print(text)
     whole = (*GROUPS, "tables"), PROTOCOL, METHODS
-    if (tuple(groups), tuple(shifts), tuple(arguments.methods)) == whole and not arguments.seeds:
-        page = ROOT / "docs/safety.md"
-        marks = r"(<!-- measured shares -->\n).*(<!-- /measured shares -->)"
-        before = page.read_text(encoding="utf-8")
-        after = re.sub(marks, lambda m: m[1] + text + m[2], before, flags=re.DOTALL)
-        page.write_text(after, encoding="utf-8")
+    keep = (tuple(groups), tuple(shifts), tuple(arguments.methods)) == whole and not arguments.seeds
+    for name, rows in report(records, arguments.methods, groups, shifts).items():
+        tabulate(f"shares/{name}", rows, keep=keep)
+    print(f"Processor time of the fits: {sum(r['seconds'] for r in records) / 60:.0f} minutes.")
+    if keep:
         draw(records, ROOT / "docs/figures/safety-shares.png")
 
 

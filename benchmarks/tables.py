@@ -1,9 +1,9 @@
-"""Pairs of tables through `transferable adapt`, files as they are: docs/safety.md.
+"""Pairs of tables through `transferable adapt`, files as they are.
 
 Every pair of files, all rows, is labelled by the command without options, by the command with
 ``--method tfdf``, and by logistic regression, which gets columns encoded alike and standardised by
 the source. Results are kept in ``build/tables/records.jsonl``, so that a run that was stopped goes
-on; code that changed is run again. A whole run replaces what stands between the marks.
+on; code that changed is run again. A whole run writes ``records/tables/adapt.csv``.
 
     python benchmarks/tables.py [--names gas,heart]
 """
@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -25,13 +24,18 @@ import pandas as pd
 from transferable._paper.records import code_version
 
 from cases import Case, table_cases
-from safety import LINEAR, ROOT, collect, number, row, select
+from recording import tabulate
+from safety import LINEAR, ROOT, collect, select
 from safety import measure as measure_in_python
 from transferable.datasets import get_data_home
 from transferable.datasets._files import TABLES
 
 COMMAND = "transferable adapt"
-METHODS = {LINEAR: "logistic regression", f"{COMMAND} --method tfdf": "", COMMAND: ""}
+METHODS = {
+    LINEAR: "logistic regression",
+    f"{COMMAND} --method tfdf": f"{COMMAND} --method tfdf",
+    COMMAND: COMMAND,
+}
 FEWEST_CUTS = 5  # pairs that are no further cuts of another one come first
 
 Records = list[dict[str, Any]]
@@ -65,24 +69,21 @@ def measure(case: Case, method: str) -> dict[str, Any]:
     }
 
 
-def report(records: Records, names: list[str]) -> str:
+def report(records: Records, names: list[str]) -> Records:
     """Every pair, means, and how often each is far below logistic regression."""
     found = {
-        method: {r["task"]: 100 * r["accuracy"] for r in select(records, method=method)}
-        for method in METHODS
+        title: {r["task"]: 100 * r["accuracy"] for r in select(records, method=method)}
+        for method, title in METHODS.items()
     }
-    titles = [told or f"`{method}`" for method, told in METHODS.items()]
-    lines = [row(["", *titles]), row(["---"] * (1 + len(titles)))]
-    lines += [row([name, *(number(f[name]) for f in found.values())]) for name in names]
-    few = names[:FEWEST_CUTS]
-    for told, some in {f"mean of {len(few)}": few, f"mean of {len(names)}": names}.items():
-        cells = [number(float(np.mean([f[name] for name in some]))) for f in found.values()]
-        lines.append(row([f"**{told}**", *cells]))
-    linear = found[LINEAR]
+    linear = found[METHODS[LINEAR]]
+    rows: Records = [{"pair": name} | {m: f[name] for m, f in found.items()} for name in names]
+    for some in (names[:FEWEST_CUTS], names):
+        means = {m: float(np.mean([f[name] for name in some])) for m, f in found.items()}
+        rows.append({"pair": f"mean of {len(some)}"} | means)
     for most in (1, 5):
-        below = [sum(linear[n] - f[n] > most for n in names) for f in found.values()]
-        lines.append(row([f"pairs more than {most} below logistic regression", *below]))
-    return "\n".join([*lines, ""])
+        below = {m: sum(linear[n] - f[n] > most for n in names) for m, f in found.items()}
+        rows.append({"pair": f"pairs more than {most} below logistic regression"} | below)
+    return rows
 
 
 def main() -> None:
@@ -93,14 +94,8 @@ def main() -> None:
     arguments = parser.parse_args()
     names = arguments.names.split(",")
     pairs = [(case, method) for case in table_cases() if case.task in names for method in METHODS]
-    text = report(collect(pairs, arguments.records, arguments.jobs, measure), names)
-    print(text)
-    if names == list(TABLES):
-        page = ROOT / "docs/safety.md"
-        marks = r"(<!-- measured tables -->\n).*(<!-- /measured tables -->)"
-        before = page.read_text(encoding="utf-8")
-        after = re.sub(marks, lambda m: m[1] + text + m[2], before, flags=re.DOTALL)
-        page.write_text(after, encoding="utf-8")
+    records = collect(pairs, arguments.records, arguments.jobs, measure)
+    tabulate("tables/adapt", report(records, names), keep=names == list(TABLES))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
-"""How far the verdict on labels holds, and what an audit of a few rows buys: docs/safety.md.
+"""How far the verdict on labels holds, and what an audit of a few rows buys.
 
 AutoAdapter labels the 127 development cases of cases.py, made-up ones (targets without signal,
 mirrored, negated, rotated, with unknown classes, one column, moved or scaled columns), bag-of-words
 text and the simulated shifts of SKADA-Bench. Of each, the verdict is compared with the truth; of
 all but the made-up ones, audits of 10, 20 and 40 rows are drawn 20 times. Results are kept as JSON
-lines in ``build/trust/records.jsonl``, so that a run that was stopped goes on. A whole run replaces
-what stands between the marks of docs/safety.md.
+lines in ``build/trust/records.jsonl``, so that a run that was stopped goes on. A whole run writes
+the tables of ``records/trust``.
 
     python benchmarks/trust.py [--kinds development,made,text,shifts] [--draws 20] [--part 0/2]
 
-The constants of the interval are fitted anew to all families but one, and used on that one, for the
-row called LOFO.
+For ``interval-left-out`` the constants of the interval are fitted anew to all families but one, and
+used on that one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -34,6 +33,7 @@ from sklearn.metrics import roc_auc_score
 from sklearn.preprocessing import StandardScaler
 
 from cases import Case, development_cases
+from recording import tabulate
 from transferable import AutoAdapter
 from transferable.classifiers.trust import rows_to_label
 from transferable.tables import TableEncoder
@@ -43,6 +43,7 @@ SIZES = (10, 20, 40)
 KINDS = ("development", "made", "text", "shifts")
 SHIFTS = ("covariate_shift", "target_shift", "conditional_shift", "subspace")  # as skada names them
 Problem = tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]]
+Records = list[dict[str, Any]]
 
 
 def arrays(case: Case) -> Problem:
@@ -241,20 +242,12 @@ def summary(found: list[dict[str, Any]], record: dict[str, Any]) -> dict[str, fl
     }
 
 
-def row(cells: list[Any]) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |"
-
-
-def table(head: list[str], rows: list[list[Any]]) -> list[str]:
-    return [row(head), row(["---"] * len(head)), *map(row, rows), ""]
-
-
 def percent(values: Any, digits: int = 0) -> str:
     values = np.asarray(values, dtype=float)
-    return f"{100 * values.mean():.{digits}f}" if values.size else "-"
+    return f"{100 * values.mean():.{digits}f}" if values.size else ""
 
 
-def fitted_interval(records: list[dict[str, Any]]) -> tuple[float, float]:
+def fitted_interval(records: Records) -> tuple[float, float]:
     """Slopes of the narrowest interval of a grid that holds on nine in ten cases of each family."""
     doubt = np.array([r["doubt"] for r in records])
     truth = np.array([r["accuracy"] for r in records])
@@ -271,84 +264,95 @@ def fitted_interval(records: list[dict[str, Any]]) -> tuple[float, float]:
     return best[1]
 
 
-def report(records: list[dict[str, Any]]) -> str:
-    development = [r for r in records if r["kind"] == "development"]
-    families = list(dict.fromkeys(r["family"] for r in development))
-    lines = ["Verdicts; accuracies in %.", ""]
-    groups = {f"development, {f}": [r for r in development if r["family"] == f] for f in families}
-    groups["development, all"] = development
-    groups |= {k: [r for r in records if r["kind"] == k] for k in MADE}
-    for kind in ("text", "shifts"):
-        for family in dict.fromkeys(r["family"] for r in records if r["kind"] == kind):
-            groups[f"{kind}, {family}"] = [
-                r for r in records if r["kind"] == kind and r["family"] == family
-            ]
+def groups(records: Records) -> dict[str, Records]:
+    """Records by the name of a row of the tables; those of development by family and together."""
+    found: dict[str, Records] = {}
+    for kind in KINDS:
+        own = [r for r in records if r["kind"] == kind]
+        for family in dict.fromkeys(r["family"] for r in own):
+            found[f"{kind}, {family}"] = [r for r in own if r["family"] == family]
+        if kind == "development":
+            found["development, all"] = own
+            found |= {name: [r for r in records if r["kind"] == name] for name in MADE}
+    return {name: some for name, some in found.items() if some}
+
+
+def verdicts(records: Records) -> Records:
     rows = []
-    for name, some in groups.items():
+    for name, some in groups(records).items():
         used = [r["accuracy"] for r in some if r["state"] == "use"]
-        rows.append([
-            name, len(some), len(used), percent(min(used)) if used else "-",
-            sum(a >= 0.75 for a in used), sum(r["state"] == "check" for r in some),
-            sum(r["state"] == "reject" for r in some), percent([r["accuracy"] for r in some], 1),
-            percent([r["low"] <= r["accuracy"] <= r["high"] for r in some]),
-            percent([r["high"] - r["low"] for r in some]),
-        ])  # fmt: skip
-    head = ["", "cases", "use", "lowest of these", "75 or more", "check", "reject", "accuracy",
-            "interval holds", "width"]  # fmt: skip
-    lines += table(head, [r for r in rows if r[1]])
-    held = {}
+        rows.append({
+            "cases of": name,
+            "cases": len(some),
+            "use": len(used),
+            "lowest accuracy of these": percent(used and min(used)),
+            "75 or more of these": sum(accuracy >= 0.75 for accuracy in used),
+            "check": sum(r["state"] == "check" for r in some),
+            "reject": sum(r["state"] == "reject" for r in some),
+            "accuracy": percent([r["accuracy"] for r in some], 1),
+            "interval holds": percent([r["low"] <= r["accuracy"] <= r["high"] for r in some]),
+            "interval width": percent([r["high"] - r["low"] for r in some]),
+        })  # fmt: skip
+    return rows
+
+
+def left_out(records: Records) -> Records:
+    """How often the interval holds on a family whose cases had no part in its slopes."""
+    rows, development = [], [r for r in records if r["kind"] == "development"]
+    families = list(dict.fromkeys(r["family"] for r in development))
     for family in families if len(families) > 1 else ():
         most, least = fitted_interval([r for r in development if r["family"] != family])
-        own = [r for r in development if r["family"] == family]
-        held[family] = [
-            0.94 - most * r["doubt"] <= r["accuracy"] <= 1.06 - least * r["doubt"] for r in own
+        holds = [
+            0.94 - most * r["doubt"] <= r["accuracy"] <= 1.06 - least * r["doubt"]
+            for r in development
+            if r["family"] == family
         ]
-    if held:
-        told = ", ".join(f"{family} {percent(values)}" for family, values in held.items())
-        lines += [
-            f"Slopes of the interval fitted to the other families (LOFO): it holds on {told} %.",
-            "",
-        ]
-    audited = [r for r in records if "audit 20" in r]
-    if audited:
-        lines += ["Audits: of the labels in use, and accuracy on rows that were not audited.", ""]
-        rows = []
-        for name, some in groups.items():
-            some = [r for r in some if "audit 20" in r]
-            for size in SIZES if some else ():
-                found = [r[f"audit {size}"] for r in some]
-                far = [f for f, r in zip(found, some, strict=True)
-                       if abs(r["accuracy"] - r["source_only"]) > 0.02]  # fmt: skip
-                rows.append([
-                    name, size, percent([f["holds"] for f in found]),
-                    percent([f["width"] for f in found]),
-                    percent([f["estimate"] - r["accuracy"] for f, r in zip(found, some, strict=True)], 1),  # noqa: E501
-                    percent([f["named"] for f in far]), percent([f["misnamed"] for f in far], 1),
-                    percent([f["before"] for f in found], 1),
-                    percent([f["after"] for f in found], 1),
-                    percent([f["below linear by 1"] for f in found], 1),
-                    percent([f["below linear by 5"] for f in found], 1),
-                    percent([f["left_out_holds"] for f in found]),
-                ])  # fmt: skip
-        head = ["", "rows", "interval holds", "width", "bias", "better named", "misnamed",
-                "before", "after", "> 1 below linear", "> 5",
-                "left-out interval holds"]  # fmt: skip
-        lines += table(head, rows)
-    lines += ["Unfamiliar rows, where the source lacks 40 % of the classes.", ""]
+        rows.append({"family": family, "interval holds": percent(holds)})
+    return rows
+
+
+def audits(records: Records) -> Records:
+    """What audits say of the labels in use, and the accuracy on rows that were not audited."""
     rows = []
-    for family in families:
-        open_ = [r for r in records if r["kind"] == "unknown classes" and r["family"] == family]
-        open_ = [r for r in open_ if "found" in r]
-        closed = [r for r in development if r["family"] == family]
-        rows.append([family, percent([r["found"] for r in open_]),
-                     percent([r["found_wrongly"] for r in open_]),
-                     percent([r["unfamiliar"] for r in closed]),
-                     *(f"{np.mean([r[name] for r in open_]):.2f}" if open_ else "-"
-                       for name in ("auroc", "auroc of doubt"))])  # fmt: skip
-    head = ["", "of unknown classes", "of known ones", "closed sets", "AUROC", "of 1 - confidence"]
-    lines += table(head, rows)
-    minutes = sum(r["seconds"] for r in records) / 60
-    return "\n".join([*lines, f"Processor time of the fits: {minutes:.0f} minutes.", ""])
+    for name, some in groups([r for r in records if "audit 20" in r]).items():
+        for size in SIZES:
+            found = [r[f"audit {size}"] | {"truth": r["accuracy"]} for r in some]
+            far = [r[f"audit {size}"] for r in some if abs(r["accuracy"] - r["source_only"]) > 0.02]
+            rows.append({
+                "cases of": name,
+                "rows audited": size,
+                "interval holds": percent([f["holds"] for f in found]),
+                "interval width": percent([f["width"] for f in found]),
+                "bias": percent([f["estimate"] - f["truth"] for f in found], 1),
+                "better named": percent([f["named"] for f in far]),
+                "misnamed": percent([f["misnamed"] for f in far], 1),
+                "accuracy before": percent([f["before"] for f in found], 1),
+                "accuracy after": percent([f["after"] for f in found], 1),
+                "more than 1 below linear": percent([f["below linear by 1"] for f in found], 1),
+                "more than 5 below linear": percent([f["below linear by 5"] for f in found], 1),
+                "left-out interval holds": percent([f["left_out_holds"] for f in found]),
+            })  # fmt: skip
+    return rows
+
+
+def unfamiliar(records: Records) -> Records:
+    """Rows that were marked, where the source lacks 40 % of the classes and where it has all."""
+    rows, development = [], [r for r in records if r["kind"] == "development"]
+    for family in dict.fromkeys(r["family"] for r in development):
+        found = [r for r in records if (r["kind"], r["family"]) == ("unknown classes", family)]
+        found = [r for r in found if "found" in r]
+        closed = [r["unfamiliar"] for r in development if r["family"] == family]
+        rows.append({
+            "family": family,
+            "of unknown classes": percent([r["found"] for r in found]),
+            "of known ones": percent([r["found_wrongly"] for r in found]),
+            "closed sets": percent(closed),
+            "AUROC": f"{np.mean([r['auroc'] for r in found]):.2f}" if found else None,
+            "AUROC of 1 - confidence": (
+                f"{np.mean([r['auroc of doubt'] for r in found]):.2f}" if found else None
+            ),
+        })  # fmt: skip
+    return rows
 
 
 def main() -> None:
@@ -384,14 +388,12 @@ def main() -> None:
                 )
     if parts > 1:
         return
-    text = report(list(known.values()))
-    print(text)
-    if tuple(kinds) == KINDS:
-        page = ROOT / "docs/safety.md"
-        marks = r"(<!-- measured trust -->\n).*(<!-- /measured trust -->)"
-        before = page.read_text(encoding="utf-8")
-        after = re.sub(marks, lambda m: m[1] + text + m[2], before, flags=re.DOTALL)
-        page.write_text(after, encoding="utf-8")
+    records, keep = list(known.values()), tuple(kinds) == KINDS
+    tabulate("trust/verdicts", verdicts(records), keep=keep)
+    tabulate("trust/interval-left-out", left_out(records), keep=keep)
+    tabulate("trust/audits", audits(records), keep=keep)
+    tabulate("trust/unfamiliar", unfamiliar(records), keep=keep)
+    print(f"Processor time of the fits: {sum(r['seconds'] for r in records) / 60:.0f} minutes.")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ import recording
 def records(tmp_path, monkeypatch):
     monkeypatch.setattr(recording, "RECORDS", tmp_path)
     found = [("TFDF()", "A", 50.0), ("JDA", "A", 40.0), ("TFDF()", "mean", 55.0)]
-    recording.record("toy", [{"method": m, "task": t, "accuracy": a} for m, t, a in found])
+    recording.tabulate("toy", [{"method": m, "task": t, "accuracy": a} for m, t, a in found])
 
 
 def test_some_rows_and_columns():

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import recording
-from recording import quote, read, record
+from recording import quote, read, tabulate
 
 ROOT = Path(__file__).parents[2]
 TABLES = sorted(recording.RECORDS.rglob("*.csv"))
@@ -25,7 +25,7 @@ def test_what_is_recorded_can_be_quoted(folder, capsys):
         {"task": "C->A", "method": "TFDF, chosen", "accuracy": 51.449, "seconds": None},
         {"task": "C->A", "method": "JDA", "accuracy": float("nan"), "runs": 3},
     ]
-    record("part/toy", rows)
+    tabulate("part/toy", rows)
     assert read("part/toy.csv")[1] == {
         "task": "C->A", "method": "JDA", "accuracy": "", "seconds": "", "runs": "3",
     }  # fmt: skip
@@ -34,7 +34,7 @@ def test_what_is_recorded_can_be_quoted(folder, capsys):
 
 
 def test_a_partial_table_is_printed_only(folder, capsys):
-    record("toy", [{"method": "TFDF"}], keep=False)
+    tabulate("toy", [{"method": "TFDF"}], keep=False)
     assert "TFDF" in capsys.readouterr().out
     assert not list(folder.iterdir())
 
@@ -49,7 +49,7 @@ def test_a_partial_table_is_printed_only(folder, capsys):
     ],
 )
 def test_a_quotation_that_names_no_cell_is_refused(folder, text, wrong):
-    record("toy", [{"method": "TFDF", "accuracy": 50.0}, {"method": "JDA", "accuracy": None}])
+    tabulate("toy", [{"method": "TFDF", "accuracy": 50.0}, {"method": "JDA", "accuracy": None}])
     with pytest.raises(ValueError, match=re.escape(wrong)):
         quote(text)
 
@@ -76,7 +76,7 @@ def stands_in(number, paragraph):
 
 
 def test_a_quoted_number_stands_before_its_comment(folder):
-    record("toy", [{"method": "TFDF", "accuracy": 51.4}])
+    tabulate("toy", [{"method": "TFDF", "accuracy": 51.4}])
     comment = "<!-- record: toy.csv; TFDF; accuracy -->"
     found = [
         stands_in(n, p) for p, n in quoted(f"51.4\n\n1{comment} 51.4 %. {comment}\n\n{comment}")

@@ -39,6 +39,11 @@ def test_a_measured_problem_makes_a_row_of_each_table():
     record = trust.measure("shifts", "any", "0", (p.Xs, p.ys, p.Xt, p.yt), draws=1)
     assert record["low"] <= record["high"]
     assert 0 <= record["audit 20"]["after"] <= 1
-    text = trust.report([record | {"kind": "development", "family": "surf"}])
-    assert "| development, surf | 1 |" in text
-    assert "| development, surf | 40 |" in text
+    records = [record | {"kind": "development", "family": family} for family in ("surf", "coil")]
+    names = ["development, surf", "development, coil", "development, all"]
+    assert [(row["cases of"], row["cases"]) for row in trust.verdicts(records)] == [
+        *((name, 1) for name in names[:2]), (names[2], 2),
+    ]  # fmt: skip
+    assert [row["rows audited"] for row in trust.audits(records)] == [*trust.SIZES] * 3
+    assert [row["family"] for row in trust.left_out(records)] == ["surf", "coil"]
+    assert [row["AUROC"] for row in trust.unfamiliar(records)] == [None, None]

@@ -12,7 +12,6 @@ from typing import Any
 
 from sklearn.utils import get_tags
 
-from methods import write
 from transferable import TFDFV, all_estimators
 from transferable.model_selection import LabelFreeSearch
 from transferable.tables import TableClassifier, TableEncoder
@@ -56,4 +55,7 @@ def markdown(models: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    write(PAGE, {"abilities": markdown}, estimators())
+    before, rest = PAGE.read_text(encoding="utf-8").split("<!-- abilities -->\n")
+    _, after = rest.split("\n<!-- end abilities -->")
+    table = f"<!-- abilities -->\n{markdown(estimators())}\n<!-- end abilities -->"
+    PAGE.write_text(before + table + after, encoding="utf-8")

@@ -1,11 +1,11 @@
-"""Whether a choice of settings without labels survives another grid: docs/selection.md.
+"""Whether a choice of settings without labels survives another grid.
 
 TFDF-V is searched over five grids, three on 21 tasks of at most 500 rows a domain and two on 11,
 with all scorers that need no held-out rows. Of every setting the scores, the probabilities of the
 target rows and its accuracy are kept, one file for each search in ``build/grids``, so that a run
 that was stopped goes on and further choices can be tried without a fit. A choice is a rank sum of
 up to three scores, how many of the best settings answer together, and whether an anchor,
-AutoAdapter, counts half beside them. The tables replace what stands between the marks.
+AutoAdapter, counts half beside them. A run of all grids writes ``records/selection/grids*.csv``.
 
     python benchmarks/grids.py [--grids coarse,fine] [--rows 900] [--jobs 8]
 """
@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import itertools
 import os
-import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +28,7 @@ from scipy.stats import rankdata
 from threadpoolctl import threadpool_limits
 
 from cases import GROUPS, Case
+from recording import tabulate
 from transferable import TFDFV, AutoAdapter
 from transferable.model_selection import SCORERS, LabelFreeSearch
 from transferable.model_selection.scorers import BESIDE_ANCHOR, RECOMMENDED
@@ -213,27 +213,28 @@ def best(regrets: Regrets) -> Choice:
     return min((c for c in next(iter(regrets.values())) if c.parts), key=value)
 
 
-def row(cells: Any) -> str:
-    return "| " + " | ".join(map(str, cells)) + " |"
+def table(regrets: Regrets, grids: list[str]) -> list[dict[str, Any]]:
+    """Mean and worst regret of some choices on every grid."""
+    shown = dict.fromkeys((*SHOWN[:-1], best(regrets), ANCHORED))
+    return [{"picked by": choice.name} | _cells(regrets, choice, grids) for choice in shown]
 
 
-def told(regrets: Regrets, choice: Choice, grid: str) -> str:
-    return "{:.1f}, {:.1f}".format(*judged(regrets, choice, grid))
-
-
-def report(regrets: Regrets, grids: list[str]) -> str:
-    """Regrets on every grid, and what would have been chosen without each group."""
-    lines = [row(["picked by", *grids]), row(["---"] * (1 + len(grids)))]
-    for choice in dict.fromkeys((*SHOWN[:-1], best(regrets), ANCHORED)):
-        name = f"**{choice.name}**" if choice == ANCHORED else choice.name
-        lines.append(row([name, *(told(regrets, choice, grid) for grid in grids)]))
-    titles = ["left out", "chosen on the others", *grids]
-    lines += ["", row(titles), row(["---"] * len(titles))]
+def left_out_table(regrets: Regrets, grids: list[str]) -> list[dict[str, Any]]:
+    """What would have been chosen without each group, and its regrets there."""
+    rows = []
     for group in dict.fromkeys(search.group for search in regrets):
         choice = best({s: found for s, found in regrets.items() if s.group != group})
         own = {s: found for s, found in regrets.items() if s.group == group}
-        lines.append(row([group, choice.name, *(told(own, choice, grid) for grid in grids)]))
-    return "\n".join([*lines, ""])
+        names = {"left out": group, "chosen on the others": choice.name}
+        rows.append(names | _cells(own, choice, grids))
+    return rows
+
+
+def _cells(regrets: Regrets, choice: Choice, grids: list[str]) -> dict[str, float]:
+    cells: dict[str, float] = {}
+    for grid in grids:
+        cells[grid], cells[f"{grid}, worst"] = judged(regrets, choice, grid)
+    return cells
 
 
 def main() -> None:
@@ -245,14 +246,9 @@ def main() -> None:
     arguments = parser.parse_args()
     grids = arguments.grids.split(",")
     wanted = searches(grids, arguments.rows)
-    text = report(collect(wanted, arguments.folder, arguments.jobs), grids)
-    print(text)
-    if grids == list(GRIDS):
-        page = ROOT / "docs/selection.md"
-        marks = r"(<!-- measured grids -->\n).*(<!-- /measured grids -->)"
-        before = page.read_text(encoding="utf-8")
-        after = re.sub(marks, lambda m: m[1] + text + m[2], before, flags=re.DOTALL)
-        page.write_text(after, encoding="utf-8")
+    regrets, keep = collect(wanted, arguments.folder, arguments.jobs), grids == list(GRIDS)
+    tabulate("selection/grids", table(regrets, grids), keep=keep)
+    tabulate("selection/grids-left-out", left_out_table(regrets, grids), keep=keep)
 
 
 if __name__ == "__main__":

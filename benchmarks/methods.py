@@ -1,9 +1,10 @@
-"""Every method on the same real tasks, with its defaults and chosen settings: docs/field.md.
+"""Every method on the same real tasks, with its defaults and chosen settings.
 
 Images come as their loaders give them, rows brought to unit length; tables as ``TableClassifier``
 takes them. A transformer is followed by one nearest neighbour. Accuracy is that of the last
 iterate. Target labels are looked at after the fit only. Finished fits are kept in
-``build/methods/records.jsonl``, so that a run that was stopped goes on.
+``build/methods/records.jsonl``, so that a run that was stopped goes on; those of all methods make
+the tables of ``records/field``.
 
 The row "chosen without labels" takes, on each task, the method whose labels agree most between
 neighbouring target rows, among those of the table; it is a choice that a user could have made. A
@@ -20,10 +21,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from time import process_time, time
 from typing import Any
@@ -36,6 +36,7 @@ from sklearn.base import clone
 from sklearn.preprocessing import normalize
 from transferable._paper.benchmarks import BENCHMARKS
 
+from recording import tabulate
 from transferable import TFDF, TFDFV, all_estimators
 from transferable.classifiers import AdaptedClassifier
 from transferable.diagnostics import source_only_methods
@@ -146,63 +147,47 @@ def measure(
     }
 
 
-def render(records: list[dict[str, Any]]) -> str:
-    """A table for each dataset: accuracy by task, mean, seconds; the best mean first.
+def table(dataset: str, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Accuracy by task, mean and seconds of each method; the best mean first.
 
     Tasks on which fewer than half of the methods have run are left out. A method without a result
     on each of the others has no mean and comes last.
     """
-    parts = []
-    for dataset in (*DATASETS, TABLES):
-        own = [r for r in records if r["dataset"] == dataset and r["accuracy"] is not None]
-        if not own:
-            continue
-        fits = Counter(record["task"] for record in own)
-        done = [task for task in fits if 2 * fits[task] > max(fits.values())]
-        tasks = sorted(done, key=lambda task: _place(dataset, task))
-        grid = {(r["method"], r["task"]): r for r in own if r["task"] in tasks}
-        rows = {
-            name: [grid.get((name, task)) for task in tasks]
-            for name in dict.fromkeys(name for name, _ in grid)
-        }
-        chosen = [
-            {**max(_of_task(grid, task), key=lambda r: r["consistency"]), "seconds": None}
-            for task in tasks
-        ]
-        rows["*chosen without labels*"] = chosen
-        lines = [f"### {_title(dataset)}, {len(tasks)} tasks", ""]
-        lines += ["| method | " + " | ".join(tasks) + " | mean | seconds |"]
-        lines += ["| --- |" + " ---: |" * (len(tasks) + 2)]
-        lines += [_line(name, rows[name]) for name in sorted(rows, key=lambda n: -_mean(rows[n]))]
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
+    own = [r for r in records if r["dataset"] == dataset and r["accuracy"] is not None]
+    fits = Counter(record["task"] for record in own)
+    done = [task for task in fits if 2 * fits[task] > max(fits.values())]
+    tasks = sorted(done, key=lambda task: _place(dataset, task))
+    found: dict[str, dict[str, Any]] = {r["method"]: {} for r in own if r["task"] in tasks}
+    for r in own:
+        if r["task"] in tasks:
+            found[r["method"]][r["task"]] = r
+    chosen = {
+        task: max((f[task] for f in found.values() if task in f), key=lambda r: r["consistency"])
+        for task in tasks
+    }
+    found["chosen without labels"] = {t: r | {"seconds": None} for t, r in chosen.items()}
+    rows = []
+    for name, of_task in found.items():
+        cells = {t: 100 * of_task[t]["accuracy"] if t in of_task else None for t in tasks}
+        seconds = [r["seconds"] for r in of_task.values() if r["seconds"] is not None]
+        rows.append(
+            {"method": name}
+            | cells
+            | {
+                "mean": None if None in cells.values() else float(np.mean(list(cells.values()))),
+                "seconds": float(np.mean(seconds)) if seconds else None,
+            }
+        )
+    return sorted(rows, key=lambda row: -1 if row["mean"] is None else row["mean"], reverse=True)
 
 
-def _of_task(grid: dict[tuple[str, str], Any], task: str) -> list[dict[str, Any]]:
-    return [record for (_, other), record in grid.items() if other == task]
-
-
-def _mean(row: list[Any]) -> float:
-    """Mean accuracy in per cent, negative if a task is missing."""
-    return -1.0 if None in row else 100 * float(np.mean([r["accuracy"] for r in row]))
-
-
-def _line(name: str, row: list[Any]) -> str:
-    cells = ["-" if r is None else f"{100 * r['accuracy']:.1f}" for r in row]
-    seconds = [r["seconds"] for r in row if r is not None and r["seconds"] is not None]
-    cells += ["-" if None in row else f"{_mean(row):.1f}"]
-    cells += [f"{np.mean(seconds):.1f}" if seconds else ""]
-    return f"| {name} | {' | '.join(cells)} |"
-
-
-def render_confusion(records: list[dict[str, Any]]) -> str:
+def confusion(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What class confusion gains, task by task: TFDF minus TFDF-V, in points, in both forms."""
     grid = {(r["dataset"], r["task"], r["method"]): r["accuracy"] for r in records}
-    lines = ["| dataset | task | TFDF-V | gain | TFDF-V as published | gain |"]
-    lines += ["| --- | --- | ---: | ---: | ---: | ---: |"]
+    rows = []
     for dataset in (*DATASETS, TABLES):
         found = {task for other, task, _ in grid if other == dataset}
-        rows = {}
+        of_task = {}
         for task in sorted(found, key=lambda task: _place(dataset, task)):
             cells = [
                 grid.get((dataset, task, name + form))
@@ -210,14 +195,19 @@ def render_confusion(records: list[dict[str, Any]]) -> str:
                 for name in ("TFDFV", "TFDF")
             ]
             if None not in cells:
-                rows[task] = cells
-        if rows:
-            rows["*mean*"] = np.mean(list(rows.values()), axis=0)
-        for task, (v, f, v_published, f_published) in rows.items():
-            forms = ((v, f), (v_published, f_published))
-            shown = " | ".join(f"{100 * a:.1f} | {100 * (b - a):+.1f}" for a, b in forms)
-            lines.append(f"| {_title(dataset)} | {task} | {shown} |")
-    return "\n".join(lines)
+                of_task[task] = [100 * cell for cell in cells]
+        if of_task:
+            of_task["mean"] = np.mean(list(of_task.values()), axis=0).tolist()
+        for task, (v, f, v_published, f_published) in of_task.items():
+            rows.append({
+                "dataset": _title(dataset),
+                "task": task,
+                "TFDF-V": v,
+                "gain": f"{f - v:+.1f}",
+                "TFDF-V as published": v_published,
+                "gain as published": f"{f_published - v_published:+.1f}",
+            })  # fmt: skip
+    return rows
 
 
 def _place(dataset: str, task: str) -> tuple[int, int, str]:
@@ -262,17 +252,11 @@ def main() -> None:
             file.write(json.dumps(record) + "\n")
             file.flush()
             records.append(record)
-    write(ROOT / "docs/field.md", {"measured": render, "confusion": render_confusion}, records)
-
-
-def write(page: Path, parts: dict[str, Callable[[list], str]], records: list) -> None:
-    """Put each part between its marks on the page."""
-    text = page.read_text()
-    for name, part in parts.items():
-        between = rf"(<!-- {name} -->\n).*(\n<!-- end {name} -->)"
-        made = part(records)
-        text = re.sub(between, lambda m, made=made: m[1] + made + m[2], text, flags=re.DOTALL)
-    page.write_text(text)
+    whole = options.methods == "all"
+    for dataset in dict.fromkeys(record["dataset"] for record in records):
+        tabulate(f"field/{dataset}", table(dataset, records), keep=whole)
+    whole = whole and options.datasets == parser.get_default("datasets")
+    tabulate("field/confusion", confusion(records), keep=whole)
 
 
 if __name__ == "__main__":

@@ -4,9 +4,9 @@ All run in one process with one BLAS thread on the same rows. Methods that move 
 one nearest neighbour, ratios weight a logistic regression. "Changed if shuffled" is the share of
 target rows whose label changes if the rows are given in another order; 0 is right.
 
-``python benchmarks/peers_methods.py`` renews a table of docs/field.md; POT and skada come with
+``python benchmarks/peers_methods.py`` writes ``records/field/peers.csv``; POT and skada come with
 ``pip install '.[bench]'``. adapt needs TensorFlow: in an environment that has both,
-``--only adapt`` measures what it has and renews a table of its own.
+``--only adapt`` measures what it has and writes a table of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import os
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -29,7 +28,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
-from methods import write
+from recording import tabulate
 from transferable.classifiers import DASVM, JDOTClassifier
 from transferable.ratios import (
     kernel_mean_matching,
@@ -316,15 +315,10 @@ def measured(n: int, peer: str | None) -> Iterator[tuple[str, ...]]:
                 contest.method,
                 who,
                 f"{seconds:.4f}",
-                "" if who == "transferable" else f"{seconds / found['transferable'][0]:.1f}x",
-                f"{np.mean(predicted == contest.problem.yt):.1%}",
-                f"{changed_if_shuffled(parties[who], contest.problem, predicted):.1%}",
+                "" if who == "transferable" else f"{seconds / found['transferable'][0]:.1f}",
+                f"{100 * np.mean(predicted == contest.problem.yt):.1f}",
+                f"{100 * changed_if_shuffled(parties[who], contest.problem, predicted):.1f}",
             )
-
-
-def markdown(rows: list[tuple[str, ...]]) -> str:
-    lines = [HEADINGS, ("---", "---", "---:", "---:", "---:", "---:"), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main() -> None:
@@ -338,8 +332,8 @@ def main() -> None:
         for row in measured(options.rows, options.only):
             print(*row, sep="  ", flush=True)
             rows.append(row)
-    table = "peers" if options.only is None else f"peers {options.only}"
-    write(Path(__file__).parents[1] / "docs/field.md", {table: markdown}, rows)
+    table = "peers" if options.only is None else f"peers-{options.only}"
+    tabulate(f"field/{table}", [dict(zip(HEADINGS, row, strict=True)) for row in rows])
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""How well scores without target labels choose settings, on 28 real tasks: docs/selection.md.
+"""How well scores without target labels choose settings, on 28 real tasks.
 
 Every task is searched over a grid of TFDF-V with all scorers, target accuracy beside them; the
 default model's accuracy is estimated without labels. Finished tasks are kept in
-``build/selection/records.jsonl``, so that a run that was stopped goes on. The tables replace what
-stands between the marks of docs/selection.md.
+``build/selection/records.jsonl``, so that a run that was stopped goes on. A run of all datasets
+writes tables of ``records/selection``.
 
     python benchmarks/selection.py [--datasets surf,coil] [--jobs 8]
 """
@@ -14,7 +14,6 @@ import argparse
 import itertools
 import json
 import os
-import re
 from pathlib import Path
 from time import process_time
 
@@ -25,6 +24,7 @@ from joblib import Parallel, delayed
 from scipy.stats import rankdata, spearmanr
 from transferable._paper.benchmarks import BENCHMARKS
 
+from recording import tabulate
 from transferable import TFDF, TFDFV
 from transferable._files import LineStore, parse_line
 from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
@@ -163,14 +163,6 @@ def best_combination(records, criterion=mean_regret, fewest=1) -> tuple[str, ...
     return min(value, key=lambda c: (round(value[c], 6), len(c)))
 
 
-def row(cells) -> str:
-    return "| " + " | ".join(str(cell) for cell in cells) + " |"
-
-
-def numbers(values: dict[str, float], datasets, digits=1) -> list[str]:
-    return [f"{values[d]:.{digits}f}" if d in values else "-" for d in datasets]
-
-
 def by_dataset(records, value) -> dict[str, float]:
     """Mean over the tasks of each dataset of what is not None."""
     out: dict[str, list[float]] = {}
@@ -192,88 +184,92 @@ def worse(record, parts) -> float | None:
     return None if picked is None else float(picked < record["source_only"])
 
 
-def scorer_table(records, datasets) -> list[str]:
-    lines = [
-        row(["picked by", *(f"regret {d}" for d in datasets)]
-            + [f"corr. {d}" for d in datasets] + ["worse than source-only"]),
-        row(["---"] * (2 + 2 * len(datasets))),
-    ]  # fmt: skip
-    fixed = {"default setting": "default", "source only": "source_only"}
-    for name, key in fixed.items():
-        regret = by_dataset(records, lambda r, key=key: 100 * (max(r["accuracy"]) - r[key]))
-        below = np.mean([r[key] < r["source_only"] for r in records])
-        lines.append(
-            row([name, *numbers(regret, datasets), *["-"] * len(datasets), f"{below:.0%}"])
+def scorer_table(records, datasets) -> list[dict]:
+    """Regrets and correlations by dataset, and how often the pick is worse than source-only."""
+
+    def line(name, regret, correlations, below):
+        return (
+            {"picked by": name}
+            | {f"regret {d}": regret.get(d) for d in datasets}
+            | {f"corr. {d}": f"{c[d]:.2f}" if d in (c := correlations) else None for d in datasets}
+            | {"worse than source-only": f"{100 * np.mean(below):.0f}" if below else None}
         )
-    chance = numbers(chance_regrets(records), datasets)
-    lines.append(row(["random setting", *chance, *["-"] * (len(datasets) + 1)]))
-    chosen = [*((name,) for name in SCORERS), RECOMMENDED.parts]
-    for parts in chosen:
-        bold = "**" if parts == RECOMMENDED.parts else ""
+
+    rows = []
+    for name, key in (("default setting", "default"), ("source only", "source_only")):
+        regret = by_dataset(records, lambda r, key=key: 100 * (max(r["accuracy"]) - r[key]))
+        rows.append(line(name, regret, {}, [r[key] < r["source_only"] for r in records]))
+    rows.append(line("random setting", chance_regrets(records), {}, []))
+    for parts in (*((name,) for name in SCORERS), RECOMMENDED.parts):
         below = [b for r in records if (b := worse(r, parts)) is not None]
-        corr = by_dataset(records, lambda r, parts=parts: correlation(r, parts))
-        lines.append(
-            row([f"{bold}{' + '.join(parts)}{bold}", *numbers(regrets(records, parts), datasets),
-                 *numbers(corr, datasets, 2), f"{np.mean(below):.0%}" if below else "-"])
-        )  # fmt: skip
-    return lines
+        correlations = by_dataset(records, lambda r, parts=parts: correlation(r, parts))
+        rows.append(line(" + ".join(parts), regrets(records, parts), correlations, below))
+    return rows
 
 
-def left_out_table(records, datasets) -> list[str]:
-    heads = ["rule", "left out", "chosen on the others", "its regret there"]
-    lines = [row([*heads, "recommended", "default"]), row(["---"] * 6)]
+def left_out_table(records, datasets) -> list[dict]:
+    """What would have been chosen without each dataset, and its regret there."""
     default = by_dataset(records, lambda r: 100 * (max(r["accuracy"]) - r["default"]))
+    rows = []
     for (rule, how), dataset in itertools.product(RULES.items(), datasets):
         others = [r for r in records if r["dataset"] != dataset]
         if not others:
             continue
         parts = best_combination(others, *how)
-        lines.append(
-            row([rule, dataset, " + ".join(parts), *numbers(regrets(records, parts), [dataset]),
-                 *numbers(regrets(records, RECOMMENDED.parts), [dataset]),
-                 *numbers(default, [dataset])])
-        )  # fmt: skip
-    return lines
+        rows.append({
+            "rule": rule,
+            "left out": dataset,
+            "chosen on the others": " + ".join(parts),
+            "regret of the chosen": regrets(records, parts).get(dataset),
+            "regret of the recommended": regrets(records, RECOMMENDED.parts).get(dataset),
+            "regret of the default": default[dataset],
+        })  # fmt: skip
+    return rows
 
 
-def estimate_table(records, datasets) -> list[str]:
-    methods = list(dict.fromkeys(m for r in records for m in r["estimates"]))
-    lines = [row(["estimate", *datasets, "all tasks"]), row(["---"] * (2 + len(datasets)))]
-    for method in (m for m in methods if m not in ("low", "high")):
-        errors = [
-            100 * abs(r["estimates"][method] - r["tfdf"])
-            for r in records
-            if method in r["estimates"]
-        ]
-        mean = by_dataset(
-            records,
-            lambda r, m=method: (
-                100 * abs(r["estimates"][m] - r["tfdf"]) if m in r["estimates"] else None
-            ),
-        )
-        lines.append(row([method, *numbers(mean, datasets), f"{np.mean(errors):.1f}"]))
+def estimate_table(records, datasets) -> list[dict]:
+    """Mean absolute error in points of the estimates of the accuracy of TFDF()."""
+    rows = []
+    for method in dict.fromkeys(m for r in records for m in r["estimates"]):
+        if method in ("low", "high"):
+            continue
+        own = [r for r in records if method in r["estimates"]]
+        errors = [100 * abs(r["estimates"][method] - r["tfdf"]) for r in own]
+        mean = {
+            d: float(np.mean([e for e, r in zip(errors, own, strict=True) if r["dataset"] == d]))
+            for d in datasets
+        }
+        rows.append({"estimate": method} | mean | {"all tasks": float(np.mean(errors))})
+    return rows
+
+
+def interval_table(records) -> list[dict]:
     inside = [r["estimates"]["low"] <= r["tfdf"] <= r["estimates"]["high"] for r in records]
-    lines += ["", f"The interval holds the accuracy on {sum(inside)} of {len(inside)} tasks."]
-    return lines
+    return [{"interval of": "estimate_accuracy", "holds on": sum(inside), "tasks": len(inside)}]
 
 
-def cost_of_a_grid() -> list[str]:
-    """Processor time of 200 settings against that of single fits, in one run."""
+def cost_of_a_grid() -> list[dict]:
+    """Processor time of 200 settings against that of single fits on SURF C->A, in one run."""
     task = BENCHMARKS["surf"].fetch().task("C", "A")
     singles = []
     for _ in range(3):
         start = process_time()
         TFDFV().adapt(task.Xs, task.ys, task.Xt)
         singles.append(process_time() - start)
-    lines = [row(["scoring", "settings", "seconds", "single fits"]), row(["---"] * 4)]
+    single, rows = float(np.median(singles)), []
     for scoring in ("neighbors", "recommended"):
         start = process_time()
         search = LabelFreeSearch(TFDFV(), RATIO_GRID, scoring=scoring, anchor=None)
         search.adapt(task.Xs, task.ys, task.Xt)
         seconds = process_time() - start
-        lines.append(row([scoring, 200, f"{seconds:.1f}", f"{seconds / np.median(singles):.1f}"]))
-    rows = len(task.ys) + len(task.yt)
-    return [*lines, "", f"SURF C->A, {rows} rows; a single fit takes {np.median(singles):.2f} s."]
+        rows.append({
+            "scoring": scoring,
+            "settings": 200,
+            "seconds": seconds,
+            "single fits": seconds / single,
+            "seconds of a single fit": f"{single:.2f}",
+        })  # fmt: skip
+    return rows
 
 
 def main() -> None:
@@ -284,25 +280,14 @@ def main() -> None:
     arguments = parser.parse_args()
     datasets = arguments.datasets.split(",")
     records = collect(datasets, arguments.records, arguments.jobs)
+    keep = datasets == list(DATASETS)
+    tabulate("selection/picks", scorer_table(records, datasets), keep=keep)
+    tabulate("selection/left-out", left_out_table(records, datasets), keep=keep)
+    tabulate("selection/estimates", estimate_table(records, datasets), keep=keep)
+    tabulate("selection/interval", interval_table(records), keep=keep)
+    tabulate("selection/cost", cost_of_a_grid(), keep=keep)
     minutes = sum(r["seconds"] for r in records) / 60
-    report = "\n".join(
-        [
-            f"Processor time of the searches and estimates: {minutes:.0f} minutes.",
-            "", "### Picks", "", *scorer_table(records, datasets),
-            "", "### Leave one dataset out", "", *left_out_table(records, datasets),
-            "", "### Estimates of accuracy", "",
-            "Mean absolute error in points, `TFDF()`.", "", *estimate_table(records, datasets),
-            "", "### Cost of a grid", "", *cost_of_a_grid(), "",
-        ]
-    )  # fmt: skip
-    print(report)
-    page = ROOT / "docs/selection.md"
-    if datasets == list(DATASETS):
-        marks = r"(<!-- measured -->\n).*(<!-- /measured -->)"
-        text = page.read_text(encoding="utf-8")
-        page.write_text(
-            re.sub(marks, lambda m: m[1] + report + m[2], text, flags=re.DOTALL), encoding="utf-8"
-        )
+    print(f"Processor time of the searches and estimates: {minutes:.0f} minutes.")
 
 
 if __name__ == "__main__":

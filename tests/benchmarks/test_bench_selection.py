@@ -45,9 +45,12 @@ def test_criteria_of_a_combination():
 
 
 def test_tables_have_a_row_for_every_scorer():
-    lines = selection.scorer_table(RECORDS, ["surf", "coil"])
-    assert len(lines) == 2 + 3 + len(selection.SCORERS) + 1
-    assert "10.0" in selection.estimate_table(RECORDS, ["surf", "coil"])[2]
+    rows = selection.scorer_table(RECORDS, ["surf", "coil"])
+    assert len(rows) == 3 + len(selection.SCORERS) + 1
+    assert rows[0]["regret surf"] == pytest.approx(20.0)
+    (estimate,) = selection.estimate_table(RECORDS, ["surf", "coil"])
+    assert estimate["all tasks"] == pytest.approx(10.0)
+    assert selection.interval_table(RECORDS)[0]["holds on"] == 2
 
 
 ONE, FIVE = (grids.Choice(("neighbors",), n, anchored=False) for n in (1, 5))
@@ -70,9 +73,13 @@ def test_choices_over_grids_are_judged_by_group_and_by_the_worst_task():
     assert grids.judged(found, FIVE, "coarse") == (1.5, 2)
     assert grids.best(found) == FIVE
     assert grids.best({s: f for s, f in found.items() if s.grid == "fine"}) == ONE
-    text = grids.report(found, ["coarse", "fine"])
-    assert "| neighbors, mean of 5 | 1.5, 2.0 | 3.0, 3.0 |" in text
-    assert "| the default setting | 50.0, 50.0 | 50.0, 50.0 |" in text
+    shown = {
+        row.pop("picked by"): [*row.values()] for row in grids.table(found, ["coarse", "fine"])
+    }
+    assert shown["neighbors, mean of 5"] == [1.5, 2, 3.0, 3]
+    assert shown["the default setting"] == [50.0] * 4
+    left_out = grids.left_out_table(found, ["coarse", "fine"])
+    assert [row["left out"] for row in left_out] == ["surf", "coil"]
 
 
 def test_an_anchor_counts_half_in_what_is_tried_offline(tmp_path):

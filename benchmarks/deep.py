@@ -1,8 +1,8 @@
-"""The evidence of docs/deep.md: every method on full digits, and DeepTFDF where it is hard.
+"""Networks that adapt: every method on full digits, and DeepTFDF where it is hard.
 
 Runs are independent jobs that several processes take from a queue, the most important first. Each
 finished one is appended to ``records.jsonl`` in the folder --out, and a run that was stopped goes
-on there. ``--render`` writes the tables of docs/deep.md from the records.
+on there. ``--render`` writes the tables of ``records/deep``.
 
     python benchmarks/deep.py --out build/deep --workers 6 --minutes 9
     python benchmarks/deep.py --out build/deep --render

@@ -1,4 +1,4 @@
-"""Several sources, and a few labelled target rows, against doing without: docs/problems.md.
+"""Several sources, and a few labelled target rows, against doing without.
 
 Sources: every domain of Office-Caltech10 in turn is the target of the other three, which are given
 as three sources, pooled into one, and one by one. Labels: one, three and five target rows of each
@@ -6,7 +6,7 @@ class are labelled, drawn three times, and used or ignored; rows that were label
 the accuracy. Methods have their defaults, and every accuracy is that of the last iterate.
 
 Results are kept as JSON lines, so that a run that was stopped goes on; `--render` writes the tables
-and the picture of docs/problems.md from them.
+of ``records/problems`` and the picture of docs/figures from them.
 
     python benchmarks/real_problems.py [--parts sources,labels] [--groups surf] [--jobs 8]
     python benchmarks/real_problems.py --render
@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
@@ -34,6 +33,7 @@ from threadpoolctl import threadpool_limits
 from transferable._paper.benchmarks import BENCHMARKS
 
 from cases import GROUPS, Case
+from recording import tabulate
 from transferable import MEDA, TFDF, TFDFV
 from transferable.classifiers import AdaptedClassifier
 from transferable.transformers import JDA
@@ -156,28 +156,26 @@ def read(path: Path) -> list[Record]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def row(cells: Iterable[Any]) -> str:
-    texts = (f"{cell:.1f}" if isinstance(cell, float) else str(cell) for cell in cells)
-    return f"| {' | '.join(texts)} |"
-
-
-def sources_table(records: list[Record]) -> list[str]:
-    """Mean accuracy over the targets, and for each of them three sources against pooled."""
-    titles = ["", "", SEVERAL, POOLED, "best single", *(f"to {t}" for t in DOMAINS)]
-    lines = [row(titles), row(["---"] * len(titles))]
+def sources_table(records: list[Record]) -> list[Record]:
+    """Accuracy by target, and its mean: three sources, pooled, and the best of them alone."""
+    rows = []
     for group in dict.fromkeys(r["group"] for r in records):
         for method in METHODS:
             own = [r for r in records if (r["group"], r["method"]) == (group, method)]
             if len(own) < len(DOMAINS) * (len(DOMAINS) + 1):
                 continue
             found = {(r["target"], r["given"]): 100 * r["accuracy"] for r in own}
-            best = [max(found[t, s] for s in DOMAINS if (t, s) in found) for t in DOMAINS]
-            several, pooled = ([found[t, way] for t in DOMAINS] for way in (SEVERAL, POOLED))
-            pairs = zip(several, pooled, best, strict=True)
-            cells = [f"{a:.1f} / {b:.1f} / {c:.1f}" for a, b, c in pairs]
-            means = [float(np.mean(values)) for values in (several, pooled, best)]
-            lines.append(row([DATASETS[group], method, *means, *cells]))
-    return lines
+            ways = {
+                SEVERAL: [found[t, SEVERAL] for t in DOMAINS],
+                POOLED: [found[t, POOLED] for t in DOMAINS],
+                "best single": [max(found[t, s] for s in DOMAINS if s != t) for t in DOMAINS],
+            }
+            means = {way: float(np.mean(values)) for way, values in ways.items()}
+            names = {"dataset": DATASETS[group], "method": method}
+            rows.append(names | {"target": "mean"} | means)
+            for k, target in enumerate(DOMAINS):
+                rows.append(names | {"target": target} | {way: ways[way][k] for way in ways})
+    return rows
 
 
 def gains(records: list[Record], group: str, method: str, count: int) -> list[tuple[float, float]]:
@@ -187,24 +185,24 @@ def gains(records: list[Record], group: str, method: str, count: int) -> list[tu
     return [(100 * r["used"], 100 * r["ignored"]) for r in own]
 
 
-def labels_table(records: list[Record]) -> list[str]:
+def labels_table(records: list[Record]) -> list[Record]:
     """Mean accuracy with labels and without, and on how many tasks and draws they helped."""
-    titles = ["", "", "ignored", *(f"{c} a class" for c in COUNTS), "tasks and draws ahead"]
-    lines = [row(titles), row(["---"] * len(titles))]
+    rows = []
     for group in dict.fromkeys(r["group"] for r in records):
         for method in LABELLED_METHODS:
-            pairs = [gains(records, group, method, count) for count in COUNTS]
-            if not all(pairs):
+            pairs = {count: gains(records, group, method, count) for count in COUNTS}
+            if not all(pairs.values()):
                 continue
-            every = [pair for some in pairs for pair in some]
-            cells = [
-                f"{np.mean([u for u, _ in p]):.1f} ({np.mean([u - i for u, i in p]):+.1f})"
-                for p in pairs
-            ]
-            ahead = f"{sum(u > i for u, i in every)} of {sum(u != i for u, i in every)}"
-            ignored = float(np.mean([i for _, i in every]))
-            lines.append(row([DATASETS[group], method, ignored, *cells, ahead]))
-    return lines
+            every = [pair for some in pairs.values() for pair in some]
+            row = {"dataset": DATASETS[group], "method": method}
+            row["ignored"] = float(np.mean([i for _, i in every]))
+            for count, some in pairs.items():
+                row[f"{count} a class"] = float(np.mean([u for u, _ in some]))
+                row[f"gain of {count}"] = f"{np.mean([u - i for u, i in some]):+.1f}"
+            row["ahead"] = sum(u > i for u, i in every)
+            row["differ"] = sum(u != i for u, i in every)
+            rows.append(row)
+    return rows
 
 
 def picture(records: list[Record], path: Path) -> None:
@@ -228,17 +226,12 @@ def picture(records: list[Record], path: Path) -> None:
 
 
 def render(records: list[Record]) -> None:
-    """Write the tables and the picture of the page."""
-    page = ROOT / "docs/problems.md"
-    text = page.read_text(encoding="utf-8")
-    kinds = {"sources": (SourcesJob, sources_table), "labels": (LabelsJob, labels_table)}
-    for name, (kind, table) in kinds.items():
-        own = [r for r in records if r["kind"] == kind.__name__]
-        lines = "\n".join(["", *table(own), "", ""])
-        marks = rf"(<!-- measured {name} -->\n).*(<!-- /measured {name} -->)"
-        text = re.sub(marks, lambda m, lines=lines: m[1] + lines + m[2], text, flags=re.DOTALL)
-    page.write_text(text, encoding="utf-8")
-    labels = [r for r in records if r["kind"] == LabelsJob.__name__]
+    """Write the tables and the picture."""
+    sources, labels = (
+        [r for r in records if r["kind"] == kind.__name__] for kind in (SourcesJob, LabelsJob)
+    )
+    tabulate("problems/sources", sources_table(sources))
+    tabulate("problems/labels", labels_table(labels))
     picture(labels, ROOT / "docs/figures/target_labels.png")
 
 

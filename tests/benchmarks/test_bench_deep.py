@@ -3,6 +3,7 @@
 import deep
 import deep_jobs
 import deep_render
+import recording
 
 
 def test_every_job_has_a_key_of_its_own_and_the_first_are_what_matters():
@@ -13,18 +14,19 @@ def test_every_job_has_a_key_of_its_own_and_the_first_are_what_matters():
 
 
 def test_tables_come_from_records(tmp_path, monkeypatch):
-    page, file = tmp_path / "deep.md", tmp_path / "records.jsonl"
-    page.write_text("# Page\n<!-- full -->\nold\n<!-- /full -->\n<!-- half -->\n<!-- /half -->\n")
+    file = tmp_path / "records.jsonl"
     for seed, accuracy in ((0, 97.0), (1, 99.0)):
         job = {"table": "full", "method": "DeepTFDF", "task": "M->U", "seed": seed}
         deep.write(file, job | {"adapted": accuracy, "test": 96.0, "key": str(seed)})
     assert [record["key"] for record in deep.read(file)] == ["0", "1"]
-    monkeypatch.setattr(deep_render, "PAGE", page)
+    monkeypatch.setattr(recording, "RECORDS", tmp_path)
     deep_render.render(file)
-    text = page.read_text()
-    assert "| DeepTFDF | 98.00 (97.00 to 99.00) | 96.00 (96.00 to 96.00) | - | - | 2 |" in text
-    assert "old" not in text
-    assert "<!-- half -->\nNot measured yet.\n<!-- /half -->" in text
+    assert [path.name for path in (tmp_path / "deep").iterdir()] == ["full.csv"]
+    (row,) = recording.read("deep/full.csv")
+    assert (row["runs"], row["M->U adapted"], row["M->U adapted, spread"]) == (
+        "2", "98.00", "97.00 to 99.00",
+    )  # fmt: skip
+    assert row["U->M test"] == ""
 
 
 def test_a_failed_job_says_why_and_stops_nothing():

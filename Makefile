@@ -98,15 +98,16 @@ format: $(VENV)/installed-lint ## rewrite the code in the house format
 	$(BIN)/ruff format .
 
 # Records are kept in build/paper: a run that was stopped goes on, and what no code changed is kept.
-paper: $(VENV)/installed-core ## the paper's tables and figures from the real data, into docs/reproduction.md
+REPRODUCTION := benchmarks/records/reproduction
+paper: $(VENV)/installed-core ## the paper's tables and figures from the real data, into benchmarks/records/reproduction
 	$(BIN)/transferable reproduce --out build/paper
 	$(BIN)/transferable reproduce --protocol label-free --methods TFDF --out build/paper-label-free
+	cp build/paper/summary.csv build/paper/tables/*.csv build/paper-label-free/tables/*.csv $(REPRODUCTION)
 	( echo "# The paper's experiments, reproduced"; echo; \
 	  echo "Commit \`$$(git describe --always --dirty)\`, written by \`make paper\`."; echo; \
 	  cat build/paper/report.md; echo; echo "## TFDF with settings picked without target labels"; echo; \
-	  cat build/paper-label-free/report.md; echo; cat docs/reproduction-notes.md ) > build/reproduction.md
+	  cat build/paper-label-free/report.md ) | sed 's|(figures/|(../../../docs/figures/|' > $(REPRODUCTION)/report.md
 	mkdir -p docs/figures
-	mv build/reproduction.md docs/reproduction.md
 	cp build/paper/figures/*.png docs/figures/
 
 bench-literal: $(VENV)/installed-core ## time the library against the paper's equations as printed
@@ -115,7 +116,7 @@ bench-literal: $(VENV)/installed-core ## time the library against the paper's eq
 bench-peers: $(VENV)/installed-bench ## time the transformers against skada's and against dense formulas
 	$(BIN)/python benchmarks/peers.py
 
-bench-methods: $(VENV)/installed-bench ## every method on the same tasks, into docs/field.md, and beside POT's and skada's
+bench-methods: $(VENV)/installed-bench ## every method on the same tasks, and beside POT's and skada's
 	$(ONE_THREAD) $(BIN)/python benchmarks/methods.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/peers_methods.py
 
@@ -134,37 +135,37 @@ bench-dask: $(VENV)/installed-dask ## fits over Dask on two worker processes bes
 bench-anchors: $(VENV)/installed-core ## accuracy of the graph of anchors beside that of neighbours, on every kind of data
 	$(ONE_THREAD) $(BIN)/python benchmarks/anchors.py
 
-bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels, into docs/selection.md
+bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/grids.py
 
 # Records are kept in build/safety: a run that was stopped goes on.
-bench-safety: $(VENV)/installed-core ## what shifted class shares cost, into docs/safety.md
+bench-safety: $(VENV)/installed-core ## what shifted class shares cost
 	$(ONE_THREAD) $(BIN)/python benchmarks/safety.py
 
 # Records are kept in build/auto: a run that was stopped goes on.
-bench-auto: $(VENV)/installed-core ## AutoAdapter beside logistic regression and TFDF, into docs/safety.md
+bench-auto: $(VENV)/installed-core ## AutoAdapter beside logistic regression and TFDF
 	$(ONE_THREAD) $(BIN)/python benchmarks/auto.py
 
-bench-trust: $(VENV)/installed-bench ## how far verdicts hold and what audits buy, into docs/safety.md
+bench-trust: $(VENV)/installed-bench ## how far verdicts hold and what audits buy
 	$(ONE_THREAD) $(BIN)/python benchmarks/trust.py
 
-bench-tables: $(VENV)/installed-core ## pairs of tables through transferable adapt, into docs/safety.md
+bench-tables: $(VENV)/installed-core ## pairs of tables through transferable adapt
 	$(ONE_THREAD) $(BIN)/python benchmarks/tables.py
 
-bench-drift: $(VENV)/installed-core ## how often drift raises false and true alarms, into docs/safety.md
+bench-drift: $(VENV)/installed-core ## how often drift raises false and true alarms
 	$(ONE_THREAD) $(BIN)/python benchmarks/drift.py
 
 $(VENV)/installed-deep: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[deep,data]"
 	@touch $@
 
-bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a GPU, into docs/deep.md
+bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a GPU
 	$(BIN)/python benchmarks/deep.py --out build/deep
 	$(BIN)/python benchmarks/deep.py --out build/deep --render
 
 # Records are kept in build/problems: a run that was stopped goes on.
-bench-problems: $(VENV)/installed-bench ## several sources and a few target labels against doing without, into docs/problems.md
+bench-problems: $(VENV)/installed-bench ## several sources and a few target labels against doing without
 	$(ONE_THREAD) $(BIN)/python benchmarks/real_problems.py
 	$(BIN)/python benchmarks/real_problems.py --render
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
@@ -173,17 +173,18 @@ def to_markdown(table: Comparison) -> str:
     """Return three lines for each row: published, ours and their difference."""
     kinds = _kinds(table)
     head = ["", "", *(column.replace("->", "→") for column in table.columns)]
-    lines = [f"### {table.title}", "", _markdown_row(head)]
-    lines.append(_markdown_row(["---", "---", *["--:"] * len(table.columns)]))
+    lines = [f"### {table.title}", "", markdown_row(head)]
+    lines.append(markdown_row(["---", "---", *["--:"] * len(table.columns)]))
     for row in table.rows:
         for kind in kinds:
             values = [_decorated(table, kind, row, c, "**{}**".format) for c in table.columns]
-            lines.append(_markdown_row([row if kind == kinds[0] else "", kind, *values]))
+            lines.append(markdown_row([row if kind == kinds[0] else "", kind, *values]))
     lines += ["", *(f"- {note}" for note in (*_legend(table), *table.notes)), ""]
     return "\n".join(lines)
 
 
-def _markdown_row(values: list[str]) -> str:
+def markdown_row(values: list[str]) -> str:
+    """Return one line of a table."""
     return "| " + " | ".join(values) + " |"
 
 
@@ -214,17 +215,17 @@ def to_html(table: Comparison) -> str:
 
 
 def to_csv(table: Comparison) -> str:
-    """Return one line for each value, unrounded; empty where there is none."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["table", "row", "column", *_KINDS])
+    """Return one line for each value, with the digits of the table; empty where there is none."""
+    rows = [["row", "column", *_KINDS]]
     for row in table.rows:
         for column in table.columns:
-            values = [
-                table.published.get((row, column)),
-                table.ours.get((row, column)),
-                table.difference(row, column),
-            ]
-            numbers = ["" if value is None else round(value, 6) for value in values]
-            writer.writerow([table.name, row, column, *numbers])
+            values = (_shown(table, kind, row, column) for kind in _KINDS)
+            rows.append([row, column, *("" if value == "-" else value for value in values)])
+    return lines_of(rows)
+
+
+def lines_of(rows: Iterable[Sequence[str]]) -> str:
+    """Return rows as comma-separated values."""
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\n").writerows(rows)
     return out.getvalue()

@@ -15,7 +15,15 @@ from transferable.cli._console import Messages, Terminal
 from transferable.persistence import versions
 
 from . import figures
-from .comparison import Comparison, to_csv, to_html, to_markdown, to_terminal
+from .comparison import (
+    Comparison,
+    lines_of,
+    markdown_row,
+    to_csv,
+    to_html,
+    to_markdown,
+    to_terminal,
+)
 from .plans import METHOD, METHOD_AS_PUBLISHED, Study, plan_study
 from .records import Cell, Record, RecordStore, code_version
 from .running import Run, run_cells
@@ -117,16 +125,27 @@ def _write(study: Study, run: Run, out: Path, messages: Messages) -> list[Compar
     for table in tables:
         for ending, render in (("md", to_markdown), ("html", to_html), ("csv", to_csv)):
             (folder / f"{table.name}.{ending}").write_text(render(table), encoding="utf-8")
-    _write_page(out / "report.md", tables, pictures)
+    summary = _summary(tables)
+    if summary:
+        (out / "summary.csv").write_text(lines_of(summary), encoding="utf-8")
+    _write_page(out / "report.md", summary, tables, pictures)
     return tables
 
 
-def _write_page(path: Path, tables: Sequence[Comparison], pictures: Mapping[str, Path]) -> None:
+def _write_page(
+    path: Path,
+    summary: Sequence[list[str]],
+    tables: Sequence[Comparison],
+    pictures: Mapping[str, Path],
+) -> None:
     """Write all tables and figures on one Markdown page, with the command that made it."""
     command = join(["transferable", *sys.argv[1:]])
     libraries = versions(code_version())
     made_with = ", ".join(f"{name} {version}" for name, version in libraries.items())
-    lines = [f"Made by `{command}` with {made_with}.", "", *_summary(tables)]
+    lines = [f"Made by `{command}` with {made_with}.", ""]
+    if summary:
+        head, *rows = map(markdown_row, summary)
+        lines += [head, markdown_row(["---"] * len(summary[0])), *rows, ""]
     lines += [to_markdown(table) for table in tables]
     for name, picture in pictures.items():
         relative = picture.relative_to(path.parent).as_posix()
@@ -134,9 +153,9 @@ def _write_page(path: Path, tables: Sequence[Comparison], pictures: Mapping[str,
     path.write_text("\n".join(lines), encoding="utf-8")
 
 
-def _summary(tables: Sequence[Comparison]) -> list[str]:
+def _summary(tables: Sequence[Comparison]) -> list[list[str]]:
     """Return the average of our method in each table beside the published and the best other."""
-    lines = []
+    rows = []
     for table in tables:
         last = table.columns[-1]
         if table.lower_is_better:
@@ -147,10 +166,9 @@ def _summary(tables: Sequence[Comparison]) -> list[str]:
             continue
         best = max(others, key=others.__getitem__)
         averages = own, others.get(METHOD_AS_PUBLISHED), table.published.get((METHOD, last))
-        values = ["-" if value is None else f"{value:.1f}" for value in averages]
-        lines.append(f"| {table.title} | {' | '.join(values)} | {best} {others[best]:.1f} |")
-    if not lines:
-        return []
-    forms = f"{METHOD} | {METHOD_AS_PUBLISHED} | printed for {METHOD}"
-    head = f"| average | {forms} | best other method here |"
-    return [head, "| --- | --: | --: | --: | --- |", *lines, ""]
+        values = ["" if value is None else f"{value:.1f}" for value in averages]
+        dataset = table.title.split(":")[0]
+        rows.append([table.name, dataset, *values, best, f"{others[best]:.1f}"])
+    forms = METHOD, METHOD_AS_PUBLISHED, f"printed for {METHOD}"
+    head = ["table", "dataset", *forms, "best other method", "its average"]
+    return [head, *rows] if rows else []

@@ -122,6 +122,7 @@ def test_the_label_free_protocol_has_a_table_of_its_own(tmp_path):
     for record in records:
         assert record["accuracy_best_iterate"] >= record["accuracy"]
     assert {path.stem for path in (tmp_path / "tables").iterdir()} == {"coil-label-free"}
+    assert (tmp_path / "summary.csv").read_text().splitlines()[1].startswith("coil-label-free,")
 
 
 @pytest.mark.usefixtures("toy")

@@ -1,4 +1,4 @@
-"""The recommended score on the smallest real tasks; docs/selection.md has all of them."""
+"""The recommended score on the smallest real tasks; benchmarks/records/selection has all."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def test_the_pick_is_better_than_the_median_setting(pair, data_home):
         return model.score(task.Xt, task.yt)
 
     scoring = {"recommended": "recommended", "truth": truth}
-    model = TFDFV(class_shares="source")  # as in the records of docs/selection.md
+    model = TFDFV(class_shares="source")  # as in benchmarks/records/selection
     search = LabelFreeSearch(model, GRID, scoring=scoring, refit="recommended", anchor=None)
     search.adapt(task.Xs, task.ys, task.Xt)
     assert search.score(task.Xt, task.yt) >= np.median(search.cv_results_["mean_test_truth"])

@@ -165,7 +165,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
     the target rows. Where columns overlap by less than a half, candidates that compare values of
     both domains as they are have less prior weight, by the square of twice the overlap. A row's
     probabilities are four tenths its own average and six tenths that of its six nearest fitted
-    target rows by cosine, itself among them if it was fitted. ``docs/safety.md`` has the
+    target rows by cosine, itself among them if it was fitted. ``benchmarks/records/auto`` has the
     measurements.
 
     Tables of flags have no scale: in place of candidates scaled by domain, the pool has TFDF and

@@ -109,8 +109,9 @@ class TFDF(KernelClassifier):
     confusion of no given weight, all in the printed form. Ours start from the model's own
     source-only fit, normalise V, do without the second order, choose the manifold's dimension and
     weight from the source's labels, and solve the normalised class confusion in closed form: each
-    was better on most data or as good, as ``docs/defaults.md`` shows. ``TFDF.as_published()`` is
-    the published method, with confusion of weight 0.1; the paper gives no dimension.
+    was better on most data or as good, as ``benchmarks/records/defaults`` shows.
+    ``TFDF.as_published()`` is the published method, with confusion of weight 0.1; the paper gives
+    no dimension.
 
     References
     ----------

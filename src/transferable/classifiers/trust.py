@@ -23,7 +23,7 @@ Probabilities = NDArray[np.float64]
 
 _LEAST_AGREEMENT = 0.01
 # Of the interval [1 - slack - most d, 1 + slack - least d] with doubt d, one minus the mean
-# confidence; fitted to nine in ten of the development cases of docs/safety.md.
+# confidence; fitted to nine in ten of the development cases of benchmarks/records/trust.
 _SLACK, _LEAST, _MOST = 0.06, 0.45, 1.6
 _USABLE = 0.75  # lower end from which labels can be used
 _SUPPORTED = 0.2  # support below which they cannot

@@ -242,8 +242,8 @@ def drift(model: Any, X: Any, *, random_state: int = 0) -> Drift:
 
     A fitted estimator keeps up to 200 rows of its target, in a saved file too. They are compared
     with the new rows by the energy distance [1]_ in a permutation test. Without drift, one call in
-    twenty raises a false alarm, whatever the distribution: docs/safety.md has the measurements. No
-    label is used, and labels can go wrong where rows look the same.
+    twenty raises a false alarm, whatever the distribution: ``benchmarks/records/drift`` has the
+    measurements. No label is used, and labels can go wrong where rows look the same.
 
     Parameters
     ----------

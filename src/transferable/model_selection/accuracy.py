@@ -21,7 +21,7 @@ from transferable.model_selection.scorers import (
     fit_domains,
 )
 
-# Errors not exceeded on nine in ten of the 28 real tasks of docs/selection.md.
+# Errors not exceeded on nine in ten of the 28 real tasks of benchmarks/records/selection.
 _ERROR_OF_AGREEMENT = 0.155
 _ERROR_OF_CONFIDENCE = 0.35
 

@@ -697,8 +697,8 @@ class RankSum:
 
 Scoring = str | Callable[..., float] | RankSum
 
-# Compared with other combinations on 28 real tasks in docs/selection.md, alone and, over several
-# grids, beside an anchor.
+# Compared with other combinations on 28 real tasks in benchmarks/records/selection, alone and, over
+# several grids, beside an anchor.
 RECOMMENDED = RankSum(("circular", "neighbors"))
 BESIDE_ANCHOR = "neighbors"
 

@@ -55,7 +55,7 @@ from transferable.model_selection.scorers import (
 Scorers = Mapping[str, Callable[..., float]]
 Setting = Mapping[str, Any]
 
-# Grid of TFDF and TFDF-V, on which docs/selection.md reports.
+# Grid of TFDF and TFDF-V, on which benchmarks/records/selection reports.
 DEFAULT_GRID: dict[str, list[float]] = {
     "ridge": [0.01, 0.1, 1.0],
     "alignment": [0.1, 1.0, 10.0],
@@ -69,7 +69,7 @@ _COSTLY = (
     *("n_neighbors", "manifold", "variance", "ridge"),
 )
 _FEWEST_ROWS = 100  # of a domain, in a round of halving
-_BESIDE_ANCHOR = 5  # settings that answer beside an anchor, as docs/selection.md chose
+_BESIDE_ANCHOR = 5  # settings that answer beside an anchor, as benchmarks/records/selection chose
 
 
 def _if_best_has(method: Callable[..., Any]) -> Any:
@@ -148,10 +148,10 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
 
     Notes
     -----
-    No score is reliable everywhere: docs/selection.md reports the distance of each from the best
-    setting, with an anchor and without. Settings without a score are left out with a warning; if
-    none has one, an error is raised. Without target rows, settings are compared by accuracy on a
-    held-out fifth of the source rows, with a warning.
+    No score is reliable everywhere: ``benchmarks/records/selection`` reports the distance of each
+    from the best setting, with an anchor and without. Settings without a score are left out with a
+    warning; if none has one, an error is raised. Without target rows, settings are compared by
+    accuracy on a held-out fifth of the source rows, with a warning.
 
     References
     ----------

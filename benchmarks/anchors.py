@@ -3,7 +3,8 @@
 Fits `TFDFV` over landmarks, 500 or half of the rows, with the graph's weight chosen ("auto") and
 fixed at 1; anchors by k-means, as drawn (k-means++ rows, as landmarks are), and with Gaussian
 weights; one for so many rows, rows tied to 3 or 5 of them. Full digits take 1,000 landmarks.
-Each draw has a seed of its own. Writes one line of JSON for each fit, and prints means by group.
+Each draw has a seed of its own. Writes one line of JSON for each fit; means by group over all of
+them, or those of ``--render``, are ``records/scaling/anchors.csv``.
 
     python benchmarks/anchors.py --out build/anchors.jsonl --processes 2
     python benchmarks/anchors.py --groups full --device cuda
@@ -27,6 +28,7 @@ from sklearn.utils import Bunch
 from transferable._paper.benchmarks import BENCHMARKS
 
 from cases import GROUPS
+from recording import tabulate
 from shift import synthetic_shift
 from transferable import TFDFV
 from transferable.datasets import fetch_mnist_usps, fetch_tables, load_printed_to_handwritten
@@ -155,19 +157,17 @@ def _fitted(task: Bunch, group: str, parameters: Record, store: Store) -> Record
     return {"rows": n} | found
 
 
-def show(records: list[Record]) -> None:
+def table(records: list[Record]) -> list[Record]:
     """Mean accuracy by setting and group, over tasks and draws."""
-    cells: dict[tuple[str, str], list[float]] = defaultdict(list)
+    cells: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for record in records:
         if "accuracy" in record:
-            cells[record["setting"], record["group"]].append(record["accuracy"])
-    groups = [name for name in TASKS if any(group == name for _, group in cells)]
-    print("| |", " | ".join(groups), "|")
-    print("|---|" + "---|" * len(groups))
-    for setting in dict.fromkeys(setting for setting, _ in cells):
-        values = [cells[setting, group] for group in groups]
-        means = (f"{np.mean(some):.1f} ({len(some)})" if some else "" for some in values)
-        print(f"| {setting} |", " | ".join(means), "|")
+            cells[record["setting"]][record["group"]].append(record["accuracy"])
+    return [
+        {"setting": setting}
+        | {name: float(np.mean(found[name])) for name in TASKS if name in found}
+        for setting, found in cells.items()
+    ]
 
 
 def main() -> None:
@@ -180,7 +180,8 @@ def main() -> None:
     parser.add_argument("--render", type=Path, help="show what a run wrote")
     options = parser.parse_args()
     if options.render:
-        show([json.loads(line) for line in options.render.read_text().splitlines()])
+        lines = options.render.read_text().splitlines()
+        tabulate("scaling/anchors", table([json.loads(line) for line in lines]))
         return
     jobs = [
         (group, task, draw, options.device)
@@ -195,7 +196,8 @@ def main() -> None:
             records += found
             out.writelines(json.dumps(record) + "\n" for record in found)
             out.flush()
-    show(records)
+    whole = all(getattr(options, name) == parser.get_default(name) for name in ("groups", "draws"))
+    tabulate("scaling/anchors", table(records), keep=whole)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ so it makes a few and its time is scaled to the iterations that the library made
 labels after those few iterations are compared with the library's after as many.
 
 Seconds are processor time of one thread, which other programs on the machine change little.
+Differences of scores are relative to the largest score. Writes ``records/speed/literal.csv``.
 """
 
 from __future__ import annotations
@@ -17,12 +18,11 @@ from dataclasses import asdict, replace
 from time import process_time
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
 
 from literal import Literal, Settings
+from recording import tabulate
 from transferable import TFDF
 from transferable.classifiers.published import PublishedTFDF, PublishedTFDFV
 from transferable.datasets import DataFileError, fetch_coil20
@@ -32,6 +32,7 @@ from transferable.datasets import DataFileError, fetch_coil20
 PRINTED = Settings(manifold=0.1, second_order=1.0, balance=0.5, manifold_dim=40)
 BARS = {"TFDF-V": 30.0, "TFDF (Adam)": 100.0}
 TOLERANCE = 1e-6
+ORIGIN = "COIL1 -> COIL2"
 REPEATS = 3  # of the library; like the fastest iteration of the transcription, the fastest counts
 
 
@@ -39,7 +40,7 @@ def task() -> tuple[Bunch, str]:
     """COIL1 -> COIL2, or random rows of the same shape where the data is not at hand."""
     try:
         coil = fetch_coil20(download=False).task("COIL1", "COIL2")
-        return coil, "COIL1 -> COIL2"
+        return coil, ORIGIN
     except DataFileError:
         rng = np.random.default_rng(0)
         y = np.arange(720) % 20
@@ -112,31 +113,20 @@ def measure(data: Bunch, few: int) -> list[dict[str, float | str]]:
     ]
 
 
-def show(rows: list[dict[str, float | str]], origin: str, few: int) -> None:
-    table = Table(title=f"{origin}: the paper's equations against the library")
-    for heading in ("method", "iterations", "literal s", "library s", "ratio", "bar"):
-        table.add_column(heading, justify="left" if heading == "method" else "right")
-    for heading in ("equal labels", "score difference"):
-        table.add_column(heading, justify="right")
-    for r in rows:
-        table.add_row(
-            r["method"],
-            str(r["iterations"]),
-            f"{r['literal_s']:.1f}",
-            f"{r['library_s']:.2f}",
-            f"{r['ratio']:.0f}x",
-            f"{r['bar']:.0f}x",
-            f"{100 * r['equal_labels']:.2f} %",
-            f"{r['score_difference']:.1e}",
-        )
-    console = Console(width=110)
-    console.print(table)
-    console.print(
-        f"Seconds: processor time of one thread. Literal: the fastest of {few} iterations of each "
-        f"algorithm, times those the library made. Library: the fastest of {REPEATS} fits.\n"
-        f"Agreement: after {few} iterations of each, scores relative to the largest score.",
-        style="dim",
-    )
+def table(rows: list[dict[str, float | str]]) -> list[dict[str, str]]:
+    """The columns of ``records/speed/literal.csv``."""
+    return [
+        {
+            "method": r["method"],
+            "iterations": str(r["iterations"]),
+            "literal seconds": f"{r['literal_s']:.1f}",
+            "library seconds": f"{r['library_s']:.2f}",
+            "ratio": f"{r['ratio']:.0f}",
+            "equal labels": f"{100 * r['equal_labels']:.2f}",
+            "score difference": f"{r['score_difference']:.1e}",
+        }
+        for r in rows
+    ]
 
 
 def main() -> int:
@@ -150,7 +140,8 @@ def main() -> int:
     if options.json:
         print(json.dumps({"data": origin, "settings": asdict(PRINTED), "rows": rows}, indent=2))
     else:
-        show(rows, origin, options.iterations)
+        print(f"{origin}: the paper's equations against the library")
+        tabulate("speed/literal", table(rows), keep=origin == ORIGIN)
     agreed = all(r["equal_labels"] == 1.0 and r["score_difference"] <= TOLERANCE for r in rows)
     fast = all(r["ratio"] >= r["bar"] for r in rows)
     return 0 if agreed and fast else 1

@@ -1,7 +1,7 @@
 """What a fit over Dask takes on two worker processes, beside the same fit in memory.
 
 Rows of the synthetic shift lie in Parquet files. Each fit runs in processes of its own, of one
-thread each. Prints a table and writes ``build/dask/results.json``.
+thread each. Writes ``build/dask/results.json`` and ``records/dask/fits.csv``.
 
     python benchmarks/dask_scale.py                      # a million rows, then ten
     python benchmarks/dask_scale.py --rows 100000
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from scale import show
+from recording import tabulate
 from shift import shift_parts
 
 OUT = Path("build/dask")
@@ -59,8 +59,27 @@ def main() -> None:
         for where in ("memory", "dask") if n <= LOCAL_ROWS else ("dask",):
             for graph in ("anchors", "none"):
                 records.append(run(where, n, arguments.method, graph))
-                show("dask", records)
+                print(json.dumps(records[-1]), flush=True)
                 (OUT / "results.json").write_text(json.dumps(records, indent=1))
+    keep = arguments.rows == parser.get_default("rows")
+    tabulate("dask/fits", [row(record) for record in records], keep=keep)
+
+
+def row(record: Record) -> Record:
+    """The columns of the table; a fit that failed has its reason alone."""
+    given = {"rows": record["rows"], "where": record["where"], "graph": record["graph"]}
+    if "failed" in record:
+        return given | {"failed": record["failed"]}
+    *workers, client = record["peak_gb"]
+    return given | {
+        "processor seconds": record["processor_seconds"],
+        "processor seconds of the client": record.get("client_seconds"),
+        "seconds": record["seconds"],
+        "peak GiB of a worker": f"{max(workers):.2f}" if workers else None,
+        "peak GiB of the client": f"{client:.2f}",
+        "accuracy": f"{record['accuracy']:.2f}",
+        "rounds": record["rounds"],
+    }
 
 
 def run(where: str, n: int, method: str, graph: str) -> Record:

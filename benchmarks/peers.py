@@ -5,7 +5,8 @@ of the rows in each. skada has no JDA. A transcription is the formula as printed
 and scipy, with whatever n x n matrices that takes. The last column shuffles the rows and tells by
 how much the distances between embedded rows change, relative to the largest: 0 is right.
 
-Run it with ``python benchmarks/peers.py``; skada comes with ``pip install '.[bench]'``.
+``python benchmarks/peers.py`` writes ``records/speed/peers.csv``; skada comes with
+``pip install '.[bench]'``.
 """
 
 from __future__ import annotations
@@ -17,14 +18,13 @@ from time import process_time
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 from scipy.linalg import eigh
 from sklearn.decomposition import PCA
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
+from recording import tabulate
 from transferable.transformers import CORAL, JDA, TCA, SubspaceAlignment
 
 Array = NDArray[np.float64]
@@ -200,11 +200,7 @@ def main() -> None:
     parser.add_argument("--features", type=int, default=256)
     parser.add_argument("--methods", nargs="+", default=["TCA", "CORAL", "SA", "JDA"])
     options = parser.parse_args()
-    table = Table(
-        title=f"Processor seconds to fit and embed, {options.features} features, one thread"
-    )
-    for heading in ("method", "rows", "who", "seconds", "ours is faster by", "change if shuffled"):
-        table.add_column(heading, justify="left" if heading in ("method", "who") else "right")
+    table = []
     failures = []
     with threadpool_limits(1):
         for n in options.rows:
@@ -226,19 +222,21 @@ def main() -> None:
                 for who, (seconds, E) in times.items():
                     embed = everybody[who]
                     change = change_under_shuffling(embed, data, E) if who != "dense" else 0.0
-                    table.add_row(
-                        contest.method,
-                        f"{n:,}",
-                        who,
-                        f"{seconds:.3f}",
-                        "" if who == "transferable" else f"{seconds / own:.2f}x",
-                        "" if who == "dense" else f"{change:.1e}",
-                    )
+                    table.append({
+                        "method": contest.method,
+                        "features": options.features,
+                        "rows": n,
+                        "who": who,
+                        "seconds": f"{seconds:.3f}",
+                        "ours is faster by": f"{seconds / own:.2f}" if seconds != own else None,
+                        "change if shuffled": None if who == "dense" else f"{change:.1e}",
+                    })  # fmt: skip
                     if who == "transferable" and change > 1e-8:
                         failures.append(f"{contest.method} depends on the order of rows")
                     if (who, contest.method, n) == ("skada", "TCA", 2000) and seconds < BAR * own:
                         failures.append(f"TCA is less than {BAR:.0f}x faster than skada's")
-    Console().print(table)
+    given = {name: parser.get_default(name) for name in vars(options)}
+    tabulate("speed/peers", table, keep=vars(options) == given)
     if failures:
         raise SystemExit("; ".join(failures))
 

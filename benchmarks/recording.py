@@ -17,8 +17,11 @@ RECORDS = Path(__file__).parent / "records"
 def tabulate(name: str, rows: Sequence[dict[str, Any]], *, keep: bool = True) -> None:
     """Print a table and write it to ``records/NAME.csv``; a partial one (`keep` False) is printed.
 
-    Floats get one digit, NaN and None are empty, and the columns are those of any row.
+    Floats get one digit, NaN and None are empty, and the columns are those of any row. Without rows
+    there is no table.
     """
+    if not rows:
+        return
     columns = list(dict.fromkeys(column for row in rows for column in row))
     table = [columns, *([_shown(row.get(column)) for column in columns] for row in rows)]
     widths = [max(map(len, cells)) for cells in zip(*table, strict=True)]

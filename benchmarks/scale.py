@@ -1,8 +1,9 @@
 """What fits take in time and memory as rows grow, and what peers take of the same rows.
 
 Each measurement runs in a process of its own, so that its peak memory is its own, with as many
-threads as there are cores unless OMP_NUM_THREADS says otherwise. Prints a table and JSON of every
-part, writes the JSON to ``build/scale/results.json`` and a picture of time and memory against rows.
+threads as there are cores unless OMP_NUM_THREADS says otherwise. Prints JSON of every part, keeps
+it in ``build/scale/results.json``, and writes a picture of time and memory against rows and, once
+all parts are there, tables of ``records/scaling``.
 
     python benchmarks/scale.py                        # everything
     python benchmarks/scale.py growth million         # some parts only
@@ -28,9 +29,8 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
+from recording import tabulate
 from shift import synthetic_shift
 
 OUT = Path("build/scale")
@@ -55,7 +55,9 @@ def main() -> None:
     for part in arguments.parts:
         results[part] = PARTS[part](arguments.limit)
         file.write_text(json.dumps(results, indent=1))
-        show(part, results[part])
+        print(json.dumps({part: results[part]}))
+    for name, rows in tables(results).items():
+        tabulate(f"scaling/{name}", rows, keep=results.keys() >= PARTS.keys())
     if "growth" in results:
         plot(results)
 
@@ -82,22 +84,41 @@ def run(work: str, limit: int | None = None, **parameters: Any) -> Record:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def show(part: str, records: list[Record]) -> None:
-    """A table for people, a line of JSON for programs."""
-    columns = list(dict.fromkeys(key for record in records for key in record))
-    table = Table(title=part)
-    for column in columns:
-        table.add_column(column, justify="right")
-    for record in records:
-        table.add_row(*(_text(record.get(column)) for column in columns))
-    Console(width=max(100, 14 * len(columns))).print(table)
-    print(json.dumps({part: records}))
+def tables(results: dict[str, list[Record]]) -> dict[str, list[Record]]:
+    """The tables of ``records/scaling`` that the parts make."""
+    found: dict[str, list[Record]] = {"fits": [], "exact": [], "solve": [], "peers": []}
+    for part in ("digits", "growth", "million"):
+        for r in results.get(part, ()):
+            graph = "auto" if r.get("graph", True) else "none"
+            given = {"rows": r["n"], "graph": graph, "landmarks": r["n_landmarks"]}
+            found["fits"].append({"task": _task(r)} | given | _cost(r))
+    for r in results.get("peers", ()):
+        found["peers"].append({"who": r["name"], "rows": r["n"]} | _cost(r))
+    for r in results.get("small", ()):
+        row: Record = {"task": _task(r)}
+        for name, key in (("exact", "exact"), ("landmarks", "landmark")):
+            row[f"{name} accuracy"] = r[f"{key}_accuracy"]
+            row[f"{name} seconds"] = f"{r[f'{key}_seconds']:.2f}"
+        found["exact"].append(row | {"faster": r["faster"]})
+    for r in results.get("solve", ()):
+        row = {"second order": str(r["second_order"]), "rounds": r["rounds"]}
+        row |= {"factorisation seconds": f"{r['factorisation']:.2f}", "ratio": f"{r['ratio']:.2f}"}
+        found["solve"].append(row)
+    return {name: rows for name, rows in found.items() if rows}
 
 
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+def _task(record: Record) -> str:
+    digits = {"U": "USPS", "M": "MNIST"}
+    if "source" not in record:
+        return "synthetic shift"
+    return f"{digits[record['source']]} to {digits[record['target']]}"
+
+
+def _cost(record: Record) -> Record:
+    if "stopped" in record:
+        return {"stopped": record["stopped"]}
+    peak = f"{record['peak_gb']:.2f}"
+    return {"seconds": record["seconds"], "peak GB": peak, "accuracy": record["accuracy"]}
 
 
 # What is measured, each called in a process of its own ------------------------------------------
@@ -141,7 +162,8 @@ def fit_digits(source: str, target: str, n_landmarks: int) -> Record:
 
     task = fetch_mnist_usps(full=True, download=False).task(source, target)
     Xs, Xt = (X.astype(np.float32, copy=False) for X in (task.Xs, task.Xt))
-    return _fitted(TFDF(n_landmarks=n_landmarks), Xs, task.ys, Xt, task.yt)
+    found = _fitted(TFDF(n_landmarks=n_landmarks), Xs, task.ys, Xt, task.yt)
+    return found | {"n": len(Xs) + len(Xt)}
 
 
 def fit_small(source: str, target: str) -> Record:

@@ -3,7 +3,8 @@
 Rows are those of ten Gaussian classes. Their noise is either as strong in every direction, the
 hardest case for a search by clusters, or falls off as in real features ("decaying"). One line of
 JSON for each number of rows: seconds of the stages, recall, peak memory. With ``--faiss`` the
-same neighbours are searched by an inverted file of faiss-cpu too, in the same process.
+same neighbours are searched by an inverted file of faiss-cpu too, in the same process, and both are
+``records/scaling/graph.csv``.
 
     python benchmarks/scale_graph.py --rows 20000 80000 320000
     python benchmarks/scale_graph.py --rows 1000000 --device cuda
@@ -16,11 +17,13 @@ import json
 import resource
 from collections import defaultdict
 from collections.abc import Callable
+from itertools import product
 from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
 
+from recording import tabulate
 from transferable.linalg import search
 from transferable.linalg.arrays import Arrays, unit_rows
 from transferable.linalg.search import exact_search
@@ -125,23 +128,33 @@ def main() -> None:
     parser.add_argument("--rows", type=int, nargs="+", default=[20_000, 80_000, 320_000])
     parser.add_argument("--features", type=int, default=64)
     parser.add_argument("--neighbors", type=int, default=10)
-    parser.add_argument("--noise", choices=["decaying", "isotropic"], default="decaying")
+    kinds = ["decaying", "isotropic"]
+    parser.add_argument("--noise", nargs="+", choices=kinds, default=kinds)
     parser.add_argument("--device", default="cpu", help='"cpu" is numpy; "torch", "cuda"')
     parser.add_argument("--faiss", action="store_true", help="compare with faiss-cpu")
     options = parser.parse_args()
     arrays = Arrays.on(options.device)
     if arrays.on_gpu:
-        warm = arrays.table(classes(50_000, options.features, options.noise))
+        warm = arrays.table(classes(50_000, options.features, options.noise[0]))
         measure(warm, options.neighbors, Clock(arrays))
-    for n in options.rows:
-        rows = classes(n, options.features, options.noise)
-        given = {"n": n, "d": options.features, "k": options.neighbors, "noise": options.noise}
+    table = []
+    for noise, n in product(options.noise, options.rows):
+        rows = classes(n, options.features, noise)
+        given = {"n": n, "d": options.features, "k": options.neighbors, "noise": noise}
         runs = [measure(arrays.table(rows), options.neighbors, Clock(arrays))]
         if options.faiss:
             runs.append(faiss_search(rows, options.neighbors))
         for result in runs:
             peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
             print(json.dumps(given | {"device": options.device} | result | {"peak_mb": peak}))
+            table.append({
+                "rows": n,
+                "noise": noise,
+                "who": "faiss-cpu, inverted file" if "method" in result else "clusters",
+                "processor seconds": result["seconds"]["processor"],
+                "recall": f"{result['recall']:.3f}",
+            })  # fmt: skip
+    tabulate("scaling/graph", table, keep=options.faiss and options.device == "cpu")
 
 
 if __name__ == "__main__":

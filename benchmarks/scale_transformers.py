@@ -2,8 +2,9 @@
 
 Rows are of ten Gaussian classes in 64 features, half of them in each domain; the target's are
 turned and moved. Seconds are those of ``fit`` and of ``transform`` of all rows; memory is the peak
-of the process, of which the rows themselves and the library are the column "at start". One line of
-JSON for each fit, then a table, with the exponent by which the time of the fit grows.
+of the process, of which the rows themselves and the library are the column "GB at start". One line
+of JSON for each fit, then ``records/scaling/transformers.csv``, with the exponent by which the time
+of a round grows.
 
     python benchmarks/scale_transformers.py --rows 20000 80000 320000
 """
@@ -21,10 +22,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 from scipy.linalg import expm
 
+from recording import tabulate
 from transferable.transformers import CORAL, JDA, TCA
 
 CONTESTS: dict[str, Any] = {
@@ -91,14 +91,23 @@ def growth(fits: list[dict[str, Any]]) -> float:
     return math.log(times[1] / times[0]) / math.log(last["rows"] / first["rows"])
 
 
-def report(results: dict[str, list[dict[str, Any]]]) -> None:
-    columns = ["rows", "fit_s", "transform_s", "rounds", "start_gb", "peak_gb", "accuracy"]
-    table = Table("method", *columns, "exponent of a round")
-    for name, fits in results.items():
-        for fit in fits:
-            exponent = f"{growth(fits):.2f}" if len(fits) > 1 and fit is fits[-1] else ""
-            table.add_row(name, *(str(fit[column]) for column in columns), exponent)
-    Console(width=120).print(table)
+def table(results: dict[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The columns of ``records/scaling/transformers.csv``."""
+    return [
+        {
+            "method": name,
+            "rows": fit["rows"],
+            "fit seconds": f"{fit['fit_s']:.2f}",
+            "transform seconds": f"{fit['transform_s']:.2f}",
+            "rounds": fit["rounds"],
+            "GB at start": f"{fit['start_gb']:.2f}",
+            "peak GB": f"{fit['peak_gb']:.2f}",
+            "accuracy": None if fit["accuracy"] is None else 100 * fit["accuracy"],
+            "exponent of a round": f"{growth(fits):.2f}" if fit is fits[-1] and fits[1:] else None,
+        }
+        for name, fits in results.items()
+        for fit in fits
+    ]
 
 
 def main() -> None:
@@ -115,7 +124,8 @@ def main() -> None:
         for n in options.rows:
             results.setdefault(name, []).append(in_a_process(name, n))
             print(json.dumps(results[name][-1]), flush=True)
-    report(results)
+    given = {name: parser.get_default(name) for name in vars(options)}
+    tabulate("scaling/transformers", table(results), keep=vars(options) == given)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ Every row runs in a process of its own with one thread of BLAS, this source and 
 by turns, and the least of a few runs counts. A floor is the number of operations that a fit cannot
 do without (one factorisation, solves, products with the kernel matrix or the landmarks), over the
 rate of a large matrix product measured in the same run. Rows without data or a peer are left out.
-A fit of a million rows on a GPU is measured by ``benchmarks/scale_gpu.py``.
+A fit of a million rows on a GPU is measured by ``benchmarks/scale_gpu.py``. All rows beside another
+checkout are ``records/scaling/speed.csv``.
 
     python benchmarks/speed.py [--before PATH/src] [--only WORD] [--repeats 3]
 """
@@ -25,9 +26,12 @@ from typing import Any
 
 import numpy as np
 
+from recording import tabulate
+
 OWN = Path(__file__).resolve().parents[1] / "src"
 TURNS = 30  # of fits that take milliseconds, of which the fastest counts
 SIZES = ((1000, 64), (2000, 256), (5000, 64))
+COLUMNS = ("what", "floor", "before", "now", "ratio")
 
 
 @dataclass(frozen=True)
@@ -216,9 +220,8 @@ def main(arguments: list[str] | None = None) -> int:
     if asked.before is not None and not (asked.before / "transferable").is_dir():
         parser.error(f"{asked.before} holds no transferable")
     trees = [OWN] if asked.before is None else [asked.before, OWN]
-    speed, now = float(measured("rate", OWN) or 1.0), {}
+    speed, now, table = float(measured("rate", OWN) or 1.0), {}, []
     print(f"a product: {speed:.0f} GFLOP/s; processor seconds of one thread")
-    print(f"{'':44} {'floor':>7} {'before':>7} {'now':>7} {'ratio':>7}")
     for row in rows[:-1]:
         if asked.only not in row.title:
             continue
@@ -229,8 +232,10 @@ def main(arguments: list[str] | None = None) -> int:
         floor = row.operations / speed
         unit = floor if row.operations else now.get(row.unit, 0.0)
         cells = [floor, *(before or [0.0]), now[row.title], now[row.title] / unit if unit else 0.0]
-        shown = " ".join(f"{cell:7.2f}" if cell else " " * 7 for cell in cells)
-        print(f"{row.title:44} {shown}".rstrip(), flush=True)
+        shown = [f"{cell:.2f}" if cell else None for cell in cells]
+        table.append(dict(zip(COLUMNS, [row.title, *shown], strict=True)))
+        print(row.title, flush=True)
+    tabulate("scaling/speed", table, keep=asked.before is not None and not asked.only)
     return 0 if now else 1
 
 

@@ -3,7 +3,7 @@
 A model that keeps 200 rows of half of a target is shown the other half, some rows of the source,
 and the other half with class shares moved. Writes ``records/drift/alarms.csv``, in per cent.
 
-    python benchmarks/drift.py [--draws 40]
+    python benchmarks/drift.py [--draws 20]
 """
 
 from __future__ import annotations
@@ -52,23 +52,23 @@ def alarms(case: Case, draws: int) -> NDArray[np.float64]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--draws", type=int, default=40)
+    parser.add_argument("--draws", type=int, default=20)
     draws = parser.parse_args().draws
     warnings.simplefilter("ignore")
     groups = {
         name: [Case(name, task, max_rows=MOST_ROWS) for task in group.tasks[:4]]
         for name, group in GROUPS.items()
     } | {"tables": list(table_cases(max_rows=MOST_ROWS))}
-    groups_of_rates = {
+    rates_of = {
         name: np.array([alarms(case, draws) for case in tasks]) for name, tasks in groups.items()
     }
-    groups_of_rates["all"] = np.concatenate(list(groups_of_rates.values()))
+    rates_of["all"] = np.concatenate(list(rates_of.values()))
     rows = [
         {"group": name, "targets": len(rates)}
         | dict(zip(COLUMNS, rates.mean(axis=0).tolist(), strict=True))
-        for name, rates in groups_of_rates.items()
+        for name, rates in rates_of.items()
     ]
-    tabulate("drift/alarms", rows)
+    tabulate("drift/alarms", rows, keep=draws == parser.get_default("draws"))
 
 
 if __name__ == "__main__":

@@ -181,6 +181,17 @@ def table(dataset: str, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: -1 if row["mean"] is None else row["mean"], reverse=True)
 
 
+def means(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The mean of each method on each dataset; the best by their mean first."""
+    datasets = dict.fromkeys(record["dataset"] for record in records)
+    found: dict[str, dict[str, Any]] = {}
+    for dataset in datasets:
+        for row in table(dataset, records):
+            found.setdefault(row["method"], {"method": row["method"]})[dataset] = row["mean"]
+    whole = [row for row in found.values() if None not in [row.get(name) for name in datasets]]
+    return sorted(whole, key=lambda row: sum(row[name] for name in datasets), reverse=True)
+
+
 def confusion(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """What class confusion gains, task by task: TFDF minus TFDF-V, in points, in both forms."""
     grid = {(r["dataset"], r["task"], r["method"]): r["accuracy"] for r in records}
@@ -256,6 +267,7 @@ def main() -> None:
     for dataset in dict.fromkeys(record["dataset"] for record in records):
         tabulate(f"field/{dataset}", table(dataset, records), keep=whole)
     whole = whole and options.datasets == parser.get_default("datasets")
+    tabulate("field/means", means(records), keep=whole)
     tabulate("field/confusion", confusion(records), keep=whole)
 
 

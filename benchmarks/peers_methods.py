@@ -333,7 +333,8 @@ def main() -> None:
             print(*row, sep="  ", flush=True)
             rows.append(row)
     table = "peers" if options.only is None else f"peers-{options.only}"
-    tabulate(f"field/{table}", [dict(zip(HEADINGS, row, strict=True)) for row in rows])
+    keep = options.rows == parser.get_default("rows")
+    tabulate(f"field/{table}", [dict(zip(HEADINGS, row, strict=True)) for row in rows], keep=keep)
 
 
 if __name__ == "__main__":

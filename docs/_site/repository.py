@@ -11,6 +11,7 @@ from pathlib import Path
 SHOWN = {
     "development/changelog": "CHANGELOG.md",
     "development/contributing": "CONTRIBUTING.md",
+    "development/records": "benchmarks/records/README.md",
     "development/security": "SECURITY.md",
 }
 INSTEAD = {

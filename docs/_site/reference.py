@@ -68,15 +68,12 @@ COMPUTATION = {
     *("n_landmarks", "max_memory", "device", "random_state", "verbose", "n_jobs", "max_seconds"),
     *("num_workers", "precision", "deterministic", "checkpoint", "callback", "client", "cache"),
 }
+FUNCTION, CLASS, CONSTANT = range(3)  # in this order on the page of a module
 SHOWN = 5  # parameters before the rest is folded; up to two more are shown as well
 
 
 def _indented(names):
     return "\n".join(f"   {name}" for name in names)
-
-
-def _short(name):
-    return name.rpartition(".")[2]
 
 
 def _summary(module):
@@ -94,21 +91,30 @@ def _constant(name, value):
     return f".. py:data:: {name}\n\n   {text}\n"
 
 
+def _kind(value):
+    """Return the place of an object among functions, classes and constants."""
+    if inspect.isroutine(value):
+        return FUNCTION
+    return CLASS if inspect.isclass(value) else CONSTANT
+
+
 def _entry(name, value):
     """Document one name on the page of its module."""
-    if inspect.isclass(value):
-        return f".. autoclass:: {name}\n   :members:\n"
-    if inspect.isroutine(value):
-        return f".. autofunction:: {name}\n"
-    return _constant(name, value)
+    if _kind(value) == CONSTANT:
+        return _constant(name, value)
+    return (
+        f".. autoclass:: {name}\n   :members:\n"
+        if _kind(value) == CLASS
+        else f".. autofunction:: {name}\n"
+    )
 
 
 def module_page(module):
     """Return the page of one module: a table of its names, then those without a page."""
-    names = dict(sorted(public(module).items(), key=lambda item: inspect.isclass(item[1])))
+    names = dict(sorted(public(module).items(), key=lambda item: _kind(item[1])))
     paged = [name for name, value in names.items() if has_page(module, value)]
     page = MODULE.format(name=module, line="=" * len(module))
-    documented = [n for n, value in names.items() if inspect.isclass(value) or callable(value)]
+    documented = [name for name, value in names.items() if _kind(value) != CONSTANT]
     page += f".. autosummary::\n   :nosignatures:\n\n{_indented(documented)}\n\n"
     if paged:
         pages = [f"{name} <{module}.{name}>" for name in paged]
@@ -162,7 +168,9 @@ def write_pages(app):
                 pages[f"{module}.{name}"] = estimator_page(module, name)
     pages["index"] = INDEX.format(
         rows="\n".join(map(_summary, MODULES)),
-        modules=_indented(f"{_short(module)} <{module}>" for module in MODULES),
+        modules=_indented(
+            f"{module.removeprefix('transferable.')} <{module}>" for module in MODULES
+        ),
         top=_top(),
         version=transferable.__version__,
     )

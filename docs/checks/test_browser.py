@@ -24,10 +24,9 @@ AXE = Path(axe.__file__).with_name("axe.min.js")
 STANDARD = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
 CONTRAST = {"type": "rule", "values": ["color-contrast"]}
 VIOLATIONS = """async (rules) =>
-    (await axe.run(document, {runOnly: rules, preload: false, rules: {
-        "aria-deprecated-role": {enabled: false},  // docutils writes it
-    }})).violations.flatMap(v =>
-    v.nodes.map(n => v.id + ": " + n.target.join(" ") + " | " + n.html.slice(0, 120)))"""
+    (await axe.run(document, {runOnly: rules, preload: false, resultTypes: ["violations"]}))
+    .violations.flatMap(v => v.nodes.map(n =>
+        v.id + ": " + n.target.join(" ") + " | " + n.html.slice(0, 120)))"""
 UNLOADED = "[...document.images].filter(i => i.complete && !i.naturalWidth).map(i => i.src)"
 OVERFLOW = """() => document.documentElement.scrollWidth <= innerWidth ? [] :
     [...document.querySelectorAll("body *")].filter(e => e.getBoundingClientRect().right >

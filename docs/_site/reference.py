@@ -209,8 +209,14 @@ def fold_parameters(app, what, name, obj, options, lines):
             current = entries.setdefault(found[1], [])
         if current is not None:
             current.append(line)
-    if len(entries) <= SHOWN + 2:
-        return
+    if obj.__module__.startswith("transferable.dask"):
+        lines[start:end] = _as_in_memory(obj.__name__, entries)
+    elif len(entries) > SHOWN + 2:
+        lines[start:end] = _grouped(entries)
+
+
+def _grouped(entries):
+    """Return the parameters that matter most, then the others in boxes that open."""
     ranked = _ranked(entries)
     groups = {
         "Further parameters": [name for name in entries if name in ranked[SHOWN:]],
@@ -222,7 +228,16 @@ def fold_parameters(app, what, name, obj, options, lines):
         if group:
             text += ["", f".. dropdown:: {title}: {', '.join(group)}", ""]
             text += [line for name in group for line in entries[name]]
-    lines[start:end] = [*text, ""]
+    return [*text, ""]
+
+
+def _as_in_memory(name, entries):
+    """Return the parameters whose text is not that of the estimator for rows in memory."""
+    home = next(module for module in MODULES if name in public(module))
+    known = "".join(inspect.getdoc(public(home)[name]).split())
+    own = [lines for lines in entries.values() if "".join("".join(lines[1:]).split()) not in known]
+    other = f"Other parameters: those of :class:`~{home}.{name}`."
+    return [":Parameters:", "", *(line for lines in own for line in lines), "", other, ""]
 
 
 def short_signature(app, what, name, obj, options, signature, return_annotation):

@@ -283,9 +283,11 @@ def _tfdf_on_features(
 
 
 def _scores(model: Any, target: Any, test: Any) -> dict[str, Any]:
-    record = {
-        "adapted": _percent(model.predict(target[0]) == target[1]),
+    right = model.predict(target[0]) == target[1]
+    record: dict[str, Any] = {
+        "adapted": _percent(right),
         "test": _percent(model.predict(test[0]) == test[1]),
+        "by class": [_percent(right[target[1] == c]) for c in np.unique(target[1])],
     }
     rounds = [entry for entry in model.history_ if "class_shares" in entry]
     if rounds:

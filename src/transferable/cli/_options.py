@@ -218,6 +218,7 @@ class Inputs(NamedTuple):
     true: pd.Series | None
     parts: list[pd.DataFrame]  # the table of each source
     uses_labels: bool  # whether the fit uses known target labels
+    unit: str = "rows"
 
     def encoder(self, scale: str) -> TableEncoder:
         """Return the encoder of these columns, unfitted."""

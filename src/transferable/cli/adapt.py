@@ -348,19 +348,20 @@ def _print(
     inputs, trust = result.inputs, result.trust
     summary = (
         f"{type(fitted_method(result.model)).__name__} learnt from {len(inputs.source):,} source "
-        f"and {len(inputs.target):,} target rows, "
+        f"and {len(inputs.target):,} target {inputs.unit}, "
         f"{inputs.n_features(result.model)} features, in {result.seconds:.1f} s"
     )
     lines = _verdicts(result)
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
     if trust is not None and files["predictions"] is not None:
-        lines.append(f"To measure the accuracy, label 30 rows: {audit}")
+        lines.append(f"To measure the accuracy, label 30 {inputs.unit}: {audit}")
     if files["predictions"] is None:
         for line in (summary, *lines):
             messages.say(line)
         return
     confidence = result.lines["confidence"].groupby(result.lines["prediction"].astype(str)).mean()
-    numbers = ["source rows", "target rows, predicted", "mean confidence"]
+    unit = inputs.unit
+    numbers = [f"source {unit}", f"target {unit}, predicted", "mean confidence"]
     rows = [
         [name, f"{ours:,}", f"{theirs:,}", f"{confidence[name]:.1%}" if theirs else "-"]
         for name, (ours, theirs) in result.counts().items()

@@ -295,6 +295,11 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         _refuse_item_transform(self.augment)
+        if self.patience is not None and self.scoring is None:
+            raise ValueError(
+                f"patience={self.patience} waits for a higher score; name one, such as "
+                'scoring="information".'
+            )
         device = _device(self.device)
         seed = int(check_random_state(self.random_state).randint(2**31 - 2))
         n_classes = domains.n_classes

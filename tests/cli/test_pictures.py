@@ -120,6 +120,16 @@ def test_json_and_probabilities(photos, invoke):
     assert "probability_disc" in record["predictions"][0]
 
 
+def test_a_small_target_is_audited_as_a_whole(photos, invoke, tmp_path):
+    (tmp_path / "few").mkdir()
+    for file in sorted((tmp_path / "target").iterdir())[:3]:
+        file.rename(tmp_path / "few" / file.name)
+    result = invoke("adapt", "source", "few", *TINY, "--out", "predictions.csv")
+    following = result.stdout.split("label 3 pictures: ")[1].splitlines()[0]
+    assert invoke(*shlex.split(following)[1:]).exit_code == 0
+    assert len(pd.read_csv("to-label.csv")) == 3
+
+
 def test_several_folders_are_one_source(photos, invoke):
     result = invoke("adapt", "source", "source", "target", *TINY, "--method", "tfdfv", "--json")
     assert json.loads(result.stdout)["n_source"] == 72

@@ -76,6 +76,7 @@ _MANY_VALUES = 0.3  # of the rows; more different values are seldom classes
 _FEW_ROWS = 10  # in which a few classes are many values
 _SEVERAL = "; several with commas or by repeating the option."
 SCALES = ("auto", "per-domain", "joint", "none", "unit")
+ROWS_TO_LABEL = 30  # in an audit, unless another number is asked for
 
 Source = Annotated[
     Path,

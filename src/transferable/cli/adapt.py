@@ -216,7 +216,8 @@ def run(
         if model is not None:
             save(result.model, model)
         pair = [str(files[-1]), str(out or "predictions.csv")]
-        audit = shlex.join(["transferable", "audit", *pair, "--rows", "30"])
+        few = str(min(opt.ROWS_TO_LABEL, len(inputs.target)))
+        audit = shlex.join(["transferable", "audit", *pair, "--rows", few])
         if report is not None:
             _report(result, report, files, seed, messages, audit)
         if as_json:
@@ -354,7 +355,8 @@ def _print(
     lines = _verdicts(result)
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
     if trust is not None and files["predictions"] is not None:
-        lines.append(f"To measure the accuracy, label 30 {inputs.unit}: {audit}")
+        few = min(opt.ROWS_TO_LABEL, len(inputs.target))
+        lines.append(f"To measure the accuracy, label {few} {inputs.unit}: {audit}")
     if files["predictions"] is None:
         for line in (summary, *lines):
             messages.say(line)

@@ -184,8 +184,7 @@ def backbone(name: str, *, pretrained: bool = False) -> nn.Module:
         body: nn.Module = module.models.get_model(model, weights=weights)
     except OSError as error:
         raise OSError(
-            f"the weights of {name!r} cannot be downloaded ({error}); check the network, or start "
-            "without them or from a file: weights=."
+            f"the weights of {name!r} cannot be downloaded ({error}); check the connection."
         ) from error
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"{name!r} is no network of {library}: {error}") from error

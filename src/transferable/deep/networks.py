@@ -258,6 +258,18 @@ def build(
     return built.train(training)
 
 
+def device_called(name: str) -> torch.device:
+    """Return a device by its name; "auto" is a GPU if there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(
+            f'device="{name}" was asked for, but torch sees no CUDA GPU here; device="cpu" trains '
+            'on the CPU, device="auto" on a GPU if there is one.'
+        )
+    return torch.device(name)
+
+
 def feature_width(features: Any, input_shape: Sequence[int]) -> int:
     """Return the number of features that a module makes of a row."""
     training = features.training

@@ -368,7 +368,13 @@ def pictures_of(X: Any, *, classes: bool) -> Pictures | Embeddings:
         X = [X]
     if isinstance(X, str | os.PathLike):
         return read_folder(X, classes=classes)
-    paths = [Path(path) for path in X]
+    try:
+        paths = [Path(path) for path in X]
+    except TypeError as error:
+        raise TypeError(
+            f"pictures are a folder or a list of files, not {type(X).__name__} of other things; "
+            "save them as files, or adapt rows of your own with transferable.AutoAdapter."
+        ) from error
     if not paths:
         raise PictureError("there are no pictures; name a folder, or files.")
     if any(path.is_dir() for path in paths):

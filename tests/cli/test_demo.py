@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from transferable import datasets
 from transferable.cli import app
 
-METHODS = ["1-NN", "SVM", "TFDF", "AutoAdapter"]
+METHODS = ["SVM", "TFDF", "AutoAdapter"]
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +48,14 @@ def test_table_and_picture(demo, tmp_path):
     result = demo()
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
-    rows = [line for line in result.stdout.splitlines() if "%" in line]
+    rows = [line for line in result.stdout.splitlines() if "│" in line]
     assert [row.split("│")[1].strip() for row in rows] == METHODS
+    estimates = [row.split("│")[3].strip() for row in rows]
+    assert estimates[:2] == ["", ""]
+    low, high = map(int, re.fullmatch(r"(\d+)% to (\d+)%", estimates[2]).groups())
+    assert 0 < low < high <= 100
+    assert "verdict without labels" in result.stdout
+    assert "transferable demo --export digits" in result.stdout
     picture = tmp_path / "transferable-demo.png"
     assert str(picture) in result.stdout
     content = picture.read_bytes()
@@ -63,7 +69,7 @@ def test_json_is_one_object_and_nothing_else(demo, tmp_path, small_task):
     assert result.exit_code == 0, result.stderr
     record = json.loads(result.stdout)
     assert [r["method"] for r in record["results"]] == METHODS
-    assert [r["adapts"] for r in record["results"]] == [False, False, True, True]
+    assert [r["adapts"] for r in record["results"]] == [False, True, True]
     assert all(0 <= r["accuracy"] <= 1 and r["seconds"] >= 0 for r in record["results"])
     assert (record["n_source"], record["n_target"]) == (len(small_task.Xs), len(small_task.Xt))
     assert record["seed"] == 7

@@ -159,7 +159,7 @@ bench-drift: $(VENV)/installed-core ## how often drift raises false and true ala
 	$(ONE_THREAD) $(BIN)/python benchmarks/drift.py
 
 $(VENV)/installed-deep: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[deep,data]"
+	$(BIN)/python -m pip install --quiet --editable ".[deep,data,images]" torchvision
 	@touch $@
 
 bench-deep: $(VENV)/installed-deep ## the deep methods on full digits, best on a GPU

@@ -11,6 +11,7 @@ import transferable
 from problems import small_problem
 from transferable import AutoAdapter
 from transferable.classifiers.trust import (
+    Audit,
     Trust,
     agreement,
     assess,
@@ -289,6 +290,22 @@ def test_known_labels_in_the_fit_do_what_an_audit_does(model):
         )
     ignored = AutoAdapter(effort="fast").fit(PROBLEM.X, np.r_[PROBLEM.ys, known], marks)
     np.testing.assert_array_equal(ignored.predict(PROBLEM.Xt), model.predict(PROBLEM.Xt))
+
+
+def test_a_corrected_model_knows_its_rows_in_single_precision():
+    Xs, ys, Xt, yt = two_classes(width=40, move=0.3, separation=1.5)
+    model = AutoAdapter(effort="fast").adapt(Xs.astype(np.float32), ys, Xt.astype(np.float32))
+    rows = model.audit_rows(30).rows
+    found = model.audit(rows, yt[rows])
+    P = found.model.predict_proba(Xt.astype(np.float32))
+    np.testing.assert_allclose(P.max(axis=1), found.model._target_confidence(), atol=1e-5)
+    np.testing.assert_array_equal(P.argmax(axis=1)[rows], yt[rows])
+
+
+def test_one_audited_row_is_in_the_singular():
+    told = str(Audit(1, 1.0, 0.5, 1.0, None, (1, 0), {}))
+    assert "Accuracy by 1 audited row: " in told
+    assert "1 is right only as adapted and 0 only by the source alone" in told
 
 
 def test_a_second_audit_keeps_what_the_first_one_learnt(model):

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image
 
 from drawn import SHAPES, by_name, draw, fill
-from transferable import TFDFV
+from transferable import TFDFV, load
 from transferable.images import Embedder, ImageClassifier
 from transferable.report import write_report
 
@@ -49,7 +49,7 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     assert "Note: 05 cut.jpg: it is no picture that pillow knows: left out" in result.stderr
     assert "'list.txt' are no pictures: left out" in result.stderr
     assert re.search(
-        r"AutoAdapter learnt from 36 source and 36 target rows, \d+ fea", result.stdout
+        r"AutoAdapter learnt from 36 source and 36 target pictures, \d+ fea", result.stdout
     )
     lines = pd.read_csv("predictions.csv")
     assert list(lines) == COLUMNS
@@ -57,7 +57,7 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     assert len(lines) == 36
     assert set(lines["prediction"]) <= set(SHAPES)
 
-    following = result.stdout.split("label 30 rows: ")[1].splitlines()[0]
+    following = result.stdout.split("label 30 pictures: ")[1].splitlines()[0]
     result = invoke(*shlex.split(following)[1:])
     assert result.exit_code == 0, result.output
     rows = pd.read_csv("to-label.csv")
@@ -75,7 +75,12 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
 
     result = invoke("predict", "audited.skops", "target", "--out", "again.csv")
     assert result.exit_code == 0, result.output
-    assert list(pd.read_csv("again.csv")) == COLUMNS[:4]
+    assert "36 pictures labelled; predictions saved to again.csv" in result.stdout
+    again = pd.read_csv("again.csv")
+    assert list(again) == COLUMNS[:4]
+    kept = load("audited.skops").labels_
+    assert kept["label"].tolist() == again["prediction"].tolist()
+    np.testing.assert_allclose(kept["confidence"], again["confidence"], atol=1e-6)
     described = json.loads(invoke("inspect", "model.skops", "--json").stdout)
     assert described["embedder"] == "torchvision:tiny"
     assert described["classes"] == list(SHAPES)
@@ -113,6 +118,16 @@ def test_json_and_probabilities(photos, invoke):
     assert record["trust"]["state"] in ("use", "check", "reject")
     assert set(record["classes"]) == set(SHAPES)
     assert "probability_disc" in record["predictions"][0]
+
+
+def test_a_small_target_is_audited_as_a_whole(photos, invoke, tmp_path):
+    (tmp_path / "few").mkdir()
+    for file in sorted((tmp_path / "target").iterdir())[:3]:
+        file.rename(tmp_path / "few" / file.name)
+    result = invoke("adapt", "source", "few", *TINY, "--out", "predictions.csv")
+    following = result.stdout.split("label 3 pictures: ")[1].splitlines()[0]
+    assert invoke(*shlex.split(following)[1:]).exit_code == 0
+    assert len(pd.read_csv("to-label.csv")) == 3
 
 
 def test_several_folders_are_one_source(photos, invoke):

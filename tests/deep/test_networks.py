@@ -2,6 +2,7 @@
 
 import sys
 import types
+from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -84,6 +85,7 @@ class FakeBody(torch.nn.Module):
         self.classifier = torch.nn.Sequential(torch.nn.Linear(48, 12), torch.nn.ReLU(), last)
 
     def forward(self, x):
+        assert x.shape[2:] == (4, 4)
         return self.classifier(self.bn(x).flatten(1))
 
 
@@ -92,11 +94,15 @@ def libraries(monkeypatch):
     """timm and torchvision, each with one network."""
 
     def create(name, pretrained, num_classes):
+        if name == "far":
+            raise URLError("no route")
         if name != "tiny":
             raise RuntimeError(f"Unknown model ({name})")
         return filled(FakeBody(num_classes), pretrained)
 
     def get(name, weights):
+        if name == "far":
+            raise URLError("no route")
         if name != "tiny":
             raise ValueError(f"Unknown model {name}")
         return filled(FakeBody(), weights == "DEFAULT")
@@ -114,7 +120,9 @@ def libraries(monkeypatch):
 
 
 @pytest.mark.parametrize("library", ["timm", "torchvision"])
-def test_networks_of_other_libraries_are_found_and_saved_by_name(library, libraries, tmp_path):
+def test_networks_of_other_libraries_are_found_and_saved_by_name(
+    library, libraries, tmp_path, monkeypatch
+):
     name, rng = f"{library}:tiny", np.random.default_rng(0)
     X = rng.random((20, 3, 4, 4), dtype=np.float32)
     settings = {"epochs": 1, "epoch_steps": 2, "batch_size": 8, "learning_rate": 1e-9}
@@ -125,6 +133,13 @@ def test_networks_of_other_libraries_are_found_and_saved_by_name(library, librar
     transferable.save(model, tmp_path / "model.skops")
     again = transferable.load(tmp_path / "model.skops")
     assert (again.predict_proba(X) == model.predict_proba(X)).all()
+    with pytest.raises(OSError, match=rf"weights of '{library}:far' cannot be downl.*no route"):
+        build(f"{library}:far", (3, 4, 4), 2, "pretrained")
+    monkeypatch.setattr(FakeBody, "__module__", f"{library}.models")
+    with pytest.raises(TypeError, match=f'pass its name, network="{library}:FakeBody"'):
+        build(FakeBody, (3, 4, 4), 2)
+    with pytest.raises(ValueError, match=r"does not take rows of shape \(3, 9, 9\)"):
+        build(f"{library}:tiny", (3, 9, 9), 2)
     with pytest.raises(ValueError, match=f"'{library}:huge' is no network of {library}: Unknown"):
         build(f"{library}:huge", (3, 4, 4), 2)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset
 
 import transferable
 from transferable import deep
@@ -114,6 +114,11 @@ KINDS = {
     "tensors": lambda rows, path: [*map(torch.from_numpy, rows)],
     "pillow": lambda rows, path: Pictures(rows),
 }
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        return iter(Pictures(SOURCE, YS))
 
 
 class Listed(Dataset):
@@ -287,11 +292,18 @@ def test_names_of_classes_and_pooled_sources():
         (Pictures(SOURCE[:0]), as_tensor, "a length and at least one row"),
         (Pictures(SOURCE), as_tensor, "rows without labels"),
         (Pictures(SOURCE, YS), uneven, "alike"),
+        ("photos/source", as_tensor, r"'photos/source' was given for rows; pass .*ImageFolder"),
+        (Endless(), as_tensor, "An IterableDataset was given for rows"),
     ],
 )
 def test_wrong_kinds_are_named(source, prepare, told):
     with pytest.raises((TypeError, ValueError), match=told):
         deep.DDC(**LEAST, prepare=prepare).adapt(source, None, Pictures(TARGET))
+
+
+def test_patience_needs_a_score():
+    with pytest.raises(ValueError, match=r'patience=2 waits .* scoring="info'):
+        deep.DDC(**LEAST, patience=2).adapt(SOURCE, YS, TARGET)
 
 
 def test_half_precision():

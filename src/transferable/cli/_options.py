@@ -76,6 +76,7 @@ _MANY_VALUES = 0.3  # of the rows; more different values are seldom classes
 _FEW_ROWS = 10  # in which a few classes are many values
 _SEVERAL = "; several with commas or by repeating the option."
 SCALES = ("auto", "per-domain", "joint", "none", "unit")
+ROWS_TO_LABEL = 30  # in an audit, unless another number is asked for
 
 Source = Annotated[
     Path,
@@ -218,6 +219,7 @@ class Inputs(NamedTuple):
     true: pd.Series | None
     parts: list[pd.DataFrame]  # the table of each source
     uses_labels: bool  # whether the fit uses known target labels
+    unit: str = "rows"
 
     def encoder(self, scale: str) -> TableEncoder:
         """Return the encoder of these columns, unfitted."""

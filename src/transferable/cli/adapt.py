@@ -216,7 +216,8 @@ def run(
         if model is not None:
             save(result.model, model)
         pair = [str(files[-1]), str(out or "predictions.csv")]
-        audit = shlex.join(["transferable", "audit", *pair, "--rows", "30"])
+        few = str(min(opt.ROWS_TO_LABEL, len(inputs.target)))
+        audit = shlex.join(["transferable", "audit", *pair, "--rows", few])
         if report is not None:
             _report(result, report, files, seed, messages, audit)
         if as_json:
@@ -348,19 +349,21 @@ def _print(
     inputs, trust = result.inputs, result.trust
     summary = (
         f"{type(fitted_method(result.model)).__name__} learnt from {len(inputs.source):,} source "
-        f"and {len(inputs.target):,} target rows, "
+        f"and {len(inputs.target):,} target {inputs.unit}, "
         f"{inputs.n_features(result.model)} features, in {result.seconds:.1f} s"
     )
     lines = _verdicts(result)
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
     if trust is not None and files["predictions"] is not None:
-        lines.append(f"To measure the accuracy, label 30 rows: {audit}")
+        few = min(opt.ROWS_TO_LABEL, len(inputs.target))
+        lines.append(f"To measure the accuracy, label {few} {inputs.unit}: {audit}")
     if files["predictions"] is None:
         for line in (summary, *lines):
             messages.say(line)
         return
     confidence = result.lines["confidence"].groupby(result.lines["prediction"].astype(str)).mean()
-    numbers = ["source rows", "target rows, predicted", "mean confidence"]
+    unit = inputs.unit
+    numbers = [f"source {unit}", f"target {unit}, predicted", "mean confidence"]
     rows = [
         [name, f"{ours:,}", f"{theirs:,}", f"{confidence[name]:.1%}" if theirs else "-"]
         for name, (ours, theirs) in result.counts().items()

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from transferable.diagnostics import Audit
 
-_ROWS = 30  # to label, unless another number is asked for
 _ROUNDED = 1e-5  # relative change that spreadsheets, which save what they show, make of fractions
 _OTHERS = 0.01  # share of labels beyond which predictions are of another model
 _EXTRA = ("runner_up", "unfamiliar")  # columns of predictions that may be missing
@@ -46,7 +45,9 @@ def run(
     rows: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help=f"Rows to label; by default {_ROWS}, or all of fewer."
+            min=1,
+            metavar="N",
+            help=f"Rows to label; by default {opt.ROWS_TO_LABEL}, or all of fewer.",
         ),
     ] = None,
     labelled: Annotated[
@@ -266,7 +267,7 @@ def _choose_rows(
             f"the column {label!r} of {where} is left out, as its labels; if it is none, name "
             "another column to fill in: --label."
         )
-    size = min(_ROWS, n) if rows is None else rows
+    size = min(opt.ROWS_TO_LABEL, n) if rows is None else rows
     chosen = rows_to_label(pair.strata, pair.confidence, size, np.random.default_rng(0))
     shown = [*pair.ids, *(c for c in target.columns if c not in (*pair.ids, label))]
     lines = target.iloc[chosen.rows][shown].assign(**{label: ""})

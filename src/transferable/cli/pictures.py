@@ -73,6 +73,7 @@ class Inputs:
     true: ClassVar[None] = None
     uses_labels: ClassVar[bool] = False
     parts: ClassVar[tuple[Embeddings, ...]] = ()  # several folders are one source
+    unit: ClassVar[str] = "pictures"
 
     @property
     def fitted_to(self) -> tuple[Embeddings, None, Embeddings]:

@@ -124,6 +124,7 @@ class _Tally:
         import numpy as np
 
         self.counts: Counter[str] = Counter()
+        self.unit = "pictures" if isinstance(model, pictures.Model) else "rows"
         self._known = self._right = 0
         self._model, self._ids, self._truth, self._messages = model, ids, target_label, messages
         self._rows: pd.DataFrame | None = None
@@ -193,7 +194,7 @@ def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: boo
         typer.echo(json.dumps(record | {"predictions": str(out), "notes": messages.notes}))
         return
     if out is not None:
-        console.print_lines(f"{total:,} rows labelled; predictions saved to {out}")
+        console.print_lines(f"{total:,} {tally.unit} labelled; predictions saved to {out}")
     if found is not None:
         (messages.say if out is None else console.print_lines)(console.accuracy_line(found, "rows"))
 

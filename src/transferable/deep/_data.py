@@ -22,7 +22,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Generator, Tensor
 from torch.nn import functional
-from torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset
+from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset
 
 from transferable.linalg.arrays import Reordered, on_host
 
@@ -92,7 +92,18 @@ class GivenOrder(StackedTable):
 
 
 def streamed(X: Any) -> bool:
-    """Return whether rows are read in place; refuse a DataLoader."""
+    """Return whether rows are read in place; refuse what is no table of rows."""
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(
+            f"{os.fspath(X)!r} was given for rows; pass a dataset of its pictures, such as "
+            "torchvision.datasets.ImageFolder(path), or label folders with "
+            "transferable.images.ImageClassifier."
+        )
+    if isinstance(X, IterableDataset):
+        raise TypeError(
+            "An IterableDataset was given for rows; pass a dataset with __len__ and __getitem__: "
+            "batches are drawn at random."
+        )
     if isinstance(X, DataLoader):
         raise TypeError(
             "A DataLoader was given for rows; pass its dataset (loader.dataset) instead: batches "
@@ -176,7 +187,7 @@ def pooled(Xs: Any, ys: Any) -> tuple[list[Any], list[Any]]:
             f"got {len(labels)}."
         )
     for k, table in enumerate(Xs):
-        if labels[k] is None and isinstance(table, Dataset):
+        if streamed(table) and isinstance(table, Dataset) and labels[k] is None:
             labels[k] = dataset_labels(table)
     return list(Xs), [np.asarray(on_host(part)) for part in labels]
 

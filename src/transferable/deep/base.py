@@ -33,7 +33,7 @@ from transferable.deep._training import (
     Training,
     outputs,
 )
-from transferable.deep.networks import Domain, DomainNorm, build, feature_width
+from transferable.deep.networks import Domain, DomainNorm, build, device_called, feature_width
 from transferable.domains import Domains, check_order
 from transferable.linalg.arrays import on_host
 
@@ -295,7 +295,12 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
 
     def _fit_domains(self, domains: Domains) -> None:
         _refuse_item_transform(self.augment)
-        device = _device(self.device)
+        if self.patience is not None and self.scoring is None:
+            raise ValueError(
+                f"patience={self.patience} waits for a higher score; name one, such as "
+                'scoring="information".'
+            )
+        device = device_called(self.device)
         seed = int(check_random_state(self.random_state).randint(2**31 - 2))
         n_classes = domains.n_classes
         with _seeded(seed, device, deterministic=self.deterministic):
@@ -380,7 +385,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         stop: int | None = None,
     ) -> NDArray[Any]:
         """Return the result of `pick` on features and scores, on the CPU in the rows' precision."""
-        device = _device(self.device)
+        device = device_called(self.device)
         double = device.type == "cpu" and rows.dtype == np.float64
         dtype = torch.float64 if double else torch.float32
         network = copy.deepcopy(self.network_).to(device, dtype)
@@ -574,18 +579,6 @@ def _refuse_item_transform(augment: Any) -> None:
             f"augment is called with a batch and a torch.Generator, which {type(augment).__name__} "
             "does not take; pass a transform of single pictures as prepare=."
         )
-
-
-def _device(name: str) -> torch.device:
-    """Return the requested device, if available."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name.startswith("cuda") and not torch.cuda.is_available():
-        raise ValueError(
-            f'device="{name}" was asked for, but torch sees no CUDA GPU here; device="cpu" trains '
-            'on the CPU, device="auto" on a GPU if there is one.'
-        )
-    return torch.device(name)
 
 
 @contextmanager

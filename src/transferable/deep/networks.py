@@ -182,6 +182,10 @@ def backbone(name: str, *, pretrained: bool = False) -> nn.Module:
             return module.create_model(model, pretrained=pretrained, num_classes=0)
         weights = "DEFAULT" if pretrained else None
         body: nn.Module = module.models.get_model(model, weights=weights)
+    except OSError as error:
+        raise OSError(
+            f"the weights of {name!r} cannot be downloaded ({error}); check the connection."
+        ) from error
     except (RuntimeError, ValueError) as error:
         raise ValueError(f"{name!r} is no network of {library}: {error}") from error
     last = [place for place, layer in body.named_modules() if isinstance(layer, nn.Linear)][-1:]
@@ -207,6 +211,12 @@ def build(
             f"network is a module ({type(network).__name__}); pass a function that builds one, "
             "network=lambda input_shape, n_classes: Network(features, head), with Network of "
             "transferable.deep.networks, since every fit starts anew."
+        )
+    library = getattr(network, "__module__", "").partition(".")[0]
+    if library in ("timm", "torchvision"):
+        raise TypeError(
+            f"network is a function of {library}, which is not called with the shape of a row; "
+            f'pass its name, network="{library}:{network.__name__}".'
         )
     pretrained = weights == "pretrained"
     named = isinstance(network, str)
@@ -248,6 +258,18 @@ def build(
     return built.train(training)
 
 
+def device_called(name: str) -> torch.device:
+    """Return a device by its name; "auto" is a GPU if there is one."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise ValueError(
+            f'device="{name}" was asked for, but torch sees no CUDA GPU here; device="cpu" trains '
+            'on the CPU, device="auto" on a GPU if there is one.'
+        )
+    return torch.device(name)
+
+
 def feature_width(features: Any, input_shape: Sequence[int]) -> int:
     """Return the number of features that a module makes of a row."""
     training = features.training
@@ -255,7 +277,7 @@ def feature_width(features: Any, input_shape: Sequence[int]) -> int:
     try:
         with torch.no_grad():
             width = int(features(torch.zeros(1, *input_shape)).shape[1])
-    except RuntimeError as error:
+    except (AssertionError, RuntimeError) as error:
         raise ValueError(
             f"The network does not take rows of shape {tuple(input_shape)}: {error}"
         ) from error
@@ -281,7 +303,10 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
     try:
         found = load_file(os.fspath(path))
     except (SafetensorError, OSError) as error:
-        raise ValueError(f"weights={os.fspath(path)!r} is no safetensors file: {error}") from error
+        raise ValueError(
+            f"weights={os.fspath(path)!r} is no safetensors file ({error}); write one with "
+            "safetensors.torch.save_file(module.state_dict(), path)."
+        ) from error
     found |= {name.replace(".source.", "."): value for name, value in found.items()}
     wanted = network.state_dict()
     chosen = {

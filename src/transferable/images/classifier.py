@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -26,9 +26,6 @@ from transferable.images.reading import (
 )
 from transferable.progress import shown
 from transferable.tables.classifier import AroundClassifier, if_estimator_has
-
-if TYPE_CHECKING:
-    pass
 
 _SAME = 0.999  # cosine of embeddings of one picture by one network, on any machine
 
@@ -298,8 +295,11 @@ class ImageClassifier(AroundClassifier):
         found = self._read(X)
         return self._of_all(found, self.estimator_.predict_source_only).to_numpy()
 
-    def _relabel(self, labels: NDArray[Any]) -> None:
-        self._labels = {"file": self._labels["file"], "label": labels.tolist()}
+    def _relabel(self, corrected: Any) -> None:
+        files = self._labels["file"]
+        labels = corrected.transduction_[-len(files) :].tolist()
+        confidence = corrected._target_confidence().tolist()
+        self._labels = {"file": files, "label": labels, "confidence": confidence}
 
     def _read(self, X: Any) -> Embeddings:
         """Return embeddings of new pictures; note files that are left out."""
@@ -368,7 +368,13 @@ def pictures_of(X: Any, *, classes: bool) -> Pictures | Embeddings:
         X = [X]
     if isinstance(X, str | os.PathLike):
         return read_folder(X, classes=classes)
-    paths = [Path(path) for path in X]
+    try:
+        paths = [Path(path) for path in X]
+    except TypeError as error:
+        raise TypeError(
+            f"pictures are a folder or a list of files, not {type(X).__name__} of other things; "
+            "save them as files, or adapt rows of your own with transferable.AutoAdapter."
+        ) from error
     if not paths:
         raise PictureError("there are no pictures; name a folder, or files.")
     if any(path.is_dir() for path in paths):

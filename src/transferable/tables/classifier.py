@@ -112,11 +112,11 @@ class AroundClassifier(ClassifierMixin, BaseEstimator):
         found = self.estimator_.audit(rows, labels)
         model = copy(self)
         model.estimator_ = found.model
-        model._relabel(found.model.transduction_[-len(found.labels) :])
+        model._relabel(found.model)
         return replace(found, model=model)
 
-    def _relabel(self, labels: NDArray[Any]) -> None:
-        """Replace the labels of the target rows."""
+    def _relabel(self, corrected: Any) -> None:
+        """Take the labels of the target rows from a corrected estimator."""
         raise NotImplementedError
 
     def _classifier(self, n_rows: int = 0) -> Any:
@@ -364,9 +364,9 @@ class TableClassifier(AroundClassifier):
             return trust
         return replace(trust, state="check")
 
-    def _relabel(self, labels: NDArray[Any]) -> None:
+    def _relabel(self, corrected: Any) -> None:
         self.transduction_ = self.transduction_.copy()
-        self.transduction_[self._targets] = labels
+        self.transduction_[self._targets] = corrected.transduction_[-len(self._targets) :]
 
     @property
     def notes_(self) -> list[str]:

@@ -55,7 +55,7 @@ from transferable.classifiers.trust import (
     strata_of,
     stratum_weights,
 )
-from transferable.domains import Domains, as_labels, labelled_rows
+from transferable.domains import Domains, Store, as_labels, labelled_rows, row_hash
 from transferable.events import Event, listen, rounds, silence
 from transferable.exceptions import NoTargetWarning
 from transferable.kernel.class_shares import ClassShares, exact_offsets, given_shares
@@ -79,6 +79,7 @@ _SMALLEST = 1e-3  # probability: a forest whose trees all agree is no more certa
 _SAME_DIRECTION = 1e-5  # difference up to which a row is one that was fitted
 _SAME = 1e-9  # difference of probabilities up to which two members are copies
 _WALKED = 10  # neighbours that a correction is passed on to
+_SHARED_BYTES = 2**31  # of results that candidates share, at most half of `max_memory`
 _NEAR = 5  # rows of a domain that a target row is compared with
 _FAR, _UNSURE = 0.3, 0.3  # from source rows, and of the consensus, beyond which rows are unfamiliar
 
@@ -279,6 +280,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._added = None  # correction of each fitted target row by known labels
         self._targets = np.sort(domains.order[domains.target])  # their places in the input
         self._places = np.searchsorted(self._targets, domains.order[domains.target])
+        self._hashes = domains.hashes[domains.target]
         if domains.n_target:
             self._agree(domains, given)
         else:
@@ -304,9 +306,10 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         codes = self._tables.argmax(axis=2)
         self.agreement_ = agreements(codes)
         self._agreed = self._weights  # without a correction by known labels
-        views = [
-            self._by(view, self._tables) for view in dict.fromkeys(m.view for m in self._members)
-        ]
+        of_views: dict[str, list[int]] = {}
+        for k, member in enumerate(self._members):
+            of_views.setdefault(member.view, []).append(k)
+        views = [self._vote(own, self._tables[own]) for own in of_views.values()]
         self._alone = views[0]  # that of the source alone, whose candidates come first
         self.unfamiliar_ = np.zeros(len(self._targets), dtype=bool)
         far, unsure = self._unlikeness(domains.Xs, self._consensus())
@@ -407,8 +410,9 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         # Models that come back must hold arrays, not files that are mapped while processes run.
         jobs = self.n_jobs and min(self.n_jobs, len(groups))
         parallel = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
+        most = min(_SHARED_BYTES, memory_budget(self.max_memory, CPU) // 2)
         for group in parallel(
-            delayed(_fit_all)(group, problem, deadline if k else math.inf, limit)
+            delayed(_fit_all)(group, problem, deadline if k else math.inf, limit, most)
             for k, group in enumerate(groups)
         ):
             yield from group
@@ -457,17 +461,40 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         return P if self._added is None else _distributions(P + self._added)
 
     def _scores(self, rows: Any) -> Probabilities:
-        tables = [member.probabilities(rows) for member in self._members]
+        fitted, new, tables = self._answers(rows, self._members)
         P = np.tensordot(self._weights, tables, axes=1)
         if self._rows is None:
             return P
-        near, cosines = self._nearest(_directions(rows, self._centre))
+        near = np.empty((len(P), self._near.shape[1]), dtype=np.intp)
+        cosines = np.ones(near.shape)
+        near[~new] = self._near[fitted[~new]]
+        if new.any():
+            near[new], cosines[new] = self._nearest(_directions(rows[new], self._centre))
         P = self._smoothed(P, np.tensordot(self._weights, self._tables, axes=1), near)
         if self._added is None:
             return P
         passed_on = self._alpha * self._added[near].mean(axis=1)
         fitted = cosines[:, :1] > 1 - 1e-12  # rows that have a correction of their own
         return _distributions(P + np.where(fitted, self._added[near[:, 0]], passed_on))
+
+    def _answers(
+        self, rows: Any, members: Sequence[Candidate]
+    ) -> tuple[Codes, NDArray[np.bool_], NDArray[np.float64]]:
+        """Return the place of each row among the fitted target rows, which are new, probabilities.
+
+        These are a table for each member; those of the fitted target rows are known.
+        """
+        order, found = np.argsort(self._hashes), row_hash(rows)
+        places = np.searchsorted(self._hashes, found, sorter=order) % max(len(order), 1)
+        fitted = order[places] if len(order) else places
+        new = self._hashes[fitted] != found if len(order) else np.ones(len(found), dtype=bool)
+        tables = np.empty((len(members), len(found), len(self.classes_)))
+        for table, member in zip(tables, members, strict=True):
+            if not new.all():
+                table[~new] = self._tables[self._members.index(member)][fitted[~new]]
+            if new.any():
+                table[new] = member.probabilities(rows[new])
+        return fitted, new, tables
 
     def _smoothed(self, tables: Probabilities, own: Probabilities, near: Codes) -> Probabilities:
         """Average probabilities of rows with those of their neighbours, and meet a given prior.
@@ -481,11 +508,11 @@ class AutoAdapter(WeightedFit, DomainClassifier):
     def _probabilities(self, scores: Probabilities) -> Probabilities:
         return scores
 
-    def _by(self, view: str, tables: NDArray[np.float64]) -> Codes:
-        """Return codes by the members of one view, of the probabilities by all of them."""
-        own = [k for k, member in enumerate(self._members) if member.view == view]
-        weights = self._agreed[own] if self._agreed[own].any() else np.ones(len(own))
-        return np.tensordot(weights, tables[own], axes=1).argmax(axis=1)
+    def _vote(self, members: Sequence[int], tables: NDArray[np.float64]) -> Codes:
+        """Return codes by some of the members, of the probabilities by each of these."""
+        weights = self._agreed[members]
+        weights = weights if weights.any() else np.ones(len(weights))
+        return np.tensordot(weights, tables, axes=1).argmax(axis=1)
 
     def predict_source_only(self, X: Any) -> NDArray[Any]:
         """Predict labels by the candidates of the source alone, for comparison.
@@ -501,11 +528,10 @@ class AutoAdapter(WeightedFit, DomainClassifier):
             The label of each row.
         """
         with np.errstate(under="ignore"):
-            rows = self._validate_rows(X)
-            empty = np.zeros((rows.shape[0], len(self.classes_)))
-            view = "source-only"
-            tables = [m.probabilities(rows) if m.view == view else empty for m in self._members]
-            return self.classes_[self._by(view, np.array(tables))]
+            alone = [k for k, member in enumerate(self._members) if member.view == "source-only"]
+            members = [self._members[k] for k in alone]
+            tables = self._answers(self._validate_rows(X), members)[2]
+            return self.classes_[self._vote(alone, tables)]
 
     def _complete(
         self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
@@ -678,9 +704,19 @@ class Candidate:
         return self.block if self.block == "source-only" else self.input
 
     def fit(
-        self, X: Any, codes: Codes, ids: NDArray[Any], weights: Any, *, deadline: float
+        self,
+        X: Any,
+        codes: Codes,
+        ids: NDArray[Any],
+        weights: Any,
+        *,
+        deadline: float,
+        store: Store | None,
     ) -> None:
-        """Fit to source rows and, behind them, target rows of code -1, until the deadline."""
+        """Fit to source rows and, behind them, target rows of code -1, until the deadline.
+
+        Candidates of the same input share kernels, graphs and factorisations in the store.
+        """
         n_source, X = int(np.sum(codes >= 0)), _with_short_indices(X)
         if self.input == "per domain":
             flags = _flags(X)
@@ -692,7 +728,9 @@ class Candidate:
         if isinstance(self.model, DomainAdapter):
             with silence(), listen(_stop_after(deadline)), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", ".*reduced to", UserWarning)  # few rows, columns
+                self.model._store = store
                 call_with_marks(self.model.fit, X, codes, ids, weights)
+                del self.model._store
             decides: Any = getattr(self.model, "estimator_", self.model)
             self.model._target_sample = decides._target_sample = None  # the pool keeps one for all
             self.temperature = float(decides._source_temperature)
@@ -718,8 +756,10 @@ def _fit_all(
     problem: tuple[Any, ...],
     deadline: float,
     max_seconds: float | None,
+    most_bytes: int,
 ) -> list[Attempt]:
     attempts: list[Attempt] = []
+    store = Store(most_bytes=most_bytes) if len(group) > 1 else None
     for candidate in group:
         start, error = monotonic(), None
         try:
@@ -727,7 +767,7 @@ def _fit_all(
                 raise OutOfTime
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoTargetWarning)  # AutoAdapter itself warns
-                candidate.fit(*problem, deadline=deadline)
+                candidate.fit(*problem, deadline=deadline, store=store)
         except OutOfTime:
             error = f"max_seconds={max_seconds} had passed"
         except Exception as problem:

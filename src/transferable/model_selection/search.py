@@ -35,7 +35,7 @@ from transferable._sklearn import (
 )
 from transferable.base import DomainAdapter, DomainClassifier
 from transferable.classifiers import AutoAdapter
-from transferable.domains import Domains, without_target_labels
+from transferable.domains import Domains, Store, without_target_labels
 from transferable.events import rounds, silence, stage
 from transferable.exceptions import NoTargetWarning
 from transferable.linalg.arrays import Reordered, like
@@ -46,7 +46,6 @@ from transferable.model_selection.scorers import (
     LabelFreeScorer,
     RankSum,
     Scoring,
-    Store,
     held_out_rows,
     resolve,
     split_rows,

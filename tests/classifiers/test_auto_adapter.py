@@ -87,6 +87,23 @@ def test_fitted_target_rows_are_not_predicted_again(thorough, monkeypatch):
         thorough.predict(rows + 1e-4)
 
 
+@pytest.mark.parametrize(("limit", "left"), [(None, ""), (600.0, ", at most 600 s more")])
+def test_the_fit_reports_the_candidate_and_what_is_left(limit, left):
+    heard = []
+    with listen(heard.append):
+        adapted(AutoAdapter(effort="fast", max_seconds=limit))
+    told = [event for event in heard if getattr(event, "what", "") == "Fitting candidates"]
+    assert [event.detail.split(", at")[0] for event in told] == [
+        "1 of 5, logistic regression",
+        "2 of 5, random forest",
+        "3 of 5, TFDF",
+        "4 of 5, TFDF after JDA",
+        "5 of 5, unaligned TFDF per domain",
+    ]
+    assert told[0].detail.endswith(left)
+    np.testing.assert_allclose([event.share for event in told], np.r_[0, 0.1, 0.2, 1.2, 2.2] / 3.2)
+
+
 def test_members_of_the_same_rows_share_one_factorisation(monkeypatch):
     factored, made = ExactSolver._factored, []
     monkeypatch.setattr(ExactSolver, "_factored", lambda self: made.append(1) or factored(self))

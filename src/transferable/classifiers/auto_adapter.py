@@ -56,7 +56,7 @@ from transferable.classifiers.trust import (
     stratum_weights,
 )
 from transferable.domains import Domains, Store, as_labels, labelled_rows, row_hash
-from transferable.events import Event, listen, rounds, silence
+from transferable.events import Event, listen, silence, stage
 from transferable.exceptions import NoTargetWarning
 from transferable.kernel.class_shares import ClassShares, exact_offsets, given_shares
 from transferable.kernel.rounds import temperature
@@ -73,6 +73,7 @@ _SMOOTHED = 0.6  # their weight: a fitted row itself has a half, five others a t
 _FEWEST_SCALED = 10  # target rows that suffice for their own scale, or directions
 _FLOW = 40  # directions of each domain that the flow beside JDA's space joins
 _WIDEST = 5000  # features up to which JDA's space is computed
+_CHEAP = 0.1  # time of a model of scikit-learn, in those of an adapted one
 _FOLDS = 3
 _LEFT_OUT = 1000  # source rows that are enough to calibrate by
 _SMALLEST = 1e-3  # probability: a forest whose trees all agree is no more certain than that
@@ -295,7 +296,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._tables = self._without_copies(tables)
         self._centre = _centre(rows)
         self._rows = _directions(rows, self._centre)
-        self._near = self._nearest(self._rows)[0]
+        self._near, cosines = self._nearest(self._rows)
         moved = min(1.0, 2 * overlap(domains.Xs, rows)) ** 2
         self._weights, kappas = consensus_weights(self._tables, self._prior(moved))
         for k, row in enumerate(self._fitted()):
@@ -312,7 +313,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         views = [self._vote(own, self._tables[own]) for own in of_views.values()]
         self._alone = views[0]  # that of the source alone, whose candidates come first
         self.unfamiliar_ = np.zeros(len(self._targets), dtype=bool)
-        far, unsure = self._unlikeness(domains.Xs, self._consensus())
+        far, unsure = self._unlikeness(domains.Xs, cosines, self._consensus())
         self.unfamiliar_[self._places] = (far > _FAR) & (unsure > _UNSURE)
         known = np.flatnonzero(domains.known >= 0)
         if len(known):
@@ -346,15 +347,19 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._members = [self._members[k] for k in kept]
         return tables[kept]
 
-    def _unlikeness(self, source: Any, P: Probabilities) -> NDArray[np.float64]:
-        """Return how far target rows are from all source rows, and how uncertain their labels."""
-        n = len(P)
-        if n < 2:
-            return np.zeros((2, n))
+    def _unlikeness(
+        self, source: Any, cosines: NDArray[np.float64], P: Probabilities
+    ) -> NDArray[np.float64]:
+        """Return how far target rows are from all source rows, and how uncertain their labels.
+
+        `cosines` are those of the nearest target rows, of which the first is the row itself.
+        """
+        if len(P) < 2:
+            return np.zeros((2, len(P)))
         ours = _directions(source, _centre(source))
         k = min(_NEAR, ours.shape[0])
         to_source = nearest(self._rows, ours, k).similarities.mean(axis=1)
-        to_target = nearest(self._rows, k=min(_NEAR, n - 1)).similarities.mean(axis=1)
+        to_target = cosines[:, 1 : 1 + _NEAR].mean(axis=1)
         unsure = (1 - P.max(axis=1)) / (1 - 1 / P.shape[1])
         return np.array([to_target - to_source, unsure])[:, self._near].mean(axis=2)
 
@@ -372,16 +377,22 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         codes = domains.with_target(np.full(domains.n_target, -1))
         weights = None if (domains.weights == 1.0).all() else domains.weights
         ids = np.where(domains.ids < 0, -1, domains.ids)  # several targets are one
-        found = self._attempts(pool, (domains.X[:], codes, ids, weights))
+        limit = self.max_seconds
+        deadline = math.inf if limit is None else monotonic() + limit
+        found = self._attempts(pool, (domains.X[:], codes, ids, weights), deadline)
         self.candidates_: list[dict[str, Any]] = []
-        for k, (fitted, error, seconds) in zip(
-            rounds(len(pool), "Fitting candidates"), found, strict=True
-        ):
+        costs = [1.0 if isinstance(c.model, DomainAdapter) else _CHEAP for c in pool]
+        for k, candidate in enumerate(pool):
+            step = f"{k + 1} of {len(pool)}, {candidate.name}"
+            if limit is not None:
+                step += f", at most {max(0.0, deadline - monotonic()):.0f} s more"
+            stage("Fitting candidates", sum(costs[:k]) / sum(costs), step)
+            fitted, error, seconds = next(found)
             self._members += [] if fitted is None else [fitted]
             self.candidates_.append(
                 {
-                    "name": pool[k].name,
-                    "block": pool[k].block,
+                    "name": candidate.name,
+                    "block": candidate.block,
                     "weight": 0.0,
                     "agreement": float("nan"),
                     "seconds": seconds,
@@ -396,13 +407,13 @@ class AutoAdapter(WeightedFit, DomainClassifier):
             self._members = [member for member in self._members if member.block == "source-only"]
         self._warn_of_missing()
 
-    def _attempts(self, pool: Sequence[Candidate], problem: tuple[Any, ...]) -> Iterator[Attempt]:
+    def _attempts(
+        self, pool: Sequence[Candidate], problem: tuple[Any, ...], deadline: float
+    ) -> Iterator[Attempt]:
         """Fit the candidates, in `n_jobs` processes, and yield their results in order.
 
         Those that see the same rows share kernels and a process. The first is always fitted.
         """
-        limit = self.max_seconds
-        deadline = math.inf if limit is None else monotonic() + limit
         groups = [
             list(group)
             for _, group in groupby(pool, lambda c: c.name if c.input == "as given" else c.input)
@@ -412,7 +423,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         parallel = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
         most = min(_SHARED_BYTES, memory_budget(self.max_memory, CPU) // 2)
         for group in parallel(
-            delayed(_fit_all)(group, problem, deadline if k else math.inf, limit, most)
+            delayed(_fit_all)(group, problem, deadline if k else math.inf, self.max_seconds, most)
             for k, group in enumerate(groups)
         ):
             yield from group

@@ -283,7 +283,8 @@ class ExactSolver(Solver):
         """Return the LU of the system, begun with target rows, and what is left of source rows.
 
         Another class prior only weights source rows otherwise, in which that is linear: it is all
-        that is factored anew.
+        that is factored anew. The columns of source rows that were chosen for pivots are a sum of
+        weighted tables.
         """
         d, G = self.problem.domains, None
         if self.extra or not self._first:
@@ -292,12 +293,12 @@ class ExactSolver(Solver):
             P = empty(self.K) if beside is None else beside + self.loss(self.K)
             # Few columns at a time, which are rows of K, so that tables stay in caches.
             for start in range(0, len(P), _COLUMNS) if beside is None else ():
-                columns = slice(start, start + _COLUMNS)
-                part = 1.0 * self.K[columns].T
+                few = slice(start, start + _COLUMNS)
+                part = 1.0 * self.K[few].T
                 sums = self.loss(part)
                 for term in self._terms:
                     sums += term.weight * term.form(part)
-                P[:, columns] = sums
+                P[:, few] = sums
             if self.extra and beside is None:  # every round needs it
                 self._second_order["beside loss"] = P - self.loss(self.K)
             if self.extra:
@@ -307,19 +308,18 @@ class ExactSolver(Solver):
             changing = 0 if self.extra else d.n_source
             factor, order, V = factored(P[changing:])
             B, S = eliminated(P[:changing], order, V)
+            columns, last = [(1.0, B)], 1.0 * S  # S itself serves other priors
         else:
             first, weights = self._first, self._first["weights"]
-            factor, order, V, B, S, *_ = first["factor"]
+            factor, order, V, columns, S, *_ = first["factor"]
             if "kernel" not in first:
                 key = "kernel", first["key"]
                 first["kernel"] = d.share(key, eliminated, self.K[d.source], order, V)
             of_kernel, G = first["kernel"]
-            change = (self._weights - weights)[d.source, None]
-            change, known = self.problem.arrays.table(change), (B, S)
-            B, S = change * of_kernel, change * G
-            B += known[0]
-            S += known[1]
-        return factor, order, V, B, S, G, *factored(1.0 * S)[:2]
+            change = self.problem.arrays.table((self._weights - weights)[d.source, None])
+            columns, last = [*columns, (change, of_kernel)], change * G
+            last += S
+        return factor, order, V, columns, S, G, *factored(last)[:2]
 
     def solved(self, R: Matrix) -> Matrix:
         """Return the solution of the system for projected columns R."""
@@ -333,10 +333,12 @@ class ExactSolver(Solver):
                     first["factor"] = d.share(("factor", self.system_key), self._factored)
                     first.update(key=self.system_key, weights=self._weights)
                 self.known["factor"] = first["factor"]
-        factor, order, V, B, *_, last, last_order = self.known["factor"]
-        y = solve_factored(factor, R[len(B) :])
-        z = namespace(R).empty_like(R[: len(B)])
-        z[last_order] = solve_factored(last, R[: len(B)] - (y.T @ B.T).T)
+        factor, order, V, columns, *_, last, last_order = self.known["factor"]
+        y, rest = solve_factored(factor, R[len(last) :]), 1.0 * R[: len(last)]
+        for weight, B in columns:
+            rest -= weight * (y.T @ B.T).T
+        z = namespace(R).empty_like(rest)
+        z[last_order] = solve_factored(last, rest)
         x = namespace(R).empty_like(R)
         x[order[: len(y)]], x[order[len(y) :]] = y - (z.T @ V.T).T, z
         return x

@@ -27,10 +27,11 @@ Made = Any | Callable[[], Any]  # a table of numpy or of torch, or a function th
 
 @dataclass(frozen=True)
 class Progress:
-    """Stage of the fit, and the share of it that is done, None where unknown."""
+    """Stage of the fit, the share of it that is done, None where unknown, and the present step."""
 
     what: str
     share: float | None = None
+    detail: str = ""
 
 
 class Iterate:
@@ -67,10 +68,10 @@ Listener = Callable[[Event], None]
 LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 
-def stage(what: str, share: float | None = None) -> None:
-    """Report the stage that begins, and the share of it that is done, if known."""
+def stage(what: str, share: float | None = None, detail: str = "") -> None:
+    """Report the stage that begins or goes on, the share that is done, and the step, if known."""
     for listener in LISTENERS.get():
-        listener(Progress(what, share))
+        listener(Progress(what, share, detail))
 
 
 def note(text: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
-from threading import Timer
+from threading import Event, Thread, Timer
 from time import monotonic
 from typing import Any, Self, TypeVar
 
@@ -13,7 +13,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from transferable.events import Event, Progress, listen
+from transferable.events import Event as Happening
+from transferable.events import Progress, listen
 from transferable.limits import LIMITS
 
 _WIDTH = 30
@@ -26,20 +27,27 @@ class Bar:
     """Bar on a terminal, drawn once a step takes long and removed when it is done.
 
     It shows the stages and rounds of the fits within it. The time left is an estimate: rounds may
-    end early, and steps may differ in length. Where there is no terminal, it is a line for each
-    stage, and one every ten seconds at most.
+    end early, and steps may differ in length. Where there is no terminal, it is a line every ten
+    seconds and, with a patience of 0, one for each stage. `printed` is when the last line was.
     """
 
     def __init__(
-        self, console: Console, what: str, *, drawn: bool, patience: float | None = None
+        self,
+        console: Console,
+        what: str,
+        *,
+        drawn: bool,
+        patience: float | None = None,
+        printed: float | None = None,
     ) -> None:
         self._drawn, self._console = drawn, console
         self._lines = not (console.is_terminal or console.is_jupyter)
         self._named: set[str] = set()  # stages that have a line
-        self._begun = self._printed = monotonic()
+        self._begun = monotonic()
+        self.printed = self._begun if printed is None else printed
         self._title, self._detail = what, ""
         self._share: float | None
-        self._step: tuple[float, float] | None = None
+        self._step: tuple[float, float, str] | None = None
         self._start_stage(what)
         self._live = Live(
             console=console,
@@ -53,13 +61,19 @@ class Bar:
             LIMITS.awaited_seconds if patience is None else patience, self._live.start
         )
         self._timer.daemon = True
+        self._ended = Event()
+        self._printing = Thread(target=self._keep_printing, daemon=True)
 
     def __enter__(self) -> Self:
         self._open = ExitStack()
         if self._drawn:
             self._open.enter_context(listen(self._hear))
         if self._drawn and self._lines:
-            self._print()
+            if self._timer.interval == 0.0:
+                self._print()
+            for end in (self._printing.join, self._ended.set):  # the last first
+                self._open.callback(end)
+            self._printing.start()
         elif self._drawn:
             for end in (self._live.stop, self._timer.join, self._timer.cancel):  # the last first
                 self._open.callback(end)
@@ -71,42 +85,50 @@ class Bar:
     def __exit__(self, *error: Any) -> None:
         self._open.close()
 
-    def _hear(self, event: Event) -> None:
+    def _hear(self, event: Happening) -> None:
         if isinstance(event, Progress):
-            self.tell(event.what, event.share)
+            self.tell(event.what, event.share, event.detail)
 
-    def tell(self, what: str, share: float | None) -> None:
-        """Record the current stage and the share of it that is done."""
+    def tell(self, what: str, share: float | None, detail: str = "") -> None:
+        """Record the current stage, the share of it that is done, and its present step."""
         if self._step is not None:
-            before, part = self._step
+            before, part, detail = self._step
             what, share = self._title, before + part * (share or 0.0)
         if what != self._what or not share:  # rounds may begin anew under the same name
             self._start_stage(what)
-        self._share, self._told = share, monotonic()
-        late = self._told - self._printed > _BETWEEN_LINES
-        if self._drawn and self._lines and (late or self._what not in self._named):
+        self._share, self._detail, self._told = share, detail, monotonic()
+        late = self._told - self.printed > _BETWEEN_LINES
+        named = self._timer.interval > 0.0 or self._what in self._named
+        if self._drawn and self._lines and (late or not named):
             self._print()
 
     def tick(self, share: float, detail: str = "") -> None:
         """Record the share that is done of the bar's own task."""
-        self._detail = detail
-        self.tell(self._title, share)
+        self.tell(self._title, share, detail)
 
     def through(self, steps: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
         """Iterate over steps, whose names are shown."""
         everything = list(steps)
         for i, step in enumerate(everything):
-            self._step = (i / len(everything), 1 / len(everything))
-            self.tick(0.0, name(step))
+            self._step = (i / len(everything), 1 / len(everything), name(step))
+            self.tick(0.0)
             yield step
         self._step = None
 
+    def _keep_printing(self) -> None:
+        """Print a line every ten seconds, also where a step takes longer than that."""
+        while not self._ended.wait(max(0.0, self.printed + _BETWEEN_LINES - monotonic())):
+            if monotonic() - self.printed >= _BETWEEN_LINES:
+                self._print()
+
     def _print(self) -> None:
-        """Print the stage and, once some of it is done, the share and the times, as a line."""
+        """Print the stage and, once it takes time, the share that is done and the times."""
+        self.printed = monotonic()
         what, times = self._words()
         done = f": {self._share:.0%}, {times}" if self._share else ""
+        if not done and self.printed - self._begun >= 1.0:
+            done = f": {times}"
         self._console.print(what + done, soft_wrap=True, markup=False, highlight=False)
-        self._printed = monotonic()
         self._named.add(self._what)
 
     def _start_stage(self, what: str) -> None:

@@ -14,6 +14,7 @@ from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import auto_adapter
 from transferable.classifiers.trust import agreement, consensus_weights
 from transferable.events import listen
+from transferable.kernel.solvers import ExactSolver
 from transferable.tables import TableClassifier
 
 PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)
@@ -71,6 +72,45 @@ def test_a_fitted_row_counts_half_and_five_neighbours_a_tenth_each(thorough):
     others = np.argsort(-cosines, axis=1)[:, :5]
     expected = 0.5 * own + 0.1 * own[others].sum(axis=1)
     np.testing.assert_allclose(thorough.predict_proba(rows), expected)
+
+
+def test_fitted_target_rows_are_not_predicted_again(thorough, monkeypatch):
+    rows, mixed = PROBLEM.Xt, np.concatenate([PROBLEM.Xs[:9], PROBLEM.Xt[::-1]])
+    apart = thorough.predict_proba(PROBLEM.Xs[:9])
+    known = thorough.predict_proba(rows), thorough.predict_source_only(rows)
+    np.testing.assert_allclose(thorough.predict_proba(mixed)[:9], apart, atol=1e-12)
+    np.testing.assert_array_equal(thorough.predict_proba(mixed)[9:], known[0][::-1])
+    monkeypatch.setattr(auto_adapter.Candidate, "probabilities", failing("a member was asked"))
+    np.testing.assert_array_equal(thorough.predict_proba(rows), known[0])
+    np.testing.assert_array_equal(thorough.predict_source_only(rows), known[1])
+    with pytest.raises(MemoryError, match="a member was asked"):
+        thorough.predict(rows + 1e-4)
+
+
+@pytest.mark.parametrize(("limit", "left"), [(None, ""), (600.0, ", at most 600 s more")])
+def test_the_fit_reports_the_candidate_and_what_is_left(limit, left):
+    heard = []
+    with listen(heard.append):
+        adapted(AutoAdapter(effort="fast", max_seconds=limit))
+    told = [event for event in heard if getattr(event, "what", "") == "Fitting candidates"]
+    assert [event.detail.split(", at")[0] for event in told] == [
+        "1 of 5, logistic regression",
+        "2 of 5, random forest",
+        "3 of 5, TFDF",
+        "4 of 5, TFDF after JDA",
+        "5 of 5, unaligned TFDF per domain",
+    ]
+    assert told[0].detail.endswith(left)
+    np.testing.assert_allclose([event.share for event in told], np.r_[0, 0.1, 0.2, 1.2, 2.2] / 3.2)
+
+
+def test_members_of_the_same_rows_share_one_factorisation(monkeypatch):
+    factored, made = ExactSolver._factored, []
+    monkeypatch.setattr(ExactSolver, "_factored", lambda self: made.append(1) or factored(self))
+    model = adapted(AutoAdapter(class_shares="source"))
+    assert sum("TFDF" in name for name in column(model, "name")) == 4
+    assert len(made) == 3  # the aligned one and the unaligned one per domain have the same
+    assert not any("_store" in vars(member.model) for member in model._members)
 
 
 def test_new_rows_are_averaged_with_fitted_target_rows(thorough):

@@ -1,4 +1,4 @@
-"""A bar with the time left appears on terminals once work takes long, and nowhere else."""
+"""The time left: a bar on terminals once work takes long, elsewhere a line every ten seconds."""
 
 import io
 import os
@@ -15,6 +15,7 @@ from problems import small_problem
 from toys import install
 from transferable import TFDF, progress
 from transferable.cli import app
+from transferable.cli._console import Messages
 from transferable.events import Iterate, listen, rounds, stage
 from transferable.limits import LIMITS
 from transferable.transformers import JDA
@@ -78,7 +79,9 @@ def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
     fit = JDA.fit  # settings share so much that a fit has no round left to be slow in
     monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.4) or fit(*a, **k))
     lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune", "--no-estimate")
-    assert any(re.search(r"Trying settings .*about \d+:\d\d left", line) for line in lines)
+    assert any(
+        re.search(r"Trying settings: \d+ of \d+ .*about \d+:\d\d left", line) for line in lines
+    )
 
 
 @pytest.mark.usefixtures("slow")
@@ -198,6 +201,26 @@ def test_without_a_terminal_stages_and_every_tenth_second_are_lines(monkeypatch)
     with progress.Bar(console, "Working", drawn=False) as hidden:
         hidden.tick(0.5)
     assert len(console.file.getvalue().splitlines()) == len(lines)
+
+
+def test_a_long_command_prints_a_line_every_ten_seconds_where_there_is_no_terminal(monkeypatch):
+    monkeypatch.setattr(progress, "_BETWEEN_LINES", 0.3)
+    messages = Messages()
+    messages._console = console = Console(file=io.StringIO(), width=20)
+    with messages.bar("Adapting") as bar:
+        stage("Fitting candidates", 0.5, "3 of 7, TFDF")
+        assert console.file.getvalue() == "", "no line yet"
+        time.sleep(0.8)  # in a step that reports nothing
+    with messages.bar("Judging the labels"):
+        stage("Judging the labels")
+        assert bar.printed == messages._bar.printed, "it is counted from the last line of all"
+    lines = console.file.getvalue().splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("Fitting candidates: 3 of 7, TFDF: 50%, 0:0")
+    assert re.search(r"about \d+:\d\d left$", lines[0])
+    with Messages(quiet=True).bar("Adapting") as bar:
+        time.sleep(0.4)
+    assert bar.printed == pytest.approx(bar._begun, abs=0.1)
 
 
 def test_verbose_fits_print_lines_where_there_is_no_terminal(capsys):

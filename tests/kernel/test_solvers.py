@@ -62,8 +62,7 @@ def test_solution_is_that_of_the_dense_system(seed, rank, columns, log_scale):
     solver.known, solver.solved, solver.dual = {}, partial(np.linalg.solve, P), K.__matmul__
     for _ in range(2):
         E = 10**log_scale * rng.normal(size=(n, columns))
-        R = rng.normal(size=(n, 3))
-        solver.known["solution"] = solver.solved(R), solver.dual(solver.solved(R))
+        solver.image = R = rng.normal(size=(n, 3))
         x, scores, *_ = solver.updated([E])
         np.testing.assert_allclose(scores, K @ x, atol=1e-9 * max(1.0, np.abs(x).max()))
         scale = np.abs(P + E @ E.T @ K).max() * np.abs(x).max() + np.abs(R).max()

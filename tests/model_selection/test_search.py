@@ -277,8 +277,9 @@ def test_tells_how_many_settings_are_tried(stacked, monkeypatch, capsys):
     told = []
     with listen(told.append):
         Alone(MODEL, GRID).fit(stacked.X, stacked.y)
-    shares = [event.share for event in told if getattr(event, "what", "") == "Trying settings"]
-    assert shares == [None, 0.0, 0.25, 0.5, 0.75]
+    told = [event for event in told if getattr(event, "what", "") == "Trying settings"]
+    assert [event.share for event in told] == [None, 0.25, 0.5, 0.75, 1.0]
+    assert [event.detail for event in told] == ["", "1 of 4", "2 of 4", "3 of 4", "4 of 4"]
     assert capsys.readouterr() == ("", "")
     Alone(MODEL, GRID, verbose=True).fit(stacked.X, stacked.y)
     shown = capsys.readouterr()

@@ -135,8 +135,9 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
                 f"Neither {type(self.transformer_).__name__} nor {type(learner).__name__} takes "
                 "sample_weight in fit; leave it out, or choose a step that does."
             )
-        labels = self.classes_[self.estimator_.predict(adapted)]
-        self.transduction_ = domains.restore(labels)
+        known = marks is not None and isinstance(learner, DomainClassifier)
+        codes = learner.transduction_ if known else learner.predict(adapted)
+        self.transduction_ = domains.restore(self.classes_[codes])
 
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         return np.asarray(self.estimator_.predict(self.transformer_.transform(rows)), dtype=np.intp)

@@ -55,8 +55,8 @@ from transferable.classifiers.trust import (
     strata_of,
     stratum_weights,
 )
-from transferable.domains import Domains, as_labels, labelled_rows
-from transferable.events import Event, listen, rounds, silence
+from transferable.domains import Domains, Store, as_labels, labelled_rows, row_hash
+from transferable.events import Event, listen, silence, stage
 from transferable.exceptions import NoTargetWarning
 from transferable.kernel.class_shares import ClassShares, exact_offsets, given_shares
 from transferable.kernel.rounds import temperature
@@ -73,12 +73,14 @@ _SMOOTHED = 0.6  # their weight: a fitted row itself has a half, five others a t
 _FEWEST_SCALED = 10  # target rows that suffice for their own scale, or directions
 _FLOW = 40  # directions of each domain that the flow beside JDA's space joins
 _WIDEST = 5000  # features up to which JDA's space is computed
+_CHEAP = 0.1  # time of a model of scikit-learn, in those of an adapted one
 _FOLDS = 3
 _LEFT_OUT = 1000  # source rows that are enough to calibrate by
 _SMALLEST = 1e-3  # probability: a forest whose trees all agree is no more certain than that
 _SAME_DIRECTION = 1e-5  # difference up to which a row is one that was fitted
 _SAME = 1e-9  # difference of probabilities up to which two members are copies
 _WALKED = 10  # neighbours that a correction is passed on to
+_SHARED_BYTES = 2**31  # of results that candidates share, at most half of `max_memory`
 _NEAR = 5  # rows of a domain that a target row is compared with
 _FAR, _UNSURE = 0.3, 0.3  # from source rows, and of the consensus, beyond which rows are unfamiliar
 
@@ -279,6 +281,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._added = None  # correction of each fitted target row by known labels
         self._targets = np.sort(domains.order[domains.target])  # their places in the input
         self._places = np.searchsorted(self._targets, domains.order[domains.target])
+        self._hashes = domains.hashes[domains.target]
         if domains.n_target:
             self._agree(domains, given)
         else:
@@ -293,7 +296,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._tables = self._without_copies(tables)
         self._centre = _centre(rows)
         self._rows = _directions(rows, self._centre)
-        self._near = self._nearest(self._rows)[0]
+        self._near, cosines = self._nearest(self._rows)
         moved = min(1.0, 2 * overlap(domains.Xs, rows)) ** 2
         self._weights, kappas = consensus_weights(self._tables, self._prior(moved))
         for k, row in enumerate(self._fitted()):
@@ -304,12 +307,13 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         codes = self._tables.argmax(axis=2)
         self.agreement_ = agreements(codes)
         self._agreed = self._weights  # without a correction by known labels
-        views = [
-            self._by(view, self._tables) for view in dict.fromkeys(m.view for m in self._members)
-        ]
+        of_views: dict[str, list[int]] = {}
+        for k, member in enumerate(self._members):
+            of_views.setdefault(member.view, []).append(k)
+        views = [self._vote(own, self._tables[own]) for own in of_views.values()]
         self._alone = views[0]  # that of the source alone, whose candidates come first
         self.unfamiliar_ = np.zeros(len(self._targets), dtype=bool)
-        far, unsure = self._unlikeness(domains.Xs, self._consensus())
+        far, unsure = self._unlikeness(domains.Xs, cosines, self._consensus())
         self.unfamiliar_[self._places] = (far > _FAR) & (unsure > _UNSURE)
         known = np.flatnonzero(domains.known >= 0)
         if len(known):
@@ -343,15 +347,19 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._members = [self._members[k] for k in kept]
         return tables[kept]
 
-    def _unlikeness(self, source: Any, P: Probabilities) -> NDArray[np.float64]:
-        """Return how far target rows are from all source rows, and how uncertain their labels."""
-        n = len(P)
-        if n < 2:
-            return np.zeros((2, n))
+    def _unlikeness(
+        self, source: Any, cosines: NDArray[np.float64], P: Probabilities
+    ) -> NDArray[np.float64]:
+        """Return how far target rows are from all source rows, and how uncertain their labels.
+
+        `cosines` are those of the nearest target rows, of which the first is the row itself.
+        """
+        if len(P) < 2:
+            return np.zeros((2, len(P)))
         ours = _directions(source, _centre(source))
         k = min(_NEAR, ours.shape[0])
         to_source = nearest(self._rows, ours, k).similarities.mean(axis=1)
-        to_target = nearest(self._rows, k=min(_NEAR, n - 1)).similarities.mean(axis=1)
+        to_target = cosines[:, 1 : 1 + _NEAR].mean(axis=1)
         unsure = (1 - P.max(axis=1)) / (1 - 1 / P.shape[1])
         return np.array([to_target - to_source, unsure])[:, self._near].mean(axis=2)
 
@@ -369,16 +377,22 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         codes = domains.with_target(np.full(domains.n_target, -1))
         weights = None if (domains.weights == 1.0).all() else domains.weights
         ids = np.where(domains.ids < 0, -1, domains.ids)  # several targets are one
-        found = self._attempts(pool, (domains.X[:], codes, ids, weights))
+        limit = self.max_seconds
+        deadline = math.inf if limit is None else monotonic() + limit
+        found = self._attempts(pool, (domains.X[:], codes, ids, weights), deadline)
         self.candidates_: list[dict[str, Any]] = []
-        for k, (fitted, error, seconds) in zip(
-            rounds(len(pool), "Fitting candidates"), found, strict=True
-        ):
+        costs = [1.0 if isinstance(c.model, DomainAdapter) else _CHEAP for c in pool]
+        for k, candidate in enumerate(pool):
+            step = f"{k + 1} of {len(pool)}, {candidate.name}"
+            if limit is not None:
+                step += f", at most {max(0.0, deadline - monotonic()):.0f} s more"
+            stage("Fitting candidates", sum(costs[:k]) / sum(costs), step)
+            fitted, error, seconds = next(found)
             self._members += [] if fitted is None else [fitted]
             self.candidates_.append(
                 {
-                    "name": pool[k].name,
-                    "block": pool[k].block,
+                    "name": candidate.name,
+                    "block": candidate.block,
                     "weight": 0.0,
                     "agreement": float("nan"),
                     "seconds": seconds,
@@ -393,13 +407,13 @@ class AutoAdapter(WeightedFit, DomainClassifier):
             self._members = [member for member in self._members if member.block == "source-only"]
         self._warn_of_missing()
 
-    def _attempts(self, pool: Sequence[Candidate], problem: tuple[Any, ...]) -> Iterator[Attempt]:
+    def _attempts(
+        self, pool: Sequence[Candidate], problem: tuple[Any, ...], deadline: float
+    ) -> Iterator[Attempt]:
         """Fit the candidates, in `n_jobs` processes, and yield their results in order.
 
         Those that see the same rows share kernels and a process. The first is always fitted.
         """
-        limit = self.max_seconds
-        deadline = math.inf if limit is None else monotonic() + limit
         groups = [
             list(group)
             for _, group in groupby(pool, lambda c: c.name if c.input == "as given" else c.input)
@@ -407,8 +421,9 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         # Models that come back must hold arrays, not files that are mapped while processes run.
         jobs = self.n_jobs and min(self.n_jobs, len(groups))
         parallel = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
+        most = min(_SHARED_BYTES, memory_budget(self.max_memory, CPU) // 2)
         for group in parallel(
-            delayed(_fit_all)(group, problem, deadline if k else math.inf, limit)
+            delayed(_fit_all)(group, problem, deadline if k else math.inf, self.max_seconds, most)
             for k, group in enumerate(groups)
         ):
             yield from group
@@ -463,11 +478,15 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         return confidence
 
     def _scores(self, rows: Any) -> Probabilities:
-        tables = [member.probabilities(rows) for member in self._members]
+        fitted, new, tables = self._answers(rows, self._members)
         P = np.tensordot(self._weights, tables, axes=1)
         if self._rows is None:
             return P
-        near, cosines = self._nearest(_directions(rows, self._centre))
+        near = np.empty((len(P), self._near.shape[1]), dtype=np.intp)
+        cosines = np.ones(near.shape)
+        near[~new] = self._near[fitted[~new]]
+        if new.any():
+            near[new], cosines[new] = self._nearest(_directions(rows[new], self._centre))
         P = self._smoothed(P, np.tensordot(self._weights, self._tables, axes=1), near)
         if self._added is None:
             return P
@@ -475,6 +494,25 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         # Rows that have a correction of their own, up to rounding in their precision.
         fitted = cosines[:, :1] > 1 - max(1e-12, 16 * np.finfo(cosines.dtype).eps)
         return _distributions(P + np.where(fitted, self._added[near[:, 0]], passed_on))
+
+    def _answers(
+        self, rows: Any, members: Sequence[Candidate]
+    ) -> tuple[Codes, NDArray[np.bool_], NDArray[np.float64]]:
+        """Return the place of each row among the fitted target rows, which are new, probabilities.
+
+        These are a table for each member; those of the fitted target rows are known.
+        """
+        order, found = np.argsort(self._hashes), row_hash(rows)
+        places = np.searchsorted(self._hashes, found, sorter=order) % max(len(order), 1)
+        fitted = order[places] if len(order) else places
+        new = self._hashes[fitted] != found if len(order) else np.ones(len(found), dtype=bool)
+        tables = np.empty((len(members), len(found), len(self.classes_)))
+        for table, member in zip(tables, members, strict=True):
+            if not new.all():
+                table[~new] = self._tables[self._members.index(member)][fitted[~new]]
+            if new.any():
+                table[new] = member.probabilities(rows[new])
+        return fitted, new, tables
 
     def _smoothed(self, tables: Probabilities, own: Probabilities, near: Codes) -> Probabilities:
         """Average probabilities of rows with those of their neighbours, and meet a given prior.
@@ -488,11 +526,11 @@ class AutoAdapter(WeightedFit, DomainClassifier):
     def _probabilities(self, scores: Probabilities) -> Probabilities:
         return scores
 
-    def _by(self, view: str, tables: NDArray[np.float64]) -> Codes:
-        """Return codes by the members of one view, of the probabilities by all of them."""
-        own = [k for k, member in enumerate(self._members) if member.view == view]
-        weights = self._agreed[own] if self._agreed[own].any() else np.ones(len(own))
-        return np.tensordot(weights, tables[own], axes=1).argmax(axis=1)
+    def _vote(self, members: Sequence[int], tables: NDArray[np.float64]) -> Codes:
+        """Return codes by some of the members, of the probabilities by each of these."""
+        weights = self._agreed[members]
+        weights = weights if weights.any() else np.ones(len(weights))
+        return np.tensordot(weights, tables, axes=1).argmax(axis=1)
 
     def predict_source_only(self, X: Any) -> NDArray[Any]:
         """Predict labels by the candidates of the source alone, for comparison.
@@ -508,11 +546,10 @@ class AutoAdapter(WeightedFit, DomainClassifier):
             The label of each row.
         """
         with np.errstate(under="ignore"):
-            rows = self._validate_rows(X)
-            empty = np.zeros((rows.shape[0], len(self.classes_)))
-            view = "source-only"
-            tables = [m.probabilities(rows) if m.view == view else empty for m in self._members]
-            return self.classes_[self._by(view, np.array(tables))]
+            alone = [k for k, member in enumerate(self._members) if member.view == "source-only"]
+            members = [self._members[k] for k in alone]
+            tables = self._answers(self._validate_rows(X), members)[2]
+            return self.classes_[self._vote(alone, tables)]
 
     def _complete(
         self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
@@ -685,9 +722,19 @@ class Candidate:
         return self.block if self.block == "source-only" else self.input
 
     def fit(
-        self, X: Any, codes: Codes, ids: NDArray[Any], weights: Any, *, deadline: float
+        self,
+        X: Any,
+        codes: Codes,
+        ids: NDArray[Any],
+        weights: Any,
+        *,
+        deadline: float,
+        store: Store | None,
     ) -> None:
-        """Fit to source rows and, behind them, target rows of code -1, until the deadline."""
+        """Fit to source rows and, behind them, target rows of code -1, until the deadline.
+
+        Candidates of the same input share kernels, graphs and factorisations in the store.
+        """
         n_source, X = int(np.sum(codes >= 0)), _with_short_indices(X)
         if self.input == "per domain":
             flags = _flags(X)
@@ -699,7 +746,9 @@ class Candidate:
         if isinstance(self.model, DomainAdapter):
             with silence(), listen(_stop_after(deadline)), warnings.catch_warnings():
                 warnings.filterwarnings("ignore", ".*reduced to", UserWarning)  # few rows, columns
+                self.model._store = store
                 call_with_marks(self.model.fit, X, codes, ids, weights)
+                del self.model._store
             decides: Any = getattr(self.model, "estimator_", self.model)
             self.model._target_sample = decides._target_sample = None  # the pool keeps one for all
             self.temperature = float(decides._source_temperature)
@@ -725,8 +774,10 @@ def _fit_all(
     problem: tuple[Any, ...],
     deadline: float,
     max_seconds: float | None,
+    most_bytes: int,
 ) -> list[Attempt]:
     attempts: list[Attempt] = []
+    store = Store(most_bytes=most_bytes) if len(group) > 1 else None
     for candidate in group:
         start, error = monotonic(), None
         try:
@@ -734,7 +785,7 @@ def _fit_all(
                 raise OutOfTime
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoTargetWarning)  # AutoAdapter itself warns
-                candidate.fit(*problem, deadline=deadline)
+                candidate.fit(*problem, deadline=deadline, store=store)
         except OutOfTime:
             error = f"max_seconds={max_seconds} had passed"
         except Exception as problem:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from threading import Timer
+from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
 import typer
@@ -79,13 +80,14 @@ def print_table(
 class Messages:
     """Notes, which are kept, and progress; both on standard error, unless quiet.
 
-    Progress is drawn on terminals only.
+    Progress is drawn on terminals; elsewhere a long command prints a line every ten seconds.
     """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.notes: list[str] = []
         self._quiet = quiet
         self._console = Terminal(stderr=True, soft_wrap=True)
+        self._bar: Bar | None = None
 
     def note(self, text: str, kind: str = "Note") -> None:
         """Print a note, once."""
@@ -121,8 +123,10 @@ class Messages:
         """Return a progress bar; hidden where it would be in the way."""
         from transferable.progress import Bar
 
-        drawn = self._console.is_terminal and not self._quiet and not hidden
-        return Bar(self._console, what, drawn=drawn)
+        printed = monotonic() if self._bar is None else self._bar.printed
+        drawn = not self._quiet and not hidden
+        self._bar = Bar(self._console, what, drawn=drawn, printed=printed)
+        return self._bar
 
 
 _interruptions: list[int] = []

@@ -41,6 +41,7 @@ from transferable.linalg.systems import (
 )
 
 Form = Callable[[Matrix], Matrix]
+_COLUMNS = 32  # of the kernel matrix that are worked on at once
 
 
 @dataclass(eq=False)
@@ -75,6 +76,8 @@ class Solver:
         Coefficients of these rows are this times w; None for w itself.
     key : hashable
         Equal for the same rows, kernel and ridge.
+    system_key : hashable
+        Equal for equal systems; None for one that no other fit has.
     known : dict
         Results computed for this system: its factor and solutions.
     extra : list of callable
@@ -90,6 +93,7 @@ class Solver:
     image: Matrix
     norm: float
     key: Any
+    system_key: Any = None
     expanded: Any
     whitening: Matrix | None = None
     known: dict[Any, Any]
@@ -104,24 +108,23 @@ class Solver:
         scores J and I + E'J, which is symmetric and positive definite because K P^-1 is. `pull`
         times the last columns is added to the right-hand side; Q and J of the others are kept.
         """
-        if "solution" not in self.known:
-            w = self.solved(self.image)
-            self.known["solution"] = w, self.dual(w)
-        w, x = self.known["solution"]
-        kept, parts = self.known.get("columns", {}), []
-        for E in columns:
-            if id(E) in kept:
-                parts.append(kept[id(E)])
-            else:
-                Q = self.solved(E)
-                parts.append((E, Q, self.dual(Q)))
+        kept, concat = self.known.setdefault("columns", {}), namespace(self.image).concat
+        blocks = [self.image, *columns]
+        new = [E for E in blocks if id(E) not in kept]
+        if new:  # one pass over the factor and the kernel matrix for all
+            Q, end = self.solved(concat(new, axis=1)), 0
+            J = self.dual(Q)
+            for E in new:
+                part = slice(end, end + E.shape[1])
+                kept[id(E)], end = (E, Q[:, part], J[:, part]), part.stop
+        (_, w, x), *parts = (kept[id(E)] for E in blocks)
         if pull is not None:
             E, Q, J = parts[-1]
             w, x = w + Q * pull, x + J * pull
-        lasting = parts if pull is None else parts[:-1]  # others are of one round only
-        self.known["columns"] = {id(part[0]): part for part in lasting}
+        if columns:
+            lasting = blocks if pull is None else blocks[:-1]  # others are of one round only
+            self.known["columns"] = {id(E): kept[id(E)] for E in lasting}
         none = w[:, :0], w[:, :0], x[:, :0]
-        concat = namespace(w).concat
         E, Q, J = (concat(list(part), axis=1) for part in zip(none, *parts, strict=True))
         small = E.T @ J
         small = 0.5 * (small + small.T)
@@ -145,7 +148,9 @@ class Solver:
         y, weights = d.y[:count], d.row_weights[:count]
         *_, J, small = self.updated(columns)
         if len(self.known.get("own", [()])[0]) < count:
-            self.known["own"] = self._own(count)
+            key = "own", self.system_key, count
+            alone = self.system_key is None
+            self.known["own"] = self._own(count) if alone else d.share(key, self._own, count)
         own, features = self.known["own"]
         own = own[:count]
         if columns:
@@ -232,6 +237,7 @@ class ExactSolver(Solver):
             weighted=partial(namespace(self.K).multiply, table(weights[:, None])),
             image=loss(self.Y),
             norm=float(labelled.sum()),
+            system_key=(self._key, labelled.tobytes()),
             _weights=labelled,
         )
         return other
@@ -270,25 +276,29 @@ class ExactSolver(Solver):
             p.arrays.table,
         )
         other = copy(self)
-        vars(other).update(known={}, extra=[form.form], _covariances=form)
+        vars(other).update(known={}, system_key=None, extra=[form.form], _covariances=form)
         return other
 
     def _factored(self) -> tuple[Matrix, ...]:
         """Return the LU of the system, begun with target rows, and what is left of source rows.
 
         Another class prior only weights source rows otherwise, in which that is linear: it is all
-        that is factored anew.
+        that is factored anew. The columns of source rows that were chosen for pivots are a sum of
+        weighted tables.
         """
         d, G = self.problem.domains, None
         if self.extra or not self._first:
             beside = self._second_order.get("beside loss")
-            P = self.loss(self.K) if beside is None else beside + self.loss(self.K)
-            for term in self._terms if beside is None else []:
-                product = d.share(("product", self.key[0], term.key), term.form, self.K)
-                for start in range(0, len(P), LIMITS.mapped_rows):
-                    rows = slice(start, start + LIMITS.mapped_rows)
-                    P[rows] += term.weight * product[rows]
-                del product  # before the next one is made
+            empty = namespace(self.K).empty_like
+            P = empty(self.K) if beside is None else beside + self.loss(self.K)
+            # Few columns at a time, which are rows of K, so that tables stay in caches.
+            for start in range(0, len(P), _COLUMNS) if beside is None else ():
+                few = slice(start, start + _COLUMNS)
+                part = 1.0 * self.K[few].T
+                sums = self.loss(part)
+                for term in self._terms:
+                    sums += term.weight * term.form(part)
+                P[:, few] = sums
             if self.extra and beside is None:  # every round needs it
                 self._second_order["beside loss"] = P - self.loss(self.K)
             if self.extra:
@@ -298,32 +308,37 @@ class ExactSolver(Solver):
             changing = 0 if self.extra else d.n_source
             factor, order, V = factored(P[changing:])
             B, S = eliminated(P[:changing], order, V)
+            columns, last = [(1.0, B)], 1.0 * S  # S itself serves other priors
         else:
             first, weights = self._first, self._first["weights"]
-            factor, order, V, B, S, *_ = first["factor"]
+            factor, order, V, columns, S, *_ = first["factor"]
             if "kernel" not in first:
-                key = "kernel", self._key, weights.tobytes()
+                key = "kernel", first["key"]
                 first["kernel"] = d.share(key, eliminated, self.K[d.source], order, V)
             of_kernel, G = first["kernel"]
-            change = (self._weights - weights)[d.source, None]
-            change, known = self.problem.arrays.table(change), (B, S)
-            B, S = change * of_kernel, change * G
-            B += known[0]
-            S += known[1]
-        return factor, order, V, B, S, G, *factored(1.0 * S)[:2]
+            change = self.problem.arrays.table((self._weights - weights)[d.source, None])
+            columns, last = [*columns, (change, of_kernel)], change * G
+            last += S
+        return factor, order, V, columns, S, G, *factored(last)[:2]
 
     def solved(self, R: Matrix) -> Matrix:
         """Return the solution of the system for projected columns R."""
         d = self.problem.domains
         if "factor" not in self.known:
-            key = "factor", self._key, self._weights.tobytes()
-            self.known["factor"] = self._factored() if self.extra else d.share(key, self._factored)
-            if not (self.extra or self._first):
-                self._first.update(weights=self._weights, factor=self.known["factor"])
-        factor, order, V, B, *_, last, last_order = self.known["factor"]
-        y = solve_factored(factor, R[len(B) :])
-        z = namespace(R).empty_like(R[: len(B)])
-        z[last_order] = solve_factored(last, R[: len(B)] - (y.T @ B.T).T)
+            first = self._first
+            if self.extra or first.get("key", self.system_key) != self.system_key:
+                self.known["factor"] = self._factored()
+            else:
+                if not first:
+                    first["factor"] = d.share(("factor", self.system_key), self._factored)
+                    first.update(key=self.system_key, weights=self._weights)
+                self.known["factor"] = first["factor"]
+        factor, order, V, columns, *_, last, last_order = self.known["factor"]
+        y, rest = solve_factored(factor, R[len(last) :]), 1.0 * R[: len(last)]
+        for weight, B in columns:
+            rest -= weight * (y.T @ B.T).T
+        z = namespace(R).empty_like(rest)
+        z[last_order] = solve_factored(last, rest)
         x = namespace(R).empty_like(R)
         x[order[: len(y)]], x[order[len(y) :]] = y - (z.T @ V.T).T, z
         return x

@@ -33,7 +33,7 @@ def solve_positive(A: Matrix, R: Matrix) -> Matrix:
         factor, info = namespace(A).linalg.cholesky_ex(A)
         return namespace(A).cholesky_solve(R, factor if int(info) == 0 else _root(A).mT)
     try:
-        factor = cho_factor(A, check_finite=False)
+        factor = cho_factor(A.T, check_finite=False)  # in the order of LAPACK
     except LinAlgError:
         factor = _root(A), False
     return cho_solve(factor, R, check_finite=False)

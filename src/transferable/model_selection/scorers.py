@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import entr, softmax
 from scipy.stats import rankdata
@@ -28,7 +26,7 @@ from transferable._sklearn import call_with_marks, safe_indexing, takes_marks
 from transferable.base import class_scores
 from transferable.classifiers import AdaptedClassifier
 from transferable.classifiers._kernel import KernelClassifier
-from transferable.domains import Domains, stack_domains
+from transferable.domains import Domains, Store, stack_domains
 from transferable.linalg.arrays import dense, unit_rows
 from transferable.metrics import consistency_along, neighbor_edges
 from transferable.ratios import RATIOS
@@ -97,43 +95,6 @@ class LabelFreeScorer(ABC):
     @abstractmethod
     def score(self, evidence: Evidence) -> float:
         """Return the score of an estimator, given the evidence about it."""
-
-
-class Store:
-    """Results that the fits and scores of one search share, such as kernels and factorisations.
-
-    Beyond `most_bytes`, the least recently used are dropped. `labels_only` states that no scorer
-    uses probabilities, so that none need be calibrated. Results must not be changed in place.
-    """
-
-    def __init__(self, *, labels_only: bool = False, most_bytes: int = 2**31) -> None:
-        self.labels_only, self._most, self._total = labels_only, most_bytes, 0
-        self._kept: OrderedDict[Any, tuple[Any, int]] = OrderedDict()
-
-    def get(self, key: Any, make: Callable[..., Any], *arguments: Any) -> Any:
-        """Return the result under a key, computed from the arguments if missing."""
-        if key in self._kept:
-            self._kept.move_to_end(key)
-            return self._kept[key][0]
-        value = make(*arguments)
-        size = _n_bytes(value)
-        if size <= self._most:  # else it would only evict all others, and itself
-            self._kept[key] = value, size
-            self._total += size
-            while self._total > self._most:
-                self._total -= self._kept.popitem(last=False)[1][1]
-        return value
-
-
-def _n_bytes(value: Any) -> int:
-    """Return the size of the arrays that a result is made of."""
-    if sp.issparse(value) or getattr(value, "is_sparse_csr", False):  # else of all n x n values
-        value = value.data if sp.issparse(value) else value.values()
-    if hasattr(value, "nbytes"):
-        return int(value.nbytes)
-    parts = value if isinstance(value, tuple | list) else getattr(value, "__dict__", {}).values()
-    plain = int | float | str | bytes | None
-    return sum(_n_bytes(part) for part in parts if not isinstance(part, plain))
 
 
 SplitRows = tuple[Domains, Any, Any]

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from numpy.ma import MaskedArray
 from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, clone
@@ -35,8 +35,8 @@ from transferable._sklearn import (
 )
 from transferable.base import DomainAdapter, DomainClassifier
 from transferable.classifiers import AutoAdapter
-from transferable.domains import Domains, without_target_labels
-from transferable.events import rounds, silence, stage
+from transferable.domains import Domains, Store, without_target_labels
+from transferable.events import silence, stage
 from transferable.exceptions import NoTargetWarning
 from transferable.linalg.arrays import Reordered, like
 from transferable.model_selection.scorers import (
@@ -46,7 +46,6 @@ from transferable.model_selection.scorers import (
     LabelFreeScorer,
     RankSum,
     Scoring,
-    Store,
     held_out_rows,
     resolve,
     split_rows,
@@ -392,12 +391,12 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         """Return the trials of all settings: known ones, and new ones by groups that share most."""
         new = [i for i, key in enumerate(keys) if key not in known]
         groups: dict[str, list[int]] = {}
+        alone = effective_n_jobs(self.n_jobs) == 1  # one process reports each setting
         for i in sorted(new, key=lambda i: _group(settings[i])):
-            groups.setdefault(_group(settings[i]), []).append(i)
+            groups.setdefault(str(i) if alone else _group(settings[i]), []).append(i)
         jobs = self.n_jobs and min(self.n_jobs, len(groups))
         parallel = Parallel(n_jobs=jobs, return_as="generator")
         stage("Trying settings")
-        progress = rounds(len(new), "Trying settings")
         labels_only = all(getattr(scorer, "labels_only", False) for scorer in scorers.values())
         # Processes have a copy each, groups of one process share one.
         store = Store(labels_only=labels_only)
@@ -405,12 +404,13 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             delayed(_try_group)(self.estimator, rows, [settings[i] for i in group], scorers, store)
             for group in groups.values()
         )
+        done = 0
         for group, trials in zip(groups.values(), answers, strict=True):
             for i, trial in zip(group, trials, strict=True):
-                next(progress)
-                known[keys[i]] = trial
+                known[keys[i]], done = trial, done + 1
                 if file is not None:
                     file.append(trial.to_line(keys[i]))
+                stage("Trying settings", done / len(new), f"{done} of {len(new)}")
         return [known[key] for key in keys]
 
     def __getstate__(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ import psutil
 from transferable import __version__
 from transferable.persistence._schemas import NODES
 
-FORMAT = 4  # raise it when the parts of fitted estimators change
+FORMAT = 5  # raise it when the parts of fitted estimators change
 _HEADER = "transferable.json"
 _LONGEST_HEADER = 2**26
 _SCHEMA = "schema.json"

@@ -43,6 +43,11 @@ def names():
     return [name for name in zoo.MAKERS if zoo.model(name) is not None]
 
 
+def kin(seed):
+    """Trials of one model, which a process saves once for all of them."""
+    return seed % len(names())
+
+
 @functools.cache
 def saved(name):
     """The members of a model's file, and the memory that it takes to load and use it."""
@@ -88,7 +93,7 @@ def trial(seed, folder):
     """Forge one file and use it."""
     rng = np.random.default_rng(seed)
     known = names()
-    name = known[seed % len(known)]
+    name = known[kin(seed)]
     content, peak = saved(name)
     path = folder / "model.skops"
     path.write_bytes(content)

@@ -35,10 +35,13 @@ from transferable.persistence._schemas import (
     sizes_of,
 )
 
-_WIDEST = 10**7  # features of a row that is tried
+_WIDEST = 10**6  # features of a row that is tried
 _LEAF = -1
 _SEARCH_TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
-_SET_ASIDE = {"n_jobs", "memory", "_n_threads"}  # attributes that the machine decides, not a file
+# Attributes that the machine decides: a file may give them these values, else they get the first.
+_SET_ASIDE: dict[str, Any] = {"_n_threads": [_openmp_effective_n_threads()], "num_workers": [0]}
+_SET_ASIDE |= {"n_jobs": [None], "memory": [None], "checkpoint": [None], "cache": ["auto", None]}
+_SET_ASIDE |= {"device": ["auto", "cpu", "torch"]}
 
 
 def check_parts(model: Any) -> None:
@@ -82,8 +85,9 @@ def _check_attributes(part: Any) -> None:
     parameters: dict[str, Any] = {}
     if isinstance(part, BaseEstimator):
         constraints = getattr(part, "_parameter_constraints", {})
-        for key in _SET_ASIDE & vars(part).keys():
-            setattr(part, key, None if key != "_n_threads" else _openmp_effective_n_threads())
+        for key in _SET_ASIDE.keys() & vars(part).keys():
+            if getattr(part, key) not in _SET_ASIDE[key]:
+                setattr(part, key, _SET_ASIDE[key][0])
         parameters = {k: v for k, v in part.get_params(deep=False).items() if k in constraints}
         validate_parameter_constraints(constraints, parameters, name)
     for key, value in getattr(part, "__dict__", {}).items():

@@ -50,6 +50,7 @@ NODES: dict[str, Iterable[str]] = _BY_HAND["nodes"] | {
 }
 TRUSTED = [name for names in NODES.values() for name in names]
 PARAMETER: Kinds = _BY_HAND["parameter"]
+PROTOCOL: int = _BY_HAND["protocol"]
 _PROVEN: dict[str, dict[str, Kinds]] = _BY_HAND["proven"]
 
 _CONTENTS = {"number": "biuf", "finite": "biuf", "int": "iu", "float": "f", "any": "biufUSOTM"} | {
@@ -113,8 +114,8 @@ def _is_array(value: Any, sizes: dict[str, int], content: str, shape: str, below
     if sp.issparse(value) != (content == "sparse"):
         return False
     if content == "sparse":
-        if value.format not in ("csr", "csc"):
-            return False
+        if value.format != "csr":
+            return False  # others may have any number of rows in a few bytes
         value.check_format(full_check=True)
     elif type(value) is not np.ndarray or value.dtype.kind not in _CONTENTS[content]:
         return False

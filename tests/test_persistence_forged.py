@@ -259,6 +259,17 @@ def test_places_processes_and_devices_are_set_aside(name, given, loaded, tmp_pat
     assert [getattr(again, key) for key in given] == loaded
 
 
+@pytest.mark.parametrize(
+    ("part", "lost"), [("", "classes_"), ("", "_notes_on_labels"), ("encoder_", "means_")]
+)
+def test_a_table_classifier_is_fitted_as_a_whole(part, lost, tmp_path, monkeypatch):
+    model = copy.deepcopy(zoo.model("table-unit"))
+    delattr(model.encoder_ if part else model, lost)
+    file = unchecked(model, tmp_path / "model.skops", monkeypatch)
+    with pytest.raises(ModelFileError, match="lacks attributes that fitted ones have"):
+        transferable.load(file)
+
+
 def test_networks_of_repositories_and_folders_are_refused(tmp_path):
     pytest.importorskip("torch")
     file = saved(zoo.model("deep-SourceOnly"), tmp_path / "model.skops")

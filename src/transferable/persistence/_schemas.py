@@ -51,6 +51,7 @@ NODES: dict[str, Iterable[str]] = _BY_HAND["nodes"] | {
 TRUSTED = [name for names in NODES.values() for name in names]
 PARAMETER: Kinds = _BY_HAND["parameter"]
 PROTOCOL: int = _BY_HAND["protocol"]
+WHOLE: list[str] = _BY_HAND["whole"]
 _PROVEN: dict[str, dict[str, Kinds]] = _BY_HAND["proven"]
 
 _CONTENTS = {"number": "biuf", "finite": "biuf", "int": "iu", "float": "f", "any": "biufUSOTM"} | {

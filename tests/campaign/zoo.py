@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from problems import small_problem
 from transferable import all_estimators, model_selection
 from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier, AutoAdapter
+from transferable.limits import LIMITS
 from transferable.model_selection import LabelFreeSearch, RankSum
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL, JDA, PerDomainScaler
@@ -225,6 +227,11 @@ def _audited():
     return _adapted(AutoAdapter()).audit([0, 1, 5], ["zebra", *LABELS[:2]]).model
 
 
+def _of_many_sparse_rows():
+    with patch.object(LIMITS, "block_values", 100):
+        return _sparse(AutoAdapter(effort="fast"))
+
+
 def _of_flags():
     Xs, Xt = ((X > 0).astype(float) for X in (PROBLEM.Xs, PROBLEM.Xt))
     return AutoAdapter().adapt(Xs, LABELS, Xt)
@@ -321,6 +328,7 @@ def _makers():
         yield "pictures", _of_pictures
     yield "pool-audited", _audited
     yield "pool-of-flags", _of_flags
+    yield "pool-of-sparse", _of_many_sparse_rows
     yield "unfitted", lambda: TFDF()
 
 

@@ -60,6 +60,7 @@ from transferable.events import Event, listen, rounds, silence
 from transferable.exceptions import NoTargetWarning
 from transferable.kernel.class_shares import ClassShares, exact_offsets, given_shares
 from transferable.kernel.rounds import temperature
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, dense, unit_rows
 from transferable.linalg.memory import memory_budget
 from transferable.linalg.search import nearest
@@ -213,6 +214,12 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         "random_state": ["random_state"],
         "verbose": ["boolean"],
     }
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Return rows as the pool takes them: few sparse ones are centred too."""
+        rows = super()._check_rows(X, reset=reset)
+        few = reset and rows.shape[0] * rows.shape[1] <= LIMITS.block_values
+        return dense(rows) if few else rows
 
     def _pool(self, domains: Domains, given: Any) -> list[Candidate]:
         """Return the candidates; the class prior of the target may be given."""
@@ -457,6 +464,10 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         return P if self._added is None else _distributions(P + self._added)
 
     def _scores(self, rows: Any) -> Probabilities:
+        if sp.issparse(rows) and isinstance(self._rows, np.ndarray):  # fitted rows were centred
+            size = max(1, LIMITS.block_values // rows.shape[1])
+            blocks = (rows[k : k + size] for k in range(0, rows.shape[0], size))
+            return np.concatenate([self._scores(dense(block)) for block in blocks])
         tables = [member.probabilities(rows) for member in self._members]
         P = np.tensordot(self._weights, tables, axes=1)
         if self._rows is None:

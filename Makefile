@@ -82,10 +82,11 @@ test-minimum: $(MINIMUM)/installed ## run the test suite with the lowest version
 	$(ONE_THREAD) $(MINIMUM)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal -o filterwarnings=default \
 	    --ignore tests/campaign --deselect tests/test_packaging.py
 
-# TRIALS="api=500 models" runs some areas, SEED=1000 begins elsewhere, CASE=file runs one case again.
+# TRIALS="api=500 models" runs some areas, SEED=1000 begins elsewhere, CASE=file runs one case again;
+# WORKERS processes share the trials.
 campaign: $(VENV)/installed-test ## hostile input by the thousand; counts per area, failing cases in build/campaign
 	$(ONE_THREAD) PYTHONPATH=tests $(BIN)/python -m campaign $(if $(CASE),--again $(CASE),\
-	    --seed $(or $(SEED),0) $(if $(TRIALS),--trials $(TRIALS)))
+	    --workers $(WORKERS) --seed $(or $(SEED),0) $(if $(TRIALS),--trials $(TRIALS)))
 
 lint: $(VENV)/installed-lint ## ruff, formatting, types, direction of imports, spelling and phrases of the pages
 	$(BIN)/ruff check .

@@ -221,7 +221,7 @@ def test_parts_that_this_version_lacks_say_what_to_do(tmp_path, monkeypatch):
 def test_foreign_types_are_refused_by_name(function, tmp_path, monkeypatch):
     path = tmp_path / "stranger.skops"
     with monkeypatch.context() as patch:
-        patch.setattr(persistence, "refused_types", lambda content: [])
+        patch.setattr(persistence, "readable", lambda content: (content, []))
         patch.setattr(persistence, "_restored", lambda content: None)
         transferable.save(FunctionTransformer(function), path)
     with pytest.raises(ModelFileError, match=rf"not trusted.*{function.__name__}"):

@@ -1,25 +1,28 @@
 """Model files that somebody changed and signed again: refused, or right all the same."""
 
+import copy
 import json
 import os
 import re
+import time
+from zipfile import ZIP_LZMA
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csc_matrix, csr_array, csr_matrix
 from sklearn.cluster import KMeans
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier
 from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import transferable
-from campaign import forging
+from campaign import forging, zoo
 from saved import NAMES, NEW, PROBLEM, adapted, outputs
 from transferable import persistence
 from transferable.classifiers import TFDFV, AdaptedClassifier
@@ -133,7 +136,7 @@ def test_trees_for_other_features_than_their_forest_are_refused(tmp_path):
 def unchecked(model, path, monkeypatch):
     """Save a model that `save` would refuse."""
     with monkeypatch.context() as patch:
-        patch.setattr(persistence, "refused_types", lambda content: [])
+        patch.setattr(persistence, "readable", lambda content: (content, []))
         patch.setattr(persistence, "_restored", lambda content: None)
         return saved(model, path)
 
@@ -156,6 +159,22 @@ def one_hot(X=((1.0,), (2.0,), (3.0,)), **changes):
     return model
 
 
+def changed(model, **changes):
+    model.fit(PROBLEM.Xs, PROBLEM.ys)
+    vars(model).update(changes)
+    return model
+
+
+class VersionOfAStranger(StandardScaler):
+    """Scaler that says it is of a version whose name clears the screen."""
+
+    __module__ = StandardScaler.__module__
+
+    def __getstate__(self):
+        return super().__getstate__() | {"_sklearn_version": "1.0\x1b[2J"}
+
+
+VersionOfAStranger.__name__ = VersionOfAStranger.__qualname__ = "StandardScaler"
 Y = np.arange(45) % 3
 FAR = np.full(45, 2**40)
 N_SUPPORT = len(machine().support_)
@@ -189,6 +208,17 @@ BEYOND = {
         _drop_idx_after_grouping=np.array([7], dtype=object), _n_features_outs=[2]
     ),
     "unsorted categories": lambda: one_hot(categories_=[np.array([3.0, 1.0, 2.0])]),
+    "no centres": lambda: changed(KMeans(3), cluster_centers_=np.zeros((0, PROBLEM.Xs.shape[1]))),
+    "results that are not filled in": lambda: changed(
+        FunctionTransformer(np.exp), kw_args={"where": False}
+    ),
+    "more columns than classes": lambda: changed(
+        BaggingClassifier(n_estimators=2), n_classes_=2**28
+    ),
+    "rows that take no bytes": lambda: neighbours(_fit_X=csc_matrix((2**33, 12))),
+    "a version with control characters": lambda: changed(
+        VersionOfAStranger(), mean_=np.zeros(PROBLEM.Xs.shape[1])
+    ),
 }
 
 
@@ -209,6 +239,46 @@ def test_nothing_that_reads_files_is_loaded_or_tried(tmp_path, monkeypatch):
     unchecked(model, file, monkeypatch)
     with pytest.raises(ModelFileError, match=r"not trusted.*HashingVectorizer"):
         transferable.load(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "loaded"),
+    [
+        ("pictures", {"cache": "notes.txt", "device": "cuda"}, ["auto", "auto"]),
+        ("pictures", {"cache": None, "device": "cpu"}, [None, "cpu"]),
+        ("deep-SourceOnly", {"checkpoint": "notes.txt", "num_workers": 99}, [None, 0]),
+        ("deep-SourceOnly", {"device": "cuda"}, ["auto"]),
+        ("TFDF_adapted", {"device": "cuda"}, ["auto"]),
+    ],
+)
+def test_places_processes_and_devices_are_set_aside(name, given, loaded, tmp_path):
+    if name not in zoo.MAKERS:
+        pytest.skip("torch or pillow is not installed")
+    model = copy.deepcopy(zoo.model(name)).set_params(**given)
+    again = transferable.load(saved(model, tmp_path / "model.skops"))
+    assert [getattr(again, key) for key in given] == loaded
+
+
+@pytest.mark.parametrize(
+    ("part", "lost"), [("", "classes_"), ("", "_notes_on_labels"), ("encoder_", "means_")]
+)
+def test_a_table_classifier_is_fitted_as_a_whole(part, lost, tmp_path, monkeypatch):
+    model = copy.deepcopy(zoo.model("table-unit"))
+    delattr(model.encoder_ if part else model, lost)
+    file = unchecked(model, tmp_path / "model.skops", monkeypatch)
+    with pytest.raises(ModelFileError, match="lacks attributes that fitted ones have"):
+        transferable.load(file)
+
+
+def test_networks_of_repositories_and_folders_are_refused(tmp_path):
+    pytest.importorskip("torch")
+    file = saved(zoo.model("deep-SourceOnly"), tmp_path / "model.skops")
+    for name in ("timm:hf-hub:somebody/network", "timm:local-dir:/etc"):
+        node = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
+        node |= {"content": json.dumps(name), "is_json": True, "__id__": 1}
+        with_schema(file, lambda attributes, node=node: attributes.update(network=node))
+        with pytest.raises(ModelFileError, match="names no network"):
+            transferable.load(file)
 
 
 def test_processes_threads_and_folders_are_set_aside(tmp_path):
@@ -285,4 +355,50 @@ def test_a_size_below_zero_does_not_make_room_for_others(tmp_path):
     header["bytes"]["nothing.npy"] = -(2**60)
     forging.write(file, parts | {forging.HEADER: json.dumps(header)})
     with pytest.raises(ModelFileError, match=r"was changed.*nothing\.npy"):
+        transferable.load(file)
+
+
+def bombed(parts, name):
+    return parts | {name: parts[name][:-1] + b',"x":[' + b"[]," * 10**7 + b"1]}"}
+
+
+ARCHIVES = {
+    "another packing": lambda file, parts: forging.write(file, parts, compression=ZIP_LZMA),
+    "two headers": lambda file, parts: forging.write(
+        file, parts, again=[(forging.HEADER, parts[forging.HEADER])]
+    ),
+    "a member that nothing reads": lambda file, parts: forging.resigned(
+        file, parts | {"/etc/passwd": b""}
+    ),
+    "an old protocol": lambda file, parts: forging.resigned(
+        file,
+        parts | {"schema.json": parts["schema.json"].replace(b'"protocol": 2', b'"protocol": 0')},
+    ),
+    "a schema that unpacks to very much": lambda file, parts: forging.resigned(
+        file, bombed(parts, "schema.json")
+    ),
+    "a header that unpacks to very much": lambda file, parts: forging.write(
+        file, bombed(parts, forging.HEADER)
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("name", ARCHIVES)
+def test_archives_that_save_does_not_write_are_refused_at_once(name, tmp_path):
+    file = saved(adapted(TFDFV()), tmp_path / "model.skops")
+    ARCHIVES[name](file, forging.members(file))
+    began = time.process_time()
+    with pytest.raises(ModelFileError, match=re.escape(str(file))):
+        transferable.load(file)
+    assert time.process_time() - began < 1
+
+
+def test_errors_escape_what_a_header_says(tmp_path):
+    file = saved(TFDFV(), tmp_path / "model.skops")
+    parts = forging.members(file)
+    header = json.loads(parts[forging.HEADER]) | {"format": 1}
+    header["versions"]["transferable"] = "1\x1b[2J"
+    forging.write(file, parts | {forging.HEADER: json.dumps(header)})
+    with pytest.raises(ModelFileError, match=r"transferable 1\\x1b\[2J"):
         transferable.load(file)

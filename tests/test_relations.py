@@ -88,9 +88,7 @@ LOOSE = {
     ("ImportanceWeighted", "columns"): (0.3, FOLDS),
     ("ImportanceWeighted", "float32"): (0.3, FOLDS),
     ("AutoAdapter", "columns"): (0.1, "a forest draws columns by position"),
-    ("AutoAdapter", "sparse"): (0.6, "columns of sparse rows are scaled, but not centred"),
     ("AutoAdapter", "units"): (0.15, LENGTH),
-    ("LabelFreeSearch", "sparse"): (0.6, "the pool that it is anchored to centres dense rows"),
     ("LabelFreeSearch", "units"): (0.15, LENGTH),
 }
 # Probabilities are in the unit of the rows; labels are not.

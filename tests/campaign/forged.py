@@ -22,6 +22,7 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
+from scipy.sparse import csc_array, csc_matrix, csr_array, csr_matrix, save_npz
 
 import transferable
 from campaign import Violation, forging, models, zoo
@@ -34,6 +35,7 @@ SPARE = 2**20  # bytes beside twice the memory of the model as saved
 ROOM = 2**32  # bytes that the process may take, at most
 METHODS = ("predict", "predict_proba", "decision_function", "transform")
 STARTS = ("subprocess.Popen", "os.system", "os.fork", "os.exec", "os.posix_spawn", "socket.connect")
+STARTS += ("sqlite3.connect", "os.remove", "os.rename", "os.mkdir", "socket.getaddrinfo")
 KNOWN = tuple({str(Path(p).resolve()) for p in (sys.prefix, sys.base_prefix, *sys.path[1:]) if p})
 
 
@@ -41,6 +43,11 @@ KNOWN = tuple({str(Path(p).resolve()) for p in (sys.prefix, sys.base_prefix, *sy
 def names():
     """The models of the zoo that there are."""
     return [name for name in zoo.MAKERS if zoo.model(name) is not None]
+
+
+def kin(seed):
+    """Trials of one model, which a process saves once for all of them."""
+    return seed % len(names())
 
 
 @functools.cache
@@ -68,7 +75,7 @@ def used(path, name):
             try:
                 model = transferable.load(path)
             except ModelFileError as error:
-                if str(path) not in str(error):
+                if str(path) not in str(error) or "Unable to allocate" in str(error):
                     raise
                 return "refused", tracemalloc.get_traced_memory()[1]
             json.dumps(_described(path), default=str)
@@ -77,6 +84,8 @@ def used(path, name):
                 try:
                     if hasattr(model, method):
                         getattr(model, method)(zoo.rows(name))
+                except MemoryError:  # elsewhere the memory may be had
+                    raise
                 except Exception as error:
                     failed.append(type(error).__name__)
         return " ".join(["loaded", *failed]), tracemalloc.get_traced_memory()[1]
@@ -88,7 +97,7 @@ def trial(seed, folder):
     """Forge one file and use it."""
     rng = np.random.default_rng(seed)
     known = names()
-    name = known[seed % len(known)]
+    name = known[kin(seed)]
     content, peak = saved(name)
     path = folder / "model.skops"
     path.write_bytes(content)
@@ -170,7 +179,7 @@ def forge(rng, path, seed):
     holder, key = inner[rng.integers(len(inner))] if rng.random() < 0.4 else (holder, key)
     told = f"{owner}, {change.__name__}"
     parts |= change(rng, holder, key, schema, parts) or {}
-    forging.resigned(path, parts | {"schema.json": json.dumps(schema).encode()})
+    forging.resigned(path, forging.read(parts | {"schema.json": json.dumps(schema).encode()}))
     return told
 
 
@@ -219,6 +228,7 @@ def _array_of(node, array):
 VALUES = [None, True, False, 0, 1, -1, 2, 7, 2**31, 2**40, -(2**63), 1.5, 1e308, 1e-320]
 VALUES += [float("nan"), float("inf"), "", "x", "x" * 10_000, "/etc/passwd", "precomputed"]
 VALUES += ["kd_tree", "ball_tree", "brute", "cosine", "haversine", "linear", "poly", "rbf"]
+VALUES += ["timm:local-dir:/etc", "timm:hf-hub:somebody/network", "cuda:7", "auto", 2**28]
 VALUES += ["mahalanobis", "seuclidean", "wminkowski", "pyfunc", "infrequent_if_exist", "filename"]
 VALUES += [[], {}, [1, 2, 3], {"VI": 1}, ["a"], [[[]]], {"a": {"b": [None]}}, "drop", "passthrough"]
 ARRAYS = [
@@ -306,6 +316,29 @@ def nested(rng, holder, key, schema, parts):
     holder[key] = node
 
 
+def one_size(rng, holder, key, schema, parts):
+    """Another number in all places that have this one, so that they agree."""
+    numbers = [(h, k, h[k]["content"]) for h, k in _inner(schema) if h[k].get("is_json")]
+    numbers = [(h, k, content) for h, k, content in numbers if content.isdigit()]
+    chosen = numbers[rng.integers(len(numbers))][2] if numbers else None
+    instead = str(rng.choice([0, 1, 2**28, 2**33]))
+    for h, k, content in numbers:
+        if content == chosen:
+            h[k]["content"] = instead
+
+
+def tall(rng, holder, key, schema, parts):
+    """A sparse matrix of more rows or columns than its bytes could have."""
+    matrix = [csc_array, csr_array, csc_matrix, csr_matrix][rng.integers(4)]
+    few = int(rng.choice([5, 31, 64]))
+    matrix = matrix((2**33, few) if "csc" in matrix.__name__ else (few, 2**33))
+    made = _node("SparseMatrixNode", f"scipy.sparse._{matrix.format}", type(matrix).__name__)
+    holder[key] = made | {"type": "scipy", "file": f"{made['__id__']}.npz"}
+    stream = io.BytesIO()
+    save_npz(stream, matrix)
+    return {holder[key]["file"]: stream.getvalue()}
+
+
 def itself(rng, holder, key, schema, parts):
     """The whole model within itself."""
     holder[key] = copy.deepcopy({k: v for k, v in schema.items() if not k.startswith("protocol")})
@@ -378,3 +411,4 @@ MEMBERS = [*models.CHANGES, _extreme, _extreme, lambda rng, a: a.ravel().view(np
 MEMBERS += [lambda rng, a: a[:, :-1] if a.ndim > 1 else a[:-1], lambda rng, a: rng.permutation(a)]
 CHANGES = [another_value, another_value, another_array, odd_node, removed, shared, nested, itself]
 CHANGES += [another_class, changed_member, changed_member, changed_member, claimed]
+CHANGES += [one_size, tall]

@@ -10,6 +10,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import numpy as np
 
 HEADER = "transferable.json"
+ARRAYS = (".npy", ".npz")
 
 
 def members(path):
@@ -18,11 +19,17 @@ def members(path):
         return {name: archive.read(name) for name in archive.namelist()}
 
 
-def write(path, parts):
-    """An archive of these members, as they are."""
-    with ZipFile(path, "w", compression=ZIP_DEFLATED) as archive:
-        for name, content in parts.items():
+def write(path, parts, *, compression=ZIP_DEFLATED, again=()):
+    """An archive of these members, as they are, and of those that are there once more."""
+    with ZipFile(path, "w", compression=compression) as archive:
+        for name, content in (*parts.items(), *again):
             archive.writestr(name, content)
+
+
+def read(parts):
+    """The members without those that the schema does not name."""
+    schema = parts["schema.json"].decode()
+    return {n: c for n, c in parts.items() if not n.endswith(ARRAYS) or json.dumps(n) in schema}
 
 
 def resigned(path, parts):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import json
 import tempfile
+import time
 import warnings
 from pathlib import Path
+from zipfile import ZIP_BZIP2, ZIP_LZMA
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -64,6 +66,7 @@ def trial(seed, folder):
     path.write_bytes(content)
     harmless = damage(rng, path)
     told = f"{name}, {damage.__name__}"
+    began = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
@@ -71,6 +74,8 @@ def trial(seed, folder):
         except ModelFileError as error:
             if str(path) not in str(error):
                 raise Violation(f"{told}: the error names no file: {error}") from error
+            if time.process_time() - began > 1:
+                raise Violation(f"{told}: refused after a second: {error}") from error
             return f"{told}: refused"
         except Exception as error:
             raise Violation(f"{told}: {type(error).__name__}: {error}") from error
@@ -157,6 +162,23 @@ def forged_header(rng, path):
     forging.write(path, parts | {forging.HEADER: json.dumps(header).encode()})
 
 
+def repacked(rng, path):
+    """Members packed otherwise, twice there, of odd names, or that unpack to very much."""
+    parts = forging.members(path)
+    bomb = parts["schema.json"][:-1] + b',"x":[' + b"[]," * 10**7 + b"1]}"
+    header = parts[forging.HEADER][:-1] + b',"x":[' + b"[]," * 10**7 + b"1]}"
+    name, content = list(parts.items())[rng.integers(len(parts))]
+    kinds = [
+        lambda: forging.write(path, parts, compression=int(rng.choice([ZIP_LZMA, ZIP_BZIP2, 0]))),
+        lambda: forging.resigned(path, parts | {"/etc/passwd": b"", "../x": b"", "a/": b""}),
+        lambda: forging.write(path, parts, again=[(name, content)]),
+        lambda: forging.write(path, parts, again=[(f"{name}\0", content)]),
+        lambda: forging.resigned(path, parts | {"schema.json": bomb}),
+        lambda: forging.write(path, parts | {forging.HEADER: header}),
+    ]
+    kinds[rng.integers(len(kinds))]()
+
+
 def nested(rng, path):
     """A schema of absurd depth."""
     deep = b'{"content":' * int(rng.integers(900, 30_000))
@@ -209,4 +231,4 @@ WORDS = [None, True, 0, -1, 10**9, 2**70, 1.5, "", "null", "[]", "os", "system",
 WORDS += ["numpy", "ndarray", "CachedNode", "ObjectNode", "TreeNode", "MethodNode", "FunctionNode"]
 WORDS += ["sklearn.tree._tree", "Tree", "KDTree", "transferable.cli", "schema.json", {}, []]
 DAMAGES = [flipped, cut, scrambled_member, missing_member, forged_array, forged_array]
-DAMAGES += [forged_array, forged_schema, forged_schema, forged_header, nested]
+DAMAGES += [forged_array, forged_schema, forged_schema, forged_header, nested, repacked]

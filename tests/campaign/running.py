@@ -8,8 +8,10 @@ import multiprocessing
 import tempfile
 import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
 import psutil
 
 from campaign import Violation
@@ -37,9 +39,36 @@ def _work(area, seeds, pipe):
     pipe.send(("ended", None, None))
 
 
+def run(wanted, out, workers):
+    """Run the seeds of each area by several processes; trials, failures and seconds by area.
+
+    A trial is the same whichever process runs it. Seconds are those of all processes together.
+    """
+    parts = [part for area, seeds in wanted.items() for part in _parts(area, seeds, workers)]
+
+    def timed(part):
+        begun = time.monotonic()
+        count, failures = run_area(*part, out)
+        return part[0], count, len(failures), time.monotonic() - begun
+
+    totals = {area: np.zeros(3) for area in wanted}
+    with ThreadPoolExecutor(workers) as pool:
+        for area, *numbers in pool.map(timed, parts):
+            totals[area] += numbers
+    return totals
+
+
+def _parts(area, seeds, workers):
+    """The seeds of an area for each process, those together that an area calls kin."""
+    kin = getattr(importlib.import_module(f"campaign.{area}"), "kin", None)
+    ordered = sorted(seeds, key=kin) if workers > 1 else list(seeds)
+    shares = np.array_split(np.array(ordered, dtype=int), workers)
+    return [(area, share.tolist()) for share in shares if len(share)]
+
+
 def run_area(area, seeds, out):
-    """Run trials in worker processes; the number of trials and of failures by kind."""
-    waiting, failures = list(seeds), []
+    """Run trials one after the other in a worker process; their number, and the failures kept."""
+    waiting, failures, first = list(seeds), [], min(seeds)
     allowed = getattr(importlib.import_module(f"campaign.{area}"), "CPU_SECONDS", CPU_SECONDS)
     count = 0
     while waiting:
@@ -76,10 +105,15 @@ def run_area(area, seeds, out):
                 if told.startswith(("crashed", "hung")):
                     break
             if count % 100 == 0:
-                print(f"{area}: {count} trials, {len(failures)} failures", flush=True)
+                _tell(area, first, count, failures)
         worker.kill()
         worker.join()
+    _tell(area, first, count, failures)
     return count, failures
+
+
+def _tell(area, first, count, failures):
+    print(f"{area} from {first}: {count} trials, {len(failures)} failures", flush=True)
 
 
 def _cpu(pid):

@@ -1,11 +1,9 @@
 """A few trials of every area; `make campaign` runs them by the thousand."""
 
-from pathlib import Path
-
 import pytest
 
 from campaign import api, files, forged, kills, limits, models, signals
-from campaign.running import run_area
+from campaign.running import run
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -23,9 +21,11 @@ def test_nothing_happens_that_must_not(area, batch, tmp_path):
         assert area.trial(seed, folder)
 
 
-def test_crashes_and_failures_are_told_and_kept(tmp_path, monkeypatch):
-    count, failures = run_area("failing", range(4), tmp_path)
-    assert count == 4
-    assert [path.name for path in failures] == ["failing-1.json", "failing-2.json"]
-    assert "code -11" in failures[1].read_text()
-    assert Path(failures[0]).read_text().count("must not") == 1
+@pytest.mark.parametrize("workers", [1, 3])
+def test_crashes_and_failures_are_told_and_kept(workers, tmp_path):
+    totals = run({"failing": range(4)}, tmp_path, workers)
+    assert totals["failing"][:2].tolist() == [4, 2]
+    kept = sorted(tmp_path.iterdir())
+    assert [path.name for path in kept] == ["failing-1.json", "failing-2.json"]
+    assert kept[0].read_text().count("must not") == 1
+    assert "code -11" in kept[1].read_text()

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -47,6 +48,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from problems import small_problem
 from transferable import all_estimators, model_selection
 from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier, AutoAdapter
+from transferable.limits import LIMITS
 from transferable.model_selection import LabelFreeSearch, RankSum
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL, JDA, PerDomainScaler
@@ -163,7 +165,48 @@ PARTS = [
     OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1),
     TruncatedSVD(2, random_state=0),
     KMeans(3, random_state=0),
+    StandardScaler(with_mean=False, with_std=False),
+    RobustScaler(with_centering=False),
+    RobustScaler(with_scaling=False),
+    FunctionTransformer(np.log1p, inverse_func=np.expm1),
+    FunctionTransformer(),
+    KNNImputer(add_indicator=True),
+    make_pipeline(PowerTransformer(standardize=False), StandardScaler(with_std=False)),
+    OneHotEncoder(handle_unknown="infrequent_if_exist", min_frequency=4),
+    OneHotEncoder(drop="if_binary"),
+    OrdinalEncoder(min_frequency=4),
+    OrdinalEncoder(max_categories=2),
+    FeatureUnion([("a", PCA(2)), ("b", "drop")], transformer_weights={"a": 2.0}),
+    ColumnTransformer([("a", StandardScaler(), np.array([0, 1]))], remainder="passthrough"),
+    ColumnTransformer([("a", StandardScaler(), [True, False, True, False, False])]),
+    RidgeClassifier(solver="sag"),
+    Ridge(solver="lsqr"),
+    LinearDiscriminantAnalysis(solver="lsqr"),
+    LinearDiscriminantAnalysis(store_covariance=True),
+    ExtraTreesClassifier(3, bootstrap=True, oob_score=True, class_weight={"ant": 2}),
+    RandomForestClassifier(3, class_weight="balanced_subsample"),
+    RandomForestClassifier(3, class_weight={"ant": 2, "bee": 1, "cat": 1}),
+    BaggingClassifier(n_estimators=4, oob_score=True),
 ]
+# Settings and rows that give a model attributes of other kinds.
+MISSING = np.where(ROWS.mean() + 1 < ROWS, np.nan, ROWS)
+VARIANTS = {
+    "two-classes": lambda: RidgeClassifier().fit(ROWS, LABELS == "ant"),
+    "two-targets": lambda: Ridge(solver="sag").fit(ROWS, PROBLEM.Xs[:, :2]),
+    "two-kernels": lambda: KernelRidge().fit(ROWS, PROBLEM.Xs[:, :2]),
+    "scaled-around-missing": lambda: StandardScaler().fit(MISSING),
+    "powers-around-missing": lambda: PowerTransformer().fit(MISSING),
+    "sparse-nu-machine": lambda: NuSVC().fit(csr_matrix(ROWS), LABELS),
+    "sparse-kernel-ridge": lambda: KernelRidge().fit(csr_matrix(ROWS), PROBLEM.ys),
+    "framed-columns": lambda: (
+        ColumnTransformer([("a", StandardScaler(), ["a"])], remainder="passthrough")
+        .set_output(transform="pandas")
+        .fit(pd.DataFrame(ROWS, columns=list("abcde")))
+    ),
+    "mask-of-columns": lambda: ColumnTransformer(
+        [("a", StandardScaler(), np.array([True, False, True, False, False]))]
+    ).fit(ROWS),
+}
 
 
 def _table(X):
@@ -182,6 +225,11 @@ def _of_tables(**settings):
 
 def _audited():
     return _adapted(AutoAdapter()).audit([0, 1, 5], ["zebra", *LABELS[:2]]).model
+
+
+def _of_many_sparse_rows():
+    with patch.object(LIMITS, "block_values", 100):
+        return _sparse(AutoAdapter(effort="fast"))
 
 
 def _of_flags():
@@ -255,6 +303,7 @@ def _makers():
         SimpleImputer(missing_values=None, strategy="most_frequent"),
     ):
         yield f"words-{type(part).__name__}", lambda part=part: part.fit(WORDS)
+    yield from VARIANTS.items()
     yield "labels", lambda: LabelEncoder().fit(LABELS)
     yield "sparse-machine", lambda: SVC().fit(csr_matrix(ROWS), LABELS)
     yield "sparse-neighbours", lambda: KNeighborsClassifier().fit(csr_matrix(ROWS), LABELS)
@@ -279,6 +328,7 @@ def _makers():
         yield "pictures", _of_pictures
     yield "pool-audited", _audited
     yield "pool-of-flags", _of_flags
+    yield "pool-of-sparse", _of_many_sparse_rows
     yield "unfitted", lambda: TFDF()
 
 
@@ -312,6 +362,6 @@ def rows(name):
         return WORDS
     if name == "labels":
         return LABELS
-    if name.endswith("_framed") or name == "framed":
+    if name.endswith("_framed") or name.startswith("framed"):
         return pd.DataFrame(PROBLEM.Xt, columns=getattr(model(name), "feature_names_in_", None))
     return csr_array(PROBLEM.Xt) if "sparse" in name else PROBLEM.Xt

@@ -15,6 +15,7 @@ from transferable.classifiers import auto_adapter
 from transferable.classifiers.trust import agreement, consensus_weights
 from transferable.events import listen
 from transferable.kernel.solvers import ExactSolver
+from transferable.limits import LIMITS
 from transferable.tables import TableClassifier
 
 PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)
@@ -248,8 +249,23 @@ def test_what_fails_in_another_process_is_named_all_the_same():
     assert column(model, "error")[:2] == [None, None]
 
 
-def test_sparse_rows_are_scaled_and_not_centred():
+def test_few_sparse_rows_are_learnt_from_as_dense_ones(monkeypatch):
     p = PROBLEM
+    Xs, Xt = (np.where(np.abs(X) < 1, 0.0, X) for X in (p.Xs, p.Xt))
+    expected = AutoAdapter().adapt(Xs, p.ys, Xt)
+    model = AutoAdapter().adapt(csr_array(Xs), p.ys, csr_array(Xt))
+    assert column(model, "weight") == column(expected, "weight")
+    for rows in (Xt, csr_array(Xt)):
+        for one in (model, expected):
+            assert one.predict_proba(rows).tobytes() == expected.predict_proba(Xt).tobytes()
+    monkeypatch.setattr(LIMITS, "block_values", 3 * Xt.shape[1])
+    in_blocks = model.predict_proba(csr_array(Xt))
+    np.testing.assert_allclose(in_blocks, expected.predict_proba(Xt), atol=1e-12)
+
+
+def test_many_sparse_rows_are_scaled_and_not_centred(monkeypatch):
+    p = PROBLEM
+    monkeypatch.setattr(LIMITS, "block_values", 100)
     Xs, Xt = (np.where(np.abs(X) < 1, 0.0, X) for X in (p.Xs, p.Xt))
     model = AutoAdapter().adapt(csr_array(Xs), p.ys, csr_array(Xt))
     scaler = model._members[-1].scaler
@@ -258,7 +274,8 @@ def test_sparse_rows_are_scaled_and_not_centred():
     np.testing.assert_array_equal(model.predict(csr_array(Xt)), model.transduction_[len(Xs) :])
 
 
-def test_sparse_rows_with_long_indices_are_taken():
+def test_sparse_rows_with_long_indices_are_taken(monkeypatch):
+    monkeypatch.setattr(LIMITS, "block_values", 100)
     stacked = csr_array(np.where(np.abs(PROBLEM.X) < 1, 0.0, PROBLEM.X))
     y = np.r_[PROBLEM.ys, np.full(len(PROBLEM.yt), -1)]
     short = AutoAdapter(effort="fast").fit(stacked, y)

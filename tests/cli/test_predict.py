@@ -11,6 +11,7 @@ import pytest
 
 import transferable
 from transferable import TFDFV, all_estimators
+from transferable.tables import TableClassifier
 
 ROOT = Path(__file__).parents[2]
 
@@ -60,6 +61,7 @@ def test_json(saved, invoke):
         (("source.csv", "target.csv"), "not a saved model"),
         (("cut.skops", "target.csv"), "cut.skops"),
         (("arrays.skops", "target.csv"), "holds a TFDFV, which takes arrays"),
+        (("unfitted.skops", "target.csv"), "holds a TableClassifier that is not fitted"),
         (("m.skops", "nothing.csv"), "no file nothing.csv"),
         (("m.skops", "narrow.csv"), "no column 'f1'"),
         (
@@ -72,6 +74,7 @@ def test_json(saved, invoke):
 def test_bad_input_is_one_clear_line_and_status_2(saved, invoke, arguments, told):
     (saved / "cut.skops").write_bytes((saved / "m.skops").read_bytes()[:999])
     transferable.save(TFDFV(), "arrays.skops")
+    transferable.save(TableClassifier(), "unfitted.skops")
     pd.read_csv("target.csv").drop(columns="f1").to_csv("narrow.csv", index=False)
     result = invoke("predict", *arguments, "--out", "q.csv")
     assert result.exit_code == 2
@@ -132,6 +135,9 @@ def test_inspect(saved, invoke):
     shown = invoke("inspect", "m.skops").stdout
     assert "TFDFV" in shown
     assert "habitat" in shown
+    transferable.save(TableClassifier(), "unfitted.skops")
+    record = json.loads(invoke("inspect", "unfitted.skops", "--json").stdout)
+    assert record["class"] == "TableClassifier"
     transferable.save(TFDFV(ridge=0.25), "arrays.skops")
     assert json.loads(invoke("inspect", "arrays.skops", "--json").stdout)["class"] == "TFDFV"
     assert invoke("inspect", "p.csv").exit_code == 2

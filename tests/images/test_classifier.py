@@ -107,9 +107,13 @@ def test_a_cache_that_cannot_be_used(photos, tmp_path):
     with listen(heard.append):
         expected = Embedder(embedder, cache=path).embed(files).rows
         Embedder(embedder, cache=tmp_path / "source").embed(files)  # a folder
+        (tmp_path / "notes.txt").write_text("no database either")
+        Embedder(embedder, cache=tmp_path / "notes.txt").embed(files)
     notes = [event.text for event in heard if isinstance(event, Note)]
     assert "is no cache of embeddings, or damaged" in notes[0]
     assert "embeddings are not remembered" in notes[1]
+    assert "embeddings are not remembered" in notes[2]
+    assert (tmp_path / "notes.txt").read_text() == "no database either"
     with sqlite3.connect(path) as file:
         file.execute("UPDATE rows SET row = zeroblob(3)")
     file.close()

@@ -60,6 +60,7 @@ from transferable.events import Event, listen, silence, stage
 from transferable.exceptions import NoTargetWarning
 from transferable.kernel.class_shares import ClassShares, exact_offsets, given_shares
 from transferable.kernel.rounds import temperature
+from transferable.limits import LIMITS
 from transferable.linalg.arrays import CPU, dense, unit_rows
 from transferable.linalg.memory import memory_budget
 from transferable.linalg.search import nearest
@@ -215,6 +216,12 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         "random_state": ["random_state"],
         "verbose": ["boolean"],
     }
+
+    def _check_rows(self, X: Any, *, reset: bool) -> Any:
+        """Return rows as the pool takes them: few sparse ones are centred too."""
+        rows = super()._check_rows(X, reset=reset)
+        few = reset and rows.shape[0] * rows.shape[1] <= LIMITS.block_values
+        return dense(rows) if few else rows
 
     def _pool(self, domains: Domains, given: Any) -> list[Candidate]:
         """Return the candidates; the class prior of the target may be given."""
@@ -478,22 +485,25 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         return confidence
 
     def _scores(self, rows: Any) -> Probabilities:
+        if sp.issparse(rows) and isinstance(self._rows, np.ndarray):  # fitted rows were centred
+            size = max(1, LIMITS.block_values // rows.shape[1])
+            blocks = (rows[k : k + size] for k in range(0, rows.shape[0], size))
+            return np.concatenate([self._scores(dense(block)) for block in blocks])
         fitted, new, tables = self._answers(rows, self._members)
         P = np.tensordot(self._weights, tables, axes=1)
         if self._rows is None:
             return P
-        near = np.empty((len(P), self._near.shape[1]), dtype=np.intp)
-        cosines = np.ones(near.shape)
-        near[~new] = self._near[fitted[~new]]
+        near, own = np.empty((len(P), self._near.shape[1]), dtype=np.intp), ~new
+        near[own] = self._near[fitted[own]]
         if new.any():
-            near[new], cosines[new] = self._nearest(_directions(rows[new], self._centre))
+            near[new], cosines = self._nearest(_directions(rows[new], self._centre))
+            # Rows that have a correction of their own, up to rounding in their precision.
+            own[new] = cosines[:, 0] > 1 - max(1e-12, 16 * np.finfo(cosines.dtype).eps)
         P = self._smoothed(P, np.tensordot(self._weights, self._tables, axes=1), near)
         if self._added is None:
             return P
         passed_on = self._alpha * self._added[near].mean(axis=1)
-        # Rows that have a correction of their own, up to rounding in their precision.
-        fitted = cosines[:, :1] > 1 - max(1e-12, 16 * np.finfo(cosines.dtype).eps)
-        return _distributions(P + np.where(fitted, self._added[near[:, 0]], passed_on))
+        return _distributions(P + np.where(own[:, None], self._added[near[:, 0]], passed_on))
 
     def _answers(
         self, rows: Any, members: Sequence[Candidate]

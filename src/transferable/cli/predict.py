@@ -205,6 +205,11 @@ def load_classifier(path: Path, given: Path) -> TableClassifier | pictures.Model
     from transferable.tables import TableClassifier, TableError
 
     loaded = _load(path)
+    if isinstance(loaded, ImageClassifier | TableClassifier) and not hasattr(loaded, "classes_"):
+        raise TableError(
+            f"{path} holds a {type(loaded).__name__} that is not fitted; save one that is, by "
+            "'transferable adapt --model' or transferable.save."
+        )
     of_pictures = isinstance(loaded, ImageClassifier)
     if of_pictures != given.is_dir() and (of_pictures or isinstance(loaded, TableClassifier)):
         kinds = ("a folder of pictures", "a file of rows")
@@ -250,10 +255,10 @@ def _described(path: Path) -> dict[str, Any]:
 
     model = _load(path)
     record = about(path)
+    if not isinstance(model, ImageClassifier | TableClassifier) or not hasattr(model, "classes_"):
+        return record | {"parameters": parameters_of(model)}
     if isinstance(model, ImageClassifier):
         return record | pictures.described(model)
-    if not isinstance(model, TableClassifier):
-        return record | {"parameters": parameters_of(model)}
     encoder, method = model.encoder_, fitted_method(model)
     return record | {
         "method": type(method).__name__,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import copy
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from importlib import import_module
@@ -144,6 +145,8 @@ def lenet(input_shape: Sequence[int], n_classes: int, *, norm: bool = False) -> 
     return Network(features, nn.Sequential(nn.Dropout(0.5), nn.Linear(500, n_classes)))
 
 
+_OF_A_LIBRARY = re.compile(r"[\w.-]+")  # no name of a repository or of a folder
+
 NETWORKS: dict[str, Callable[[Sequence[int], int], nn.Module]] = {
     "lenet": lenet,
     "lenet-bn": partial(lenet, norm=True),
@@ -168,7 +171,7 @@ def backbone(name: str, *, pretrained: bool = False) -> nn.Module:
         From pictures to features.
     """
     library, _, model = name.partition(":")
-    if library not in ("timm", "torchvision"):
+    if library not in ("timm", "torchvision") or not _OF_A_LIBRARY.fullmatch(model):
         raise ValueError(
             f'{name!r} names no network; take one of {", ".join(NETWORKS)}, "timm:..." or '
             '"torchvision:...", or a function of your own.'

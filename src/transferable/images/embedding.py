@@ -259,8 +259,8 @@ class _Cache:
             file.execute(table)
         except sqlite3.DatabaseError as error:
             file.close()
-            if isinstance(error, sqlite3.OperationalError):
-                raise
+            if isinstance(error, sqlite3.OperationalError) or place.suffix != ".sqlite3":
+                raise  # the file may be somebody's
             note(
                 f"{visible(place)} is no cache of embeddings, or damaged ({error}): it is replaced"
             )

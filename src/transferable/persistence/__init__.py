@@ -24,7 +24,6 @@ from transferable.persistence._archive import (
     ModelFileError,
     checked_header,
     readable,
-    refused_types,
     with_header,
 )
 from transferable.persistence._checks import check_parts
@@ -70,14 +69,14 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
         content = skops.io.dumps(model, compression=ZIP_DEFLATED)
     except (TypeError, skops.io.exceptions.UnsupportedTypeException) as error:
         raise TypeError(f"{type(model).__name__} cannot be saved: {error}") from error
-    refused = refused_types(readable(content))
+    plain, refused = readable(content)
     if refused:
         raise TypeError(
             f"{type(model).__name__} holds {', '.join(refused)}, which loading would refuse: files "
             "hold only what was checked to be harmless, listed in docs/saved-models.md."
         )
     try:
-        _restored(content)
+        _restored(plain)
     except Exception as error:
         raise TypeError(
             f"{type(model).__name__} cannot be saved, as loading would refuse it: {error}"
@@ -110,7 +109,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     header = checked_header(content, str(path))
     writer = {"transferable": "?", "scikit-learn": "?"} | header["versions"]
     try:
-        refused = refused_types(readable(content))
+        content, refused = readable(content)
         if not refused:
             return _restored(content)
     except Exception as error:
@@ -134,7 +133,7 @@ def _restored(content: bytes) -> Any:
     """Return the checked model of an archive that names permitted types only."""
     import skops.io
 
-    model = skops.io.loads(readable(content), trusted=TRUSTED)
+    model = skops.io.loads(content, trusted=TRUSTED)
     check_parts(model)
     return model
 

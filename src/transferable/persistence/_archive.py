@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import re
 import warnings
 from collections.abc import Iterator
 from math import prod
@@ -23,13 +24,15 @@ import numpy as np
 import psutil
 
 from transferable import __version__
-from transferable.persistence._schemas import NODES
+from transferable.exceptions import visible
+from transferable.persistence._schemas import NODES, PROTOCOL
 
 FORMAT = 5  # raise it when the parts of fitted estimators change
 _HEADER = "transferable.json"
-_LONGEST_HEADER = 2**26
 _SCHEMA = "schema.json"
 _GROWTH = 20  # objects that a schema makes, in bytes of it
+_DENSEST = 64  # bytes of a schema for each of its file; `save` writes up to 20
+_VERSION = re.compile(r'"[\w.+-]{1,40}"')
 _DECISION_TREE = "sklearn.tree._tree.Tree"
 _SEARCH_TREES = {
     f"sklearn.neighbors.{module}.{tree}{bits}"
@@ -40,6 +43,9 @@ _SEARCH_TREES = {
 
 class ModelFileError(ValueError):
     """File without a model this version can load; the message gives the reason and the remedy."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(visible(problem))
 
 
 def with_header(content: bytes, header: dict[str, Any]) -> io.BytesIO:
@@ -62,6 +68,8 @@ def checked_header(content: bytes, path: str) -> dict[str, Any]:
             members = [member for member in archive.infolist() if member.filename != _HEADER]
             _check_names_and_sizes(members, header, path)
             _check_room(sum(m.file_size for m in members), path)
+            if archive.getinfo(_SCHEMA).file_size > _DENSEST * len(content):
+                raise ModelFileError(f"{path} has a schema of more than {_DENSEST} times its size.")
             digests = header["sha256"]
             changed = [m.filename for m in members if _digest(archive, m) != digests[m.filename]]
             if not changed:
@@ -82,10 +90,11 @@ def checked_header(content: bytes, path: str) -> dict[str, Any]:
 
 
 def _header(archive: ZipFile, path: str) -> dict[str, Any]:
-    if _HEADER not in archive.namelist():
+    if archive.namelist().count(_HEADER) != 1:
         raise ModelFileError(f"{path} was not written by transferable.save.")
-    if archive.getinfo(_HEADER).file_size > _LONGEST_HEADER:
-        raise ModelFileError(f"{path} has a header of more than {_LONGEST_HEADER} bytes.")
+    longest = 2**12 + 2**8 * len(archive.namelist())
+    if archive.getinfo(_HEADER).file_size > longest:
+        raise ModelFileError(f"{path} has a header of more than {longest} bytes.")
     header = json.loads(archive.read(_HEADER))
     _check_fields(header, {"format": int, "versions": dict}, path)
     if header["format"] != FORMAT:
@@ -130,16 +139,15 @@ def _check_room(size: int, path: str) -> None:
 
 def _unpacked(archive: ZipFile, member: ZipInfo) -> int:
     """Return the bytes that a member takes in memory; refuse arrays that state another size."""
+    if member.compress_type != ZIP_DEFLATED:
+        raise BadZipFile(f"{member.filename} is not packed as transferable.save does")
     if member.filename.endswith(".npz"):
         with ZipFile(io.BytesIO(archive.read(member))) as inner:
             return member.file_size + sum(_unpacked(inner, part) for part in inner.infolist())
     if member.filename.endswith(".npy"):
         with archive.open(member) as stream:
-            one = np.lib.format.read_magic(stream) == (1, 0)
-            read = (
-                np.lib.format.read_array_header_1_0 if one else np.lib.format.read_array_header_2_0
-            )
-            shape, _, dtype = read(stream)
+            number = 1 if np.lib.format.read_magic(stream) == (1, 0) else 2
+            shape, _, dtype = getattr(np.lib.format, f"read_array_header_{number}_0")(stream)
             rest = member.file_size - stream.tell()
         if dtype.itemsize == 0 or prod(shape) * dtype.itemsize != rest:
             raise ValueError(f"{member.filename} has {rest} bytes for {shape} of {dtype}")
@@ -158,11 +166,20 @@ def _digest(archive: ZipFile, member: ZipInfo) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
 
 
-def readable(content: bytes) -> bytes:
-    """Return the archive with its schema rewritten, so that it makes no compiled tree."""
-    schema, changed = _schema(content), False
+def readable(content: bytes) -> tuple[bytes, list[str]]:
+    """Return the archive without compiled trees in its schema, and names that it may not have."""
+    with ZipFile(io.BytesIO(content)) as archive:
+        schema, changed = json.loads(archive.read(_SCHEMA)), False
+        unread = set(archive.namelist()) - {_SCHEMA, _HEADER}
+    unread -= {node.get("file") for node in _nodes(schema)}
+    if unread or schema["protocol"] < PROTOCOL:
+        raise ModelFileError(f"the schema is of an old skops, or leaves {[*unread][:3]} unread")
+    _check_numbers(schema, {})
     for node in list(_nodes(schema)):
-        number, name = node.get("__id__"), _name(node)
+        number, name, held = node.get("__id__"), _name(node), node.get("content")
+        version = held.get("_sklearn_version") if isinstance(held, dict) else None
+        if version is not None and not _VERSION.fullmatch(version["content"]):  # it is printed
+            raise ModelFileError("the schema names a version of scikit-learn that is none")
         if name in _SEARCH_TREES:
             loader, plain = "JsonNode", {"__class__": "str", "content": "null", "is_json": True}
         elif name == _DECISION_TREE:
@@ -173,14 +190,14 @@ def readable(content: bytes) -> bytes:
         node.clear()
         node.update(__module__="builtins", __loader__=loader, __id__=number, **plain)
         changed = True
-    _check_numbers(schema, {})
+    refused = sorted({_name(node) for node in _nodes(schema) if not _is_listed(node)})
     if not changed:
-        return content
+        return content, refused
     stream = io.BytesIO(content)
     with warnings.catch_warnings(), ZipFile(stream, "a", compression=ZIP_DEFLATED) as archive:
         warnings.filterwarnings("ignore", "Duplicate name", UserWarning)
         archive.writestr(_SCHEMA, json.dumps(schema))  # readers take the last member of a name
-    return stream.getvalue()
+    return stream.getvalue(), refused
 
 
 def _check_numbers(part: Any, kinds: dict[Any, Any]) -> int:
@@ -191,7 +208,8 @@ def _check_numbers(part: Any, kinds: dict[Any, Any]) -> int:
     size = isinstance(part, dict) + sum(_check_numbers(value, kinds) for value in inner)
     if isinstance(part, dict) and ("__id__" in part or "__loader__" in part):
         number, file = part.get("__id__"), part.get("file")  # skops makes one object of a number
-        kind = (size, *(part.get(key) for key in ("__loader__", "__module__", "__class__")))
+        values = (part.get(k) for k in ("__loader__", "__module__", "__class__", "content"))
+        kind = (size, *(value if isinstance(value, str) else None for value in values))
         if not isinstance(number, int) or number < 1 or kinds.setdefault(number, kind) != kind:
             raise ModelFileError(f"the schema uses the number {number} for two objects")
         if file is not None and file not in (f"{number}.npy", f"{number}.npz"):
@@ -199,21 +217,11 @@ def _check_numbers(part: Any, kinds: dict[Any, Any]) -> int:
     return size
 
 
-def refused_types(content: bytes) -> list[str]:
-    """Return the classes and functions named in a file that are not permitted there."""
-    return sorted({_name(node) for node in _nodes(_schema(content)) if not _is_listed(node)})
-
-
 def _is_listed(node: dict[str, Any]) -> bool:
     """Return whether a file may have such a node; keys of dictionaries are plain values."""
     keys = node.get("key_types", {"content": []})["content"]
     listed = _name(node) in NODES.get(node["__loader__"], ())
     return listed and all(key["__loader__"] == "TypeNode" for key in keys)
-
-
-def _schema(content: bytes) -> Any:
-    with ZipFile(io.BytesIO(content)) as archive:
-        return json.loads(archive.read(_SCHEMA))
 
 
 def _nodes(schema: Any) -> Iterator[dict[str, Any]]:

@@ -25,25 +25,22 @@ from sklearn.utils._openmp_helpers import _openmp_effective_n_threads
 
 from transferable._sklearn import validate_parameter_constraints
 from transferable.base import DomainAdapter, DomainClassifier
+from transferable.persistence import _schemas as schemas
 from transferable.persistence._archive import ModelFileError
-from transferable.persistence._schemas import (
-    ATTRIBUTES,
-    PARAMETER,
-    fits,
-    name_of,
-    schema_of,
-    sizes_of,
-)
 
-_WIDEST = 10**7  # features of a row that is tried
+_WIDEST = 10**6  # features of a row that is tried
 _LEAF = -1
 _SEARCH_TREES = {"kd_tree": KDTree, "ball_tree": BallTree}
-_SET_ASIDE = {"n_jobs", "memory", "_n_threads"}  # attributes that the machine decides, not a file
+# Attributes that the machine decides: a file may give them these values, else they get the first.
+_SET_ASIDE: dict[str, Any] = {"_n_threads": [_openmp_effective_n_threads()], "num_workers": [0]}
+_SET_ASIDE |= {"n_jobs": [None], "memory": [None], "checkpoint": [None], "cache": ["auto", None]}
+_SET_ASIDE |= {"device": ["auto", "cpu", "torch"]}
 
 
 def check_parts(model: Any) -> None:
     """Refuse a model that could crash, fail or return invalid numbers; complete one that passes."""
-    _require(name_of(type(model)) in ATTRIBUTES, f"{type(model).__name__} is no estimator")
+    known = schemas.name_of(type(model)) in schemas.ATTRIBUTES
+    _require(known, f"{type(model).__name__} is no estimator")
     parts = list(_parts(model))
     for part in parts:
         if not isinstance(part, np.random.RandomState):
@@ -69,7 +66,7 @@ def _parts(model: Any) -> Iterator[Any]:
             waiting.extend(part.values())
         elif isinstance(part, list | tuple | set):
             waiting.extend(part)
-        elif name_of(type(part)) in ATTRIBUTES:
+        elif schemas.name_of(type(part)) in schemas.ATTRIBUTES:
             yield part
             waiting.extend(getattr(part, "__dict__", {}).values())
         elif isinstance(part, np.random.RandomState):
@@ -78,18 +75,24 @@ def _parts(model: Any) -> Iterator[Any]:
 
 def _check_attributes(part: Any) -> None:
     """Compare an object with the schema of its class; forget what the machine decides."""
-    name, schema, sizes = type(part).__name__, schema_of(type(part)), sizes_of(part)
+    name, schema, sizes = type(part).__name__, schemas.schema_of(type(part)), schemas.sizes_of(part)
     parameters: dict[str, Any] = {}
     if isinstance(part, BaseEstimator):
         constraints = getattr(part, "_parameter_constraints", {})
-        for key in _SET_ASIDE & vars(part).keys():
-            setattr(part, key, None if key != "_n_threads" else _openmp_effective_n_threads())
-        parameters = {k: v for k, v in part.get_params(deep=False).items() if k in constraints}
+        for key in _SET_ASIDE.keys() & vars(part).keys():
+            if getattr(part, key) not in _SET_ASIDE[key]:
+                setattr(part, key, _SET_ASIDE[key][0])
+        given, known = part.get_params(deep=False), schemas.ATTRIBUTES[schemas.name_of(type(part))]
+        fitted, there = known.keys() - given.keys(), vars(part).keys()
+        whole = name not in schemas.WHOLE or fitted <= there or not fitted & there
+        _require(whole, f"{name} lacks attributes that fitted ones have")
+        parameters = {key: value for key, value in given.items() if key in constraints}
         validate_parameter_constraints(constraints, parameters, name)
     for key, value in getattr(part, "__dict__", {}).items():
-        kinds = schema.get(key, PARAMETER if key in parameters else None)
+        kinds = schema.get(key, schemas.PARAMETER if key in parameters else None)
         _require(kinds is not None, f"{name} has no attribute {key}")
-        _require(fits(value, kinds or [], sizes), f"{key} of {name} is of another kind or size")
+        same = schemas.fits(value, kinds or [], sizes)
+        _require(same, f"{key} of {name} is of another kind or size")
 
 
 def _check_machine(machine: BaseLibSVM) -> None:

@@ -50,6 +50,8 @@ NODES: dict[str, Iterable[str]] = _BY_HAND["nodes"] | {
 }
 TRUSTED = [name for names in NODES.values() for name in names]
 PARAMETER: Kinds = _BY_HAND["parameter"]
+PROTOCOL: int = _BY_HAND["protocol"]
+WHOLE: list[str] = _BY_HAND["whole"]
 _PROVEN: dict[str, dict[str, Kinds]] = _BY_HAND["proven"]
 
 _CONTENTS = {"number": "biuf", "finite": "biuf", "int": "iu", "float": "f", "any": "biufUSOTM"} | {
@@ -113,8 +115,8 @@ def _is_array(value: Any, sizes: dict[str, int], content: str, shape: str, below
     if sp.issparse(value) != (content == "sparse"):
         return False
     if content == "sparse":
-        if value.format not in ("csr", "csc"):
-            return False
+        if value.format != "csr":
+            return False  # others may have any number of rows in a few bytes
         value.check_format(full_check=True)
     elif type(value) is not np.ndarray or value.dtype.kind not in _CONTENTS[content]:
         return False

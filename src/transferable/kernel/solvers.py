@@ -292,8 +292,9 @@ class ExactSolver(Solver):
             empty = namespace(self.K).empty_like
             P = empty(self.K) if beside is None else beside + self.loss(self.K)
             # Few columns at a time, which are rows of K, so that tables stay in caches.
-            for start in range(0, len(P), _COLUMNS) if beside is None else ():
-                few = slice(start, start + _COLUMNS)
+            step = _COLUMNS if self.problem.arrays.device is None else LIMITS.mapped_rows
+            for start in range(0, len(P), step) if beside is None else ():
+                few = slice(start, start + step)
                 part = 1.0 * self.K[few].T
                 sums = self.loss(part)
                 for term in self._terms:

@@ -134,7 +134,8 @@ def _trial(records: list[Record]) -> list[Record]:
     for name, settings in TRIALS.items():
         for k, setting in enumerate(settings):
             mine = [r for r in records if (r["method"], r["setting"]) == (name, k)]
-            rows.append({"method": name, "setting": _told(setting)} | _spread(mine))
+            if mine:
+                rows.append({"method": name, "setting": _told(setting)} | _spread(mine))
     return rows
 
 

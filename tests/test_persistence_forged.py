@@ -5,6 +5,7 @@ import json
 import os
 import re
 import time
+import tracemalloc
 from zipfile import ZIP_LZMA
 
 import numpy as np
@@ -27,7 +28,7 @@ from saved import NAMES, NEW, PROBLEM, adapted, outputs
 from transferable import persistence
 from transferable.classifiers import TFDFV, AdaptedClassifier
 from transferable.persistence import ModelFileError
-from transferable.transformers import CORAL, JDA
+from transferable.transformers import CORAL, GFK, JDA, SubspaceAlignment
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
 
@@ -139,6 +140,20 @@ def unchecked(model, path, monkeypatch):
         patch.setattr(persistence, "readable", lambda content: (content, []))
         patch.setattr(persistence, "_restored", lambda content: None)
         return saved(model, path)
+
+
+@pytest.mark.parametrize("model", [GFK(), JDA(), SubspaceAlignment()])
+def test_a_number_of_columns_that_a_model_has_not_takes_no_memory(model, tmp_path, monkeypatch):
+    model = adapted(model)
+    model._n_features_out = 2**28
+    file = unchecked(model, tmp_path / "model.skops", monkeypatch)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError, match="gives shape"):
+            transferable.load(file)
+        assert tracemalloc.get_traced_memory()[1] < 2**27
+    finally:
+        tracemalloc.stop()
 
 
 def neighbours(**changes):

@@ -80,10 +80,12 @@ class BlockwiseTransformer(DomainTransformer):
 
     def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
         n, d = rows.shape
-        Z = np.empty((n, self._n_features_out), dtype=rows.dtype)
         width = max(self._width(d), LIMITS.block_values // LIMITS.mapped_rows)
+        Z = np.empty((0, 0))
         for block in row_blocks(n, width):
-            Z[block] = self._transform_block(rows[block], source[block])
+            found = self._transform_block(rows[block], source[block])
+            Z = Z if len(Z) else np.empty((n, found.shape[1]), dtype=rows.dtype)
+            Z[block] = found
         return Z
 
     @abstractmethod

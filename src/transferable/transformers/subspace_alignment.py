@@ -67,7 +67,7 @@ class SubspaceAlignment(SubspaceTransformer):
         self._n_features_out = Pt.shape[1]
 
     def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
-        Z = np.empty((len(rows), self._n_features_out))
+        Z = np.empty((len(rows), len(self.target_components_)))
         Z[~source] = (rows[~source] - self._target_mean) @ self.target_components_.T
         Z[source] = (rows[source] - self._source_mean) @ self.source_components_.T
         return Z

@@ -419,7 +419,7 @@ def fetch_tables(
     References
     ----------
     .. [1] D. Dua, C. Graff (2019). UCI Machine Learning Repository.
-       https://archive.ics.uci.edu
+       `UC Irvine repository <https://archive.ics.uci.edu>`__.
 
     Examples
     --------

@@ -418,8 +418,8 @@ def fetch_tables(
 
     References
     ----------
-    .. [1] D. Dua, C. Graff (2019). UCI Machine Learning Repository.
-       `UC Irvine repository <https://archive.ics.uci.edu>`__.
+    .. [1] D. Dua, C. Graff (2019). `UCI Machine Learning Repository
+       <https://archive.ics.uci.edu>`__.
 
     Examples
     --------

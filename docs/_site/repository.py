@@ -17,7 +17,6 @@ SHOWN = {
 INSTEAD = {
     "README.md": "index.md",
     "docs/gallery": "examples/index.rst",
-    "examples": "examples/index.rst",
 }
 PAGES = {path: f"{page}.md" for page, path in SHOWN.items()} | INSTEAD
 PARTS = {"index"}  # the root

@@ -109,9 +109,8 @@ paper: $(VENV)/installed-core ## the paper's tables and figures from the real da
 	( echo "# The paper's experiments, reproduced"; echo; \
 	  echo "Commit \`$$(git describe --always --dirty)\`, written by \`make paper\`."; echo; \
 	  cat build/paper/report.md; echo; echo "## TFDF with settings picked without target labels"; echo; \
-	  cat build/paper-label-free/report.md ) | sed 's|(figures/|(../../../docs/figures/|' > $(REPRODUCTION)/report.md
-	mkdir -p docs/figures
-	cp build/paper/figures/*.png docs/figures/
+	  cat build/paper-label-free/report.md ) > $(REPRODUCTION)/report.md
+	cp build/paper/figures/*.png $(REPRODUCTION)/figures/
 
 bench-literal: $(VENV)/installed-core ## time the library against the paper's equations as printed
 	$(BIN)/python benchmarks/bench_literal.py

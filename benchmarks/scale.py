@@ -30,7 +30,7 @@ from typing import Any
 
 import numpy as np
 
-from recording import tabulate
+from recording import RECORDS, tabulate
 from shift import synthetic_shift
 
 OUT = Path("build/scale")
@@ -345,8 +345,7 @@ def plot(results: dict[str, list[Record]]) -> None:
     for axis in axes:
         axis.grid(alpha=0.3, which="both")
         axis.legend()
-    path = Path("docs/figures/scaling.png")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = RECORDS / "scaling/fits.png"
     figure.savefig(path, dpi=150)
     print(f"wrote {path} ({os.path.getsize(path) // 1024} KB)")
 

@@ -3,11 +3,13 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 MINIMUM_PYTHON ?= python3.11
-WORKERS ?= 2
-# Workers share the cores: one BLAS thread each.
-ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+WORKERS ?= $(shell getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+THREADS ?= 1
+# Workers share the cores: one BLAS thread each, unless THREADS is given.
+ONE_THREAD := OMP_NUM_THREADS=$(THREADS) OPENBLAS_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS)
+PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-.PHONY: demo test test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-trust bench-tables bench-drift bench-problems bench-differential bench-speed methods-table clean help
+.PHONY: demo test test-processes test-kernels test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-trust bench-tables bench-drift bench-problems bench-differential bench-speed methods-table clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -46,7 +48,15 @@ demo: $(VENV)/installed-core ## adapt printed digits to handwritten ones and sho
 	@echo "To use it in this shell: . $(BIN)/activate"
 
 test: $(VENV)/installed-test ## run the test suite and the documentation's examples
-	$(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
+	$(PYTEST) -m "not processes" $(TESTS)
+
+test-processes: $(VENV)/installed-test ## the tests that kill processes, build wheels or start clusters
+	$(PYTEST) -m processes $(TESTS)
+
+# Products differ in their last digits from one processor to another; none of the tests may notice.
+KERNELS ?= Haswell
+test-kernels: $(VENV)/installed-test ## the tests of algebra and of every estimator with the BLAS of another processor
+	OPENBLAS_CORETYPE=$(KERNELS) $(PYTEST) tests/test_all_estimators.py tests/linalg tests/transformers tests/kernel
 
 # Warnings are errors. The checks read the built site: links, names, and what a browser shows.
 .PHONY: docs
@@ -64,7 +74,8 @@ dist: $(VENV)/installed-dist ## build the sdist and the wheel into dist and chec
 test-dist: $(VENV)/installed-test ## run the tests of the sdist in dist, unpacked, against its own source
 	rm -rf build/sdist && mkdir -p build/sdist
 	tar -xzf dist/transferable-*.tar.gz -C build/sdist --strip-components 1
-	cd build/sdist && $(ONE_THREAD) PYTHONPATH=src $(abspath $(BIN))/python -m pytest -q -n $(WORKERS) --dist worksteal $(TESTS)
+	cd build/sdist && $(ONE_THREAD) PYTHONPATH=src $(abspath $(BIN))/python -m pytest -q -n $(WORKERS) --dist worksteal \
+	    -m "not processes" $(TESTS)
 
 check-release: ## whether version, changelog and citation agree, and with TAG if that is given
 	$(PYTHON) .ci/release.py
@@ -80,7 +91,7 @@ $(MINIMUM)/installed: pyproject.toml .ci/lowest.py
 
 test-minimum: $(MINIMUM)/installed ## run the test suite with the lowest versions that are declared
 	$(ONE_THREAD) $(MINIMUM)/bin/python -m pytest -q -n $(WORKERS) --dist worksteal -o filterwarnings=default \
-	    --ignore tests/campaign --deselect tests/test_packaging.py
+	    -m "not processes" --ignore tests/campaign
 
 # TRIALS="api=500 models" runs some areas, SEED=1000 begins elsewhere, CASE=file runs one case again;
 # WORKERS processes share the trials.

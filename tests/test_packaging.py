@@ -27,6 +27,7 @@ def run(*command, cwd, code=0):
     return done.stderr if code else done.stdout
 
 
+@pytest.mark.processes
 def test_wheel_runs_the_demo_in_an_empty_environment(tmp_path):
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
     run(*pip, "wheel", ROOT, "--no-deps", "--wheel-dir", tmp_path, cwd=tmp_path)

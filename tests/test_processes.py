@@ -26,6 +26,7 @@ for _ in range(15):
 """
 
 
+@pytest.mark.processes
 def test_two_processes_write_one_output(tmp_path):
     """Whoever reads meets one of the two models, whole, and nothing else is left."""
     path = tmp_path / "model.skops"
@@ -77,6 +78,7 @@ def test_a_fork_after_a_fit_fits_the_same(method):
     assert os.waitpid(child, 0)[1] == 0
 
 
+@pytest.mark.processes
 def test_loky_after_a_fit_fits_the_same():
     expected = [scores(method) for method in METHODS]
     assert Parallel(n_jobs=2)(delayed(scores)(method) for method in METHODS) == expected

@@ -5,7 +5,7 @@ import pytest
 from campaign import api, files, forged, kills, limits, models, signals
 from campaign.running import run
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.processes, pytest.mark.filterwarnings("ignore")]
 
 TRIALS = {api: 150, models: 60, files: 12, forged: 9, kills: 6, limits: 12, signals: 1}
 BATCHES = 3

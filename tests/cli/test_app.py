@@ -91,13 +91,15 @@ def test_a_signal_that_python_cannot_raise_is_sent_again(name, code):
     assert "Traceback" not in done.stderr
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
-    ("command", "code"),
+    ("command", "code", "closed"),
     [
-        ("adapt source.csv target.csv --label kind --id who --no-estimate --method coral", 0),
-        ("predict nothing.skops target.csv", 2),
-        ("adopt", 2),
+        *[("adopt", 2, closed) for closed in ("<&-", ">&-", "2>&-")],
+        ("predict nothing.skops target.csv", 2, "<&- >&- 2>&-"),
+        (
+            *("adapt source.csv target.csv --label kind --id who --no-estimate --method coral", 0),
+            "<&- >&- 2>&-",
+        ),
     ],
 )
 def test_a_closed_stream_is_none_that_is_needed(command, code, closed, folder):

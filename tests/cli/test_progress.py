@@ -58,9 +58,9 @@ def terminal():
 
 @pytest.fixture
 def slow(monkeypatch):
-    """Have rounds take 0.6 s, and bars drawn a little earlier than people need them."""
-    monkeypatch.setattr(LIMITS, "awaited_seconds", 0.1)
-    with listen(lambda event: time.sleep(0.6) if isinstance(event, Iterate) else None):
+    """Have rounds take a while, and bars drawn earlier than people need them."""
+    monkeypatch.setattr(LIMITS, "awaited_seconds", 0.05)
+    with listen(lambda event: time.sleep(0.2) if isinstance(event, Iterate) else None):
         yield
 
 
@@ -74,10 +74,10 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
     assert len(results.splitlines()) == 25, "results are not mixed up with progress"
 
 
-@pytest.mark.usefixtures("slow")
 def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
+    monkeypatch.setattr(LIMITS, "awaited_seconds", 0.05)
     fit = JDA.fit  # settings share so much that a fit has no round left to be slow in
-    monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.4) or fit(*a, **k))
+    monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.05) or fit(*a, **k))
     lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune", "--no-estimate")
     assert any(
         re.search(r"Trying settings: \d+ of \d+ .*about \d+:\d\d left", line) for line in lines
@@ -88,7 +88,7 @@ def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
 def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
     install(monkeypatch)
     fit = JDA.fit  # a worker's rounds are not heard here: its fits are slow themselves
-    monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.7) or fit(*a, **k))
+    monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.3) or fit(*a, **k))
     command = ("reproduce", "coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
     lines, results = terminal(*command)
     assert any(

@@ -25,6 +25,8 @@ from transferable.dask._rows import Workers
 from transferable.events import Progress, listen
 from transferable.limits import LIMITS
 
+pytestmark = pytest.mark.processes
+
 P = small_problem(3, n_source=240, n_target=200, n_features=6)
 MEMORY = 1_000_000_000
 SHIFTED = {"class_shares": [0.1, 0.3, 0.6]}

@@ -8,7 +8,10 @@ import sys
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL")
+pytestmark = [
+    pytest.mark.processes,
+    pytest.mark.skipif(os.name != "posix", reason="SIGKILL"),
+]
 
 COMMAND = """
 import os, signal, sys

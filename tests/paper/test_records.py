@@ -119,6 +119,7 @@ def test_a_record_after_a_torn_line_is_whole(tmp_path):
     assert tasks_of(store) == {"first", "second"}
 
 
+@pytest.mark.processes
 def test_a_writer_killed_at_any_moment_loses_no_finished_record(tmp_path):
     acknowledged = set()
     pauses = np.random.default_rng(0).uniform(0, 0.05, size=6)
@@ -137,6 +138,7 @@ def test_a_writer_killed_at_any_moment_loses_no_finished_record(tmp_path):
     assert len(acknowledged) >= 6
 
 
+@pytest.mark.processes
 def test_two_writers_do_not_mix_their_lines(tmp_path):
     both = [appender(tmp_path, name) for name in ("left", "right")]
     acknowledged = set()

@@ -68,6 +68,7 @@ def test_cells_with_the_same_setting_are_computed_once(toy, tmp_path):
     assert len(seen) == 4
 
 
+@pytest.mark.processes
 def test_workers_give_the_same_results_as_this_process(toy, tmp_path):
     cells = [cell for cell in cells_of("coil") if cell.method != "MEDA"]
     alone = run_cells(cells, RecordStore(tmp_path / "alone")).records
@@ -89,6 +90,7 @@ def test_a_failing_method_does_not_take_the_others_with_it(cell, tmp_path):
     assert n_lines(store) == 1
 
 
+@pytest.mark.processes
 def test_a_worker_that_dies_is_told_and_loses_no_record(cell, tmp_path):
     dying = replace(cell, method="dying", estimator=AdaptedClassifier(Deadly()))
     store = RecordStore(tmp_path)
@@ -98,6 +100,7 @@ def test_a_worker_that_dies_is_told_and_loses_no_record(cell, tmp_path):
     assert list(store.load()) == [cell.key]
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_run_killed_at_any_moment_goes_on_where_it_was(tmp_path, jobs):
     store = RecordStore(tmp_path)
@@ -118,6 +121,7 @@ def test_a_run_killed_at_any_moment_goes_on_where_it_was(tmp_path, jobs):
     assert n_lines(store) == N_CELLS
 
 
+@pytest.mark.processes
 def test_two_runs_on_one_folder_share_the_work(tmp_path):
     both = [start(tmp_path, 1) for _ in range(2)]
     outputs = [process.communicate()[0].strip() for process in both]

@@ -1,6 +1,7 @@
 """The report in a real browser: both widths, both schemes, mouse, touch and keyboard."""
 
 import json
+import re
 import shutil
 from dataclasses import replace
 
@@ -133,12 +134,13 @@ def test_rows_are_sorted_searched_and_lead_to_their_points(reports, opened):
     head.click()
     assert page.evaluate(cells) == sorted(page.evaluate(cells), reverse=True)
     page.locator("#search").fill("plot 01")
-    assert first.count() == 10
+    sync_api.expect(first).to_have_count(10)
     assert all(text.startswith("plot 01") for text in first.all_text_contents())
-    page.locator("#rows a:visible").first.click()
-    name = page.locator("#rows a:visible").first.text_content()
-    assert page.locator("#tip").text_content().startswith(f"{name}: ")
-    assert page.locator("#rows tr.chosen").count() == 1
+    link = page.locator("#rows a:visible").first
+    name = link.text_content()
+    link.click()  # the page hears of the new address later
+    sync_api.expect(page.locator("#tip")).to_have_text(re.compile(f"^{re.escape(name)}: "))
+    sync_api.expect(page.locator("#rows tr.chosen")).to_have_count(1)
 
 
 def test_long_names_of_columns_can_be_told_apart_on_a_phone(reports, opened):

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 
 import transferable
 from problems import small_problem
-from transferable import TFDFV, AutoAdapter
+from transferable import TFDF, TFDFV, AutoAdapter
 from transferable.classifiers import auto_adapter
 from transferable.classifiers.trust import agreement, consensus_weights
 from transferable.events import listen
@@ -355,3 +355,15 @@ def test_logistic_regression_that_has_not_converged_warns_of_nothing():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         AutoAdapter(effort="fast").adapt(p.Xs * scale, p.ys, p.Xt * scale)
+
+
+def test_a_copy_is_the_same_model_of_the_same_rows_and_not_equal_output():
+    p = small_problem(0, n_source=60, n_target=60)
+    easy = AutoAdapter().adapt(p.Xs + 40 * p.ys[:, None], p.ys, p.Xt + 40 * p.yt[:, None])
+    assert [row["error"] for row in easy.candidates_] == [None] * len(easy.candidates_)
+    for width, copied in ((3, "same model and input as TFDF"), (20, None)):
+        rng = np.random.default_rng(0)
+        flags = [(rng.random((60, width)) < 0.2 + 0.3 * y[:, None]) * 1.0 for y in (p.ys, p.yt)]
+        pool = AutoAdapter().adapt(flags[0], p.ys, flags[1]).candidates_
+        assert (pool[-1]["name"], pool[-1]["error"]) == ("TFDF without flow", copied)
+        assert (TFDF().adapt(flags[0], p.ys, flags[1]).manifold_dim_ is None) == bool(copied)

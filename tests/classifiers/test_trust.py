@@ -402,7 +402,7 @@ def test_several_sources_and_weights_are_taken():
     p = PROBLEM
     sources = [p.Xs[::2], p.Xs[1::2] + 1], [p.ys[::2], p.ys[1::2]]
     model = AutoAdapter().adapt(*sources, p.Xt)
-    assert all(c["error"] is None or "equal to" in c["error"] for c in model.candidates_)
+    assert all(c["error"] is None or "same model" in c["error"] for c in model.candidates_)
     assert np.mean(model.predict(p.Xt) == p.yt) > 0.6
     weights = np.r_[np.zeros(20), np.ones(40)]
     weighted = AutoAdapter().adapt(p.Xs, p.ys, p.Xt, sample_weight=weights)

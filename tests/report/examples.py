@@ -57,7 +57,7 @@ def fixed_trust(labels, state="use", *, own=True):
     candidates = [
         {"name": "logistic regression", "weight": 0.6, "error": None},
         {"name": "TFDF", "weight": 0.4, "error": None},
-        {"name": "random forest", "weight": 0.0, "error": "equal to TFDF"},
+        {"name": "random forest", "weight": 0.0, "error": "same model and input as TFDF"},
     ]
     pool = SimpleNamespace(
         candidates_=candidates,

@@ -48,7 +48,7 @@ def test_says_what_was_given_what_came_out_and_how_to_repeat_it(page):
         "given for evaluation only",
         "A-distance, before → after",
         "Agreement of the candidates",
-        "random forest (equal to TFDF)",
+        "random forest (same model and input as TFDF)",
         "0.72",
         "The 33 least certain rows",
         "squared error on the source",

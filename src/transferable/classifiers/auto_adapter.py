@@ -79,7 +79,6 @@ _FOLDS = 3
 _LEFT_OUT = 1000  # source rows that are enough to calibrate by
 _SMALLEST = 1e-3  # probability: a forest whose trees all agree is no more certain than that
 _SAME_DIRECTION = 1e-5  # difference up to which a row is one that was fitted
-_SAME = 1e-9  # difference of probabilities up to which two members are copies
 _WALKED = 10  # neighbours that a correction is passed on to
 _SHARED_BYTES = 2**31  # of results that candidates share, at most half of `max_memory`
 _NEAR = 5  # rows of a domain that a target row is compared with
@@ -172,7 +171,8 @@ class AutoAdapter(WeightedFit, DomainClassifier):
     measurements.
 
     Tables of flags have no scale: in place of candidates scaled by domain, the pool has TFDF and
-    unaligned TFDF without a geodesic flow. Of candidates with equal probabilities, one is kept.
+    unaligned TFDF without a geodesic flow. Of candidates that are the same model of
+    the same rows, one is kept.
 
     Without target rows the pool is the source-only block.
 
@@ -299,8 +299,7 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         """Weight the members by their agreement on the target rows, and draw the conclusions."""
         rows = domains.Xt
         # Probabilities of the fitted target rows by each member; `_rows` has their directions.
-        tables = np.array([member.probabilities(rows) for member in self._members])
-        self._tables = self._without_copies(tables)
+        self._tables = np.array([member.probabilities(rows) for member in self._members])
         self._centre = _centre(rows)
         self._rows = _directions(rows, self._centre)
         self._near, cosines = self._nearest(self._rows)
@@ -341,18 +340,6 @@ class AutoAdapter(WeightedFit, DomainClassifier):
         self._rows = None
         self.trust_, self.agreement_ = None, np.ones((len(self._members),) * 2)
         self.unfamiliar_, self.class_shares_ = np.zeros(0, dtype=bool), domains.prior
-
-    def _without_copies(self, tables: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the tables without those that equal an earlier one, whose members go."""
-        same = [
-            next((j for j in range(k) if np.abs(tables[k] - tables[j]).max() < _SAME), None)
-            for k in range(len(tables))
-        ]
-        for row, j in zip(self._fitted(), same, strict=True):
-            row["error"] = None if j is None else f"equal to {self._members[j].name}"
-        kept = [k for k, j in enumerate(same) if j is None]
-        self._members = [self._members[k] for k in kept]
-        return tables[kept]
 
     def _unlikeness(
         self, source: Any, cosines: NDArray[np.float64], P: Probabilities
@@ -413,6 +400,14 @@ class AutoAdapter(WeightedFit, DomainClassifier):
                     row["error"] = "no candidate that aligns was fitted"
             self._members = [member for member in self._members if member.block == "source-only"]
         self._warn_of_missing()
+        kept: list[Candidate] = []
+        for row, member in zip(self._fitted(), self._members, strict=True):
+            copied = next((other.name for other in kept if member.is_copy_of(other)), None)
+            if copied is None:
+                kept.append(member)
+            else:
+                row["error"] = f"same model and input as {copied}"
+        self._members = kept
 
     def _attempts(
         self, pool: Sequence[Candidate], problem: tuple[Any, ...], deadline: float
@@ -730,6 +725,17 @@ class Candidate:
     def view(self) -> str:
         """View of the candidate: models of one view err together, and count as one."""
         return self.block if self.block == "source-only" else self.input
+
+    def is_copy_of(self, other: Candidate) -> bool:
+        """Return whether this is the same model of the same rows, once both are fitted."""
+        if (self.input == "per domain") != (other.input == "per domain"):
+            return False
+        # TFDF without a geodesic flow, by its own choice or because it was told to.
+        ours, theirs = (
+            clone(m).set_params(manifold_dim=m.manifold_dim_) if hasattr(m, "manifold_dim_") else m
+            for m in (self.model, other.model)
+        )
+        return repr(ours) == repr(theirs)
 
     def fit(
         self,

@@ -15,7 +15,7 @@ def test_problems_are_of_every_kind_and_have_their_own_names():
     assert set(trust.MADE) < set(kinds)
 
 
-@pytest.mark.filterwarnings("ignore:The `return_X_y` parameter:DeprecationWarning")  # of skada's own
+@pytest.mark.filterwarnings("ignore:The `return_X_y` parameter:DeprecationWarning")  # skada's
 @pytest.mark.parametrize("shift", trust.SHIFTS)
 def test_simulated_shifts_have_two_classes_in_both_domains(shift):
     pytest.importorskip("skada")

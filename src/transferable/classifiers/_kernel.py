@@ -19,7 +19,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
 from transferable._sklearn import CLASS_SHARES, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
-from transferable.base import DomainClassifier, Takes, WeightedFit, estimator, trained
+from transferable.base import DomainClassifier, Takes, trained
 from transferable.domains import Domains
 from transferable.events import stage
 from transferable.kernel import choose
@@ -37,7 +37,6 @@ COUNT = Interval(Integral, 1, None, closed="left")
 SOFTNESS = 0.2  # softness of labels that must meet a given class prior, in units of the scores
 
 
-@estimator
 class KernelClassifier(DomainClassifier):
     """Base of ARTL, MEDA, TFDF-V and TFDF.
 
@@ -143,8 +142,6 @@ class KernelClassifier(DomainClassifier):
         "target_labels": [StrOptions({"ignore", "use"})],
         "verbose": ["boolean"],
     }
-
-    fit = WeightedFit.fit
 
     # How a round with class confusion is made, and how many there are.
     _separate, _n_confusion_rounds = cast(Any, staticmethod(Rounds.solve)), cast(Any, 10)

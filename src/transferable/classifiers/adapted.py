@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods, call_with_marks, takes_marks
-from transferable.base import DomainAdapter, DomainClassifier, Takes, WeightedFit, estimator
+from transferable.base import DomainAdapter, DomainClassifier, Takes
 from transferable.domains import Domains
 from transferable.transformers._pseudo_labels import NearestRow
 
@@ -28,8 +28,7 @@ def _if_estimator_has(method: Callable[..., Any]) -> Any:
     )
 
 
-@estimator
-class AdaptedClassifier(WeightedFit, DomainClassifier):
+class AdaptedClassifier(DomainClassifier):
     """Scikit-learn classifier trained on source rows that a transformer has adapted.
 
     The transformer learns a feature space from both domains, and the classifier learns there from
@@ -91,13 +90,15 @@ class AdaptedClassifier(WeightedFit, DomainClassifier):
         "estimator": [HasMethods(["fit", "predict"]), None],
     }
 
+    _takes_weights = True
+
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]
         step = self._first_of("transformer_", "transformer", "estimator_", "estimator")
         return bool(get_tags(step).input_tags.sparse)
 
     @property
-    def takes(self) -> Takes:  # type: ignore[override]
+    def takes(self) -> Takes:
         """Optional inputs of the steps: several sources if all that use domains support them."""
         steps = [s for s in (self.transformer, self.estimator) if isinstance(s, DomainAdapter)]
         several = bool(steps) and all(step.takes.several_sources for step in steps)

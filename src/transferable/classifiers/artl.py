@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from transferable.base import estimator
 from transferable.classifiers._kernel import KernelClassifier
 from transferable.kernel.choose import Problem
 from transferable.kernel.objective import Means, Objective
 
 
-@estimator
 class ARTL(KernelClassifier):
     """ARTL: structural risk, joint alignment of the domains' means, and a neighbourhood graph.
 

@@ -32,9 +32,7 @@ from transferable.base import (
     DomainAdapter,
     DomainClassifier,
     Takes,
-    WeightedFit,
     class_scores,
-    estimator,
 )
 from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.tfdf import TFDF, TFDFV
@@ -88,8 +86,7 @@ _FAR, _UNSURE = 0.3, 0.3  # from source rows, and of the consensus, beyond which
 Attempt = tuple["Candidate | None", str | None, float]
 
 
-@estimator
-class AutoAdapter(WeightedFit, DomainClassifier):
+class AutoAdapter(DomainClassifier):
     """Adaptation without tuning: a pool of models, adapted and not, that check one another.
 
     Adaptation can do harm, which cannot be determined for sure without target labels. So models

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from transferable._sklearn import POSITIVE, Interval
-from transferable.base import DomainClassifier, estimator
+from transferable.base import DomainClassifier
 from transferable.classifiers.self_training import most_confident
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
@@ -28,7 +28,6 @@ _MOST_COMPONENTS = 128  # as published; beyond the rank there is nothing to keep
 _LLOYD_STEPS = 100
 
 
-@estimator
 class CAPLS(DomainClassifier):
     """Confidence-aware pseudo-label selection.
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from transferable._sklearn import POSITIVE, Interval, StrOptions
-from transferable.base import DomainClassifier, estimator
+from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.events import rounds
 from transferable.linalg.kernels import KernelFunction
@@ -21,7 +21,6 @@ Matrix = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 
-@estimator
 class DASVM(DomainClassifier):
     """Domain adaptation SVM: machines, one for each class, that move from source to target.
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
-from transferable.base import DomainClassifier, class_scores, estimator
+from transferable.base import DomainClassifier, class_scores
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
 from transferable.linalg.arrays import unit_rows
@@ -25,7 +25,6 @@ _MOST_COMPONENTS = 30
 _COUNT = Interval(Integral, 1, None, closed="left")
 
 
-@estimator
 class DMM(DomainClassifier):
     """Distribution matching machine.
 

@@ -16,7 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods, Interval, StrOptions
-from transferable.base import DomainClassifier, class_scores, estimator
+from transferable.base import DomainClassifier, class_scores
 from transferable.domains import Domains
 from transferable.ratios import RATIOS, effective_sample_size
 
@@ -24,7 +24,6 @@ _FEW = 0.05  # share of the source rows below which the effective sample size is
 _LEAST = 1e-6  # weight of a row of a class that the target seems to lack, as a share of the mean
 
 
-@estimator
 class ImportanceWeighted(DomainClassifier):
     """Any scikit-learn classifier, trained on source rows weighted towards the target.
 

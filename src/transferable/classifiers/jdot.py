@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from transferable._sklearn import WEIGHT, HasMethods, Interval
-from transferable.base import DomainClassifier, estimator
+from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
 from transferable.linalg.memory import refuse_if_too_large
@@ -23,7 +23,6 @@ from transferable.linalg.transport import exact_coupling, load_pot, mean_scaled_
 _PAIR_BYTES = 64  # the costs of rows and labels, the plan and what POT works on
 
 
-@estimator
 class JDOTClassifier(DomainClassifier):
     """Joint distribution optimal transport: plan and classifier in turn.
 

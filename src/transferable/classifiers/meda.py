@@ -6,13 +6,11 @@ from numbers import Integral, Real
 from typing import Literal
 
 from transferable._sklearn import Interval, StrOptions
-from transferable.base import estimator
 from transferable.classifiers._kernel import KernelClassifier
 from transferable.kernel.choose import Problem
 from transferable.kernel.objective import Means, Objective
 
 
-@estimator
 class MEDA(KernelClassifier):
     """MEDA: ARTL on geodesic flow features, with an adaptive balance.
 
@@ -66,7 +64,7 @@ class MEDA(KernelClassifier):
 
     _nearest_start = True
     _published = {"n_neighbors": 10, "graph": "neighbors"}  # noqa: RUF012
-    _parameter_constraints = KernelClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
         "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
     }

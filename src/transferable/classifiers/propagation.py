@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import cg
 
 from transferable._sklearn import Interval
-from transferable.base import DomainClassifier, estimator
+from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.linalg.arrays import unit_rows
 from transferable.linalg.search import cosine_neighbors, nearest, normalised_adjacency
@@ -20,7 +20,6 @@ from transferable.linalg.search import cosine_neighbors, nearest, normalised_adj
 _TOLERANCE = 1e-8
 
 
-@estimator
 class LabelPropagation(DomainClassifier):
     """Label propagation over the cosine nearest-neighbour graph of both domains.
 

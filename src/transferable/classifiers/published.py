@@ -16,7 +16,6 @@ from sklearn.base import ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 
 from transferable._sklearn import POSITIVE, Interval, StrOptions
-from transferable.base import estimator
 from transferable.classifiers.tfdf import TFDF, TFDFV
 from transferable.domains import Domains
 from transferable.kernel.choose import Graph, Problem
@@ -112,7 +111,6 @@ class Adam:
         return solver.dual(slope)
 
 
-@estimator
 class PublishedTFDFV(TFDFV):
     """TFDF-V in the form that the paper prints.
 
@@ -138,7 +136,7 @@ class PublishedTFDFV(TFDFV):
     class_shares: ClassShares = "source"
     estimator: ClassifierMixin | None = KNeighborsClassifier(1)
     alignment_form: str = "printed"
-    _parameter_constraints = TFDFV._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "alignment_form": [StrOptions({"normalised", "printed"})]
     }
 
@@ -146,7 +144,6 @@ class PublishedTFDFV(TFDFV):
         return _printed(super()._objective(problem), self.alignment_form)
 
 
-@estimator
 class PublishedTFDF(TFDF):
     """TFDF in the form that the paper prints, with its optimiser.
 
@@ -185,7 +182,7 @@ class PublishedTFDF(TFDF):
     confusion_iter: int | Literal["auto"] = "auto"
     solver: str = "adam"
     learning_rate: float = 0.0005
-    _parameter_constraints = TFDF._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "alignment_form": [StrOptions({"normalised", "printed"})],
         "confusion_form": [StrOptions({"normalised", "printed"})],
         "confusion_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],

@@ -13,12 +13,11 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
 from transferable._sklearn import HasMethods, Interval
-from transferable.base import DomainClassifier, class_scores, estimator
+from transferable.base import DomainClassifier, class_scores
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
 
 
-@estimator
 class SelfTraining(DomainClassifier):
     """Self-training with class-balanced confidence, for any scikit-learn classifier.
 

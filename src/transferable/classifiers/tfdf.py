@@ -10,7 +10,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 from transferable._sklearn import WEIGHT, Interval, StrOptions
-from transferable.base import estimator
 from transferable.classifiers._kernel import KernelClassifier
 from transferable.kernel.choose import Problem
 from transferable.kernel.class_shares import ClassShares
@@ -18,7 +17,6 @@ from transferable.kernel.covariances import Covariances
 from transferable.kernel.objective import ClassConfusion, Means, Objective, Variance
 
 
-@estimator
 class TFDF(KernelClassifier):
     """TFDF: a kernel classifier that aligns domains, then separates its classes.
 
@@ -136,7 +134,7 @@ class TFDF(KernelClassifier):
     manifold_dim: Literal["auto"] | int | None = "auto"
     class_shares: ClassShares = "auto"
 
-    _parameter_constraints = KernelClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "variance": [WEIGHT],
         "manifold": [WEIGHT, StrOptions({"auto"})],
         "confusion": [WEIGHT],
@@ -183,7 +181,6 @@ class TFDF(KernelClassifier):
         )
 
 
-@estimator
 class TFDFV(TFDF):
     """TFDF-V: TFDF without class confusion, the solution of one linear system a round.
 

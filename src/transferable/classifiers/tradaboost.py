@@ -15,7 +15,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods, Interval
-from transferable.base import DomainClassifier, class_scores, estimator
+from transferable.base import DomainClassifier, class_scores
 from transferable.classifiers.self_training import most_confident
 from transferable.domains import Domains
 from transferable.events import rounds
@@ -24,7 +24,6 @@ _SPECK = 2.0**-300  # liblinear never ends if the squares of all values are too 
 _LEAST_ERROR = 1e-10
 
 
-@estimator
 class TrAdaBoost(DomainClassifier):
     """Transfer boosting, with pseudo-labels in place of labelled target rows.
 

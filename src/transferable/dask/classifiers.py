@@ -138,7 +138,7 @@ class DaskKernelClassifier(DaskAdapter, KernelClassifier):
         return self._lazily(X, "decision_function", columns, np.float64)
 
     @property
-    def transduction_(self) -> Any:  # type: ignore[override]
+    def transduction_(self) -> Any:  # type: ignore[misc, override]
         """Labels of the fitted rows, lazily: of ``X``, or of ``Xt`` after ``adapt``."""
         check_is_fitted(self)
         if not hasattr(self, "_fitted"):

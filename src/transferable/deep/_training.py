@@ -126,9 +126,7 @@ class Training:
     Examples
     --------
     >>> from transferable.deep import PenalisedClassifier
-    >>> from transferable.base import estimator
-    >>> @estimator
-    ... class MeanScores(PenalisedClassifier):
+    >>> class MeanScores(PenalisedClassifier):
     ...     def _penalty(self, training, batch):
     ...         gap = (batch.zs.mean(dim=0) - batch.zt.mean(dim=0)).square().sum()
     ...         return {"gap": self.weight * gap}

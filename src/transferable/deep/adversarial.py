@@ -11,7 +11,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from transferable.base import estimator
 from transferable.deep._training import Batch, Losses, Phase, Training
 from transferable.deep.base import (
     COUNT,
@@ -53,7 +52,6 @@ def domain_loss(of_source: Tensor, of_target: Tensor, weights: Tensor | None = N
     return (means[0] + means[1]) / 2
 
 
-@estimator
 class DANN(PenalisedClassifier):
     """Domain-adversarial network: features trained to confuse a domain discriminator.
 
@@ -100,7 +98,6 @@ def joint_features(f: Tensor, p: Tensor) -> Tensor:
     return (p[:, :, None] * f[:, None, :]).flatten(1)
 
 
-@estimator
 class CDAN(PenalisedClassifier):
     """Conditional adversarial network: domains are confused class by class.
 
@@ -132,7 +129,7 @@ class CDAN(PenalisedClassifier):
     weight: float = 0.1
     entropy: bool = True
 
-    _parameter_constraints = PenalisedClassifier._parameter_constraints | {"entropy": ["boolean"]}
+    _parameter_constraints = {"entropy": ["boolean"]}  # noqa: RUF012
 
     def _parts(self, width: int, n_classes: int) -> dict[str, nn.Module]:
         return {"discriminator": discriminator(width * n_classes)}
@@ -147,7 +144,6 @@ class CDAN(PenalisedClassifier):
         return {"domain": domain_loss(scores[:n], scores[n:], weights)}
 
 
-@estimator
 class ADDA(DeepClassifier):
     """Adversarial discriminative adaptation, in two stages.
 
@@ -189,7 +185,7 @@ class ADDA(DeepClassifier):
     adversarial_epochs: int = 20
     adversarial_rate: float = 2e-4
 
-    _parameter_constraints = DeepClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "adversarial_epochs": [COUNT],
         "adversarial_rate": [POSITIVE],
     }
@@ -252,7 +248,6 @@ class _TwinHead(nn.Module):
         return self.first(f) + self.second(f)
 
 
-@estimator
 class MCD(DeepClassifier):
     """Maximum classifier discrepancy: two heads and a game between them and the features.
 
@@ -287,7 +282,7 @@ class MCD(DeepClassifier):
     generator_steps: int = 4
     warmup_epochs: int = 0
 
-    _parameter_constraints = DeepClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "generator_steps": [COUNT],
         "warmup_epochs": [EPOCHS],
     }

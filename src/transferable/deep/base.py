@@ -23,7 +23,7 @@ from torch import nn
 from torch.nn import functional
 
 from transferable._sklearn import Interval, StrOptions
-from transferable.base import DomainClassifier, DomainTransformer, estimator, refuse_text_and_gaps
+from transferable.base import DomainClassifier, DomainTransformer, refuse_text_and_gaps
 from transferable.deep._data import Rows, StackedTable, Transform, opened, pooled, stacked, streamed
 from transferable.deep._training import (
     SCORES,
@@ -45,7 +45,6 @@ Augment = Callable[[torch.Tensor, torch.Generator], torch.Tensor]
 MakeOptimizer = Callable[[list[dict[str, Any]]], torch.optim.Optimizer]
 
 
-@estimator
 class DeepClassifier(DomainClassifier, DomainTransformer):
     """Base of the deep methods; alone, it trains a network on the source.
 
@@ -141,6 +140,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
     random_state: int | RandomState | None = 0
     verbose: bool = False
 
+    _preserves_dtype = ["float64"]  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "network": [str, callable],
         "weights": [str, os.PathLike, None],
@@ -422,7 +422,6 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         self.network_ = network.eval()
 
 
-@estimator
 class SourceOnly(DeepClassifier):
     """Network trained on the labelled source rows and used on the target as it is.
 
@@ -462,7 +461,6 @@ class SourceOnly(DeepClassifier):
     _without_target = None
 
 
-@estimator
 class AdaBN(DeepClassifier):
     """Network trained on the source, with batch normalisation statistics of the target.
 
@@ -509,7 +507,6 @@ class AdaBN(DeepClassifier):
         training.domain = "target"
 
 
-@estimator
 class PenalisedClassifier(DeepClassifier):
     """Base of the methods that add a penalty to the source's cross-entropy, also of your own.
 
@@ -526,11 +523,9 @@ class PenalisedClassifier(DeepClassifier):
 
     Examples
     --------
-    >>> from transferable.base import estimator
     >>> from transferable.datasets import load_printed_to_handwritten
     >>> from transferable.deep import PenalisedClassifier
-    >>> @estimator
-    ... class MeanScores(PenalisedClassifier):
+    >>> class MeanScores(PenalisedClassifier):
     ...     def _penalty(self, training, batch):
     ...         gap = (batch.zs.mean(dim=0) - batch.zt.mean(dim=0)).square().sum()
     ...         return {"gap": self.weight * gap}
@@ -543,7 +538,7 @@ class PenalisedClassifier(DeepClassifier):
     weight: float = 1.0
     warmup_epochs: int = 0
 
-    _parameter_constraints = DeepClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "weight": [WEIGHT],
         "warmup_epochs": [EPOCHS],
     }

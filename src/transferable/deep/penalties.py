@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from transferable.base import estimator
 from transferable.deep._training import Batch, Losses, Training
 from transferable.deep.base import COUNT, POSITIVE, WEIGHT, PenalisedClassifier
 
@@ -18,7 +17,6 @@ def mean_distance(fs: Tensor, ft: Tensor) -> Tensor:
     return (fs.mean(dim=0) - ft.mean(dim=0)).square().sum()
 
 
-@estimator
 class DDC(PenalisedClassifier):
     """Deep domain confusion: bring the mean features of the domains together.
 
@@ -62,7 +60,6 @@ def _covariance(f: Tensor) -> Tensor:
     return centred.T @ centred / max(len(f) - 1, 1)
 
 
-@estimator
 class DeepCORAL(PenalisedClassifier):
     """Deep CORAL: bring the covariances of the domains' features together.
 
@@ -116,7 +113,6 @@ def kernel_distance(a: Tensor, b: Tensor, factors: tuple[float, ...]) -> Tensor:
     return K[:m, :m].mean() + K[m:, m:].mean() - 2 * K[:m, m:].mean()
 
 
-@estimator
 class DAN(PenalisedClassifier):
     """Deep adaptation network: maximum mean discrepancy under several kernels, on two layers.
 
@@ -148,7 +144,7 @@ class DAN(PenalisedClassifier):
 
     kernel_factors: tuple[float, ...] = (0.25, 0.5, 1.0, 2.0, 4.0)
 
-    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "kernel_factors": [tuple, list],
     }
 
@@ -175,7 +171,6 @@ def _norm(x: Tensor) -> Tensor:
     return (x.square().sum() + _FLAT).sqrt() - _FLAT**0.5
 
 
-@estimator
 class CMD(PenalisedClassifier):
     """Central moment discrepancy: bring the moments of every feature together.
 
@@ -208,7 +203,7 @@ class CMD(PenalisedClassifier):
     weight: float = 0.1
     n_moments: int = 5
 
-    _parameter_constraints = PenalisedClassifier._parameter_constraints | {"n_moments": [COUNT]}
+    _parameter_constraints = {"n_moments": [COUNT]}  # noqa: RUF012
 
     def _penalty(self, training: Training, batch: Batch) -> Losses:
         fs, ft = torch.tanh(batch.fs) / 2, torch.tanh(batch.ft) / 2
@@ -227,7 +222,6 @@ def pair_margins(f: Tensor, y: Tensor, near: float, far: float) -> Tensor:
     return (same * within + (1 - same) * across).mean()
 
 
-@estimator
 class JDDA(PenalisedClassifier):
     """Joint domain alignment and discriminative features, in the form that compares pairs.
 
@@ -267,7 +261,7 @@ class JDDA(PenalisedClassifier):
     near: float = 0.0
     far: float = 100.0
 
-    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "discriminative": [WEIGHT],
         "near": [WEIGHT],
         "far": [WEIGHT],
@@ -298,7 +292,6 @@ def class_confusion(z: Tensor, temperature: float) -> Tensor:
     return (confusion.sum() - confusion.trace()) / n_classes
 
 
-@estimator
 class MCC(PenalisedClassifier):
     """Minimum class confusion: target rows should not lie between classes.
 
@@ -337,7 +330,7 @@ class MCC(PenalisedClassifier):
 
     temperature: float = 2.5
 
-    _parameter_constraints = PenalisedClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "temperature": [POSITIVE]
     }
 

@@ -27,7 +27,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from transferable._sklearn import Interval, StrOptions
-from transferable.base import estimator
 from transferable.classifiers import TFDFV
 from transferable.deep._data import Rows
 from transferable.deep._training import Batch, Losses, Phase, Training, outputs
@@ -58,7 +57,6 @@ def information(z: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
     return entropy, (torch.xlogy(mean, mean) - mean * shares.log()).sum()
 
 
-@estimator
 class DeepTFDF(DeepClassifier):
     """DeepTFDF: TFDF's closed form on the network's features, and training on its labels, in turn.
 
@@ -122,7 +120,7 @@ class DeepTFDF(DeepClassifier):
     class_shares: str = "auto"
     closed_form: BaseEstimator | None = None
 
-    _parameter_constraints = DeepClassifier._parameter_constraints | {
+    _parameter_constraints = {  # noqa: RUF012
         "weight": [WEIGHT],
         "information": [WEIGHT],
         "threshold": [Interval(Real, 0, 1, closed="both")],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from functools import reduce
 from numbers import Integral
@@ -15,10 +14,9 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 
 from transferable._sklearn import NUMBER, POSITIVE, Interval, StrOptions
-from transferable.base import DomainTransformer, Parameters
+from transferable.base import DomainTransformer
 from transferable.domains import Domains, positions_of
-from transferable.limits import LIMITS
-from transferable.linalg.arrays import Reordered, row_blocks
+from transferable.linalg.arrays import Reordered
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.grassmann import basis_of_moments, principal_basis
 from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
@@ -31,7 +29,7 @@ _SUBSPACE_COMPONENTS = 20
 WeightedTable = tuple[RowTable, Matrix]
 
 
-class KernelParameters(Parameters):
+class KernelParameters(DomainTransformer):
     """Parameters of a kernel.
 
     Parameters
@@ -70,34 +68,7 @@ class KernelParameters(Parameters):
         return KernelFunction(cast(Kernel, self.kernel), gamma, self.degree, self.coef0)
 
 
-class BlockwiseTransformer(DomainTransformer):
-    """Base of the transformers.
-
-    Adapted rows have the precision of the input, and are computed in double by blocks.
-    """
-
-    _preserves_dtype = ["float64", "float32"]  # noqa: RUF012
-
-    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
-        n, d = rows.shape
-        width = max(self._width(d), LIMITS.block_values // LIMITS.mapped_rows)
-        Z = np.empty((0, 0))
-        for block in row_blocks(n, width):
-            found = self._transform_block(rows[block], source[block])
-            Z = Z if len(Z) else np.empty((n, found.shape[1]), dtype=rows.dtype)
-            Z[block] = found
-        return Z
-
-    @abstractmethod
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
-        """Return the adapted form of a few rows, of which `source` marks those of the source."""
-
-    def _width(self, n_features: int) -> int:
-        """Return the columns of the widest table formed from a block of so many features."""
-        return n_features
-
-
-class PerDomainTransformer(BlockwiseTransformer):
+class PerDomainTransformer(DomainTransformer):
     """Base of those with a map for each source, selected by the ids of rows.
 
     Where there is one source, any positive number marks its rows.
@@ -113,7 +84,7 @@ class PerDomainTransformer(BlockwiseTransformer):
         return np.where(ids > 0, positions_of(np.abs(ids), self._source_ids, ids > 0), -1)
 
 
-class SubspaceTransformer(Parameters, BlockwiseTransformer):
+class SubspaceTransformer(DomainTransformer):
     """Base of GFK and subspace alignment: a principal basis of each domain."""
 
     _parameter_constraints = {"n_components": [COUNT, None]}  # noqa: RUF012

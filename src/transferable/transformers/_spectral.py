@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from transferable._sklearn import POSITIVE, Interval, StrOptions
-from transferable.base import WeightedTransformer
 from transferable.domains import Domains
 from transferable.kernel.choose import SOURCE_WEIGHTS, SourceWeights, source_weights
 from transferable.kernel.objective import Means
@@ -30,7 +29,6 @@ from transferable.linalg.memory import Plan, memory_budget
 from transferable.linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
 from transferable.transformers._bases import (
     COUNT,
-    BlockwiseTransformer,
     KernelParameters,
     Spread,
     warn_if_reduced,
@@ -56,7 +54,7 @@ Solver = Callable[[Codes | None, int], Solution]
 Times = Callable[[Matrix], Matrix]
 
 
-class SpectralTransformer(KernelParameters, BlockwiseTransformer):
+class SpectralTransformer(KernelParameters):
     """Base of the spectral methods; a subclass solves its problem in ``_learn``.
 
     Parameters
@@ -206,7 +204,7 @@ class SpectralTransformer(KernelParameters, BlockwiseTransformer):
         return self._map.width(n_features)
 
 
-class AligningTransformer(WeightedTransformer, SpectralTransformer):
+class AligningTransformer(SpectralTransformer):
     """Base of TCA, JDA and BDA, which align the means of every source with those of the target.
 
     Parameters

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable._sklearn import WEIGHT
-from transferable.base import Takes, WeightedTransformer
+from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix, gram_basis, row_basis
 from transferable.linalg.moments import Moments, RowTable
 from transferable.transformers._bases import PerDomainTransformer, table_of, tables_by_id
 
 
-class CORAL(WeightedTransformer, PerDomainTransformer):
+class CORAL(PerDomainTransformer):
     """Correlation alignment: source rows get the covariance of the target.
 
     The source is whitened and coloured again, x -> x C_s^-1/2 C_t^1/2, which minimises ||A'C_s A -
@@ -67,14 +67,13 @@ class CORAL(WeightedTransformer, PerDomainTransformer):
         "align_means": ["boolean"],
     }
 
+    regularization: float = 1.0
+    align_means: bool = True
+
     takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
     # None: rows are multiplied by one set of directions after the other.
     _recolouring: Matrix | None = None
     _further: Sequence[tuple[Covariance, Matrix | None]] = ()  # sources after the first
-
-    def __init__(self, *, regularization: float = 1.0, align_means: bool = True) -> None:
-        self.regularization = regularization
-        self.align_means = align_means
 
     def _fit_domains(self, domains: Domains) -> None:
         self._source_ids, tables = tables_by_id(domains, domains.source)

@@ -16,11 +16,11 @@ from transferable.domains import Domains
 from transferable.linalg.eigen import gram_basis
 from transferable.linalg.kernels import Kernel
 from transferable.linalg.nystrom import draw_landmarks
-from transferable.transformers._bases import BlockwiseTransformer, KernelParameters, Spread
+from transferable.transformers._bases import KernelParameters, Spread
 from transferable.transformers._features import RowMap
 
 
-class LandmarkFeatures(KernelParameters, BlockwiseTransformer):
+class LandmarkFeatures(KernelParameters):
     """Kernel features from landmarks, with which linear methods act as kernel methods.
 
     Rows are mapped to K(x, L) K(L, L)^-1/2, where the landmarks L are rows drawn from both domains

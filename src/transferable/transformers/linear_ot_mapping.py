@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from transferable._sklearn import POSITIVE
-from transferable.base import Parameters, Takes
+from transferable.base import DomainTransformer, Takes
 from transferable.domains import Domains
 from transferable.linalg.memory import refuse_if_too_wide
 from transferable.linalg.transport import load_pot
-from transferable.transformers._bases import BlockwiseTransformer
 
 _ROUNDING = 1e-6  # share of the usual variance that covariances need to have roots
 _TABLES = 13  # of columns by columns, at most at once
 
 
-class LinearOTMapping(Parameters, BlockwiseTransformer):
+class LinearOTMapping(DomainTransformer):
     """Optimal transport between the Gaussians of both domains: a linear map of the source.
 
     With means m and covariances C, source rows become m_t + (x - m_s) A where

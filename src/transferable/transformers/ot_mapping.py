@@ -12,12 +12,12 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._sklearn import POSITIVE, StrOptions
-from transferable.base import Parameters, Takes
+from transferable.base import DomainTransformer, Takes
 from transferable.domains import Domains
 from transferable.linalg.eigen import Matrix
 from transferable.linalg.memory import refuse_if_too_large
 from transferable.linalg.transport import exact_coupling, load_pot, mean_scaled_cost
-from transferable.transformers._bases import COUNT, BlockwiseTransformer
+from transferable.transformers._bases import COUNT
 
 _PLAIN_RANGE = 200.0  # of cost over entropy up to which exp(-cost / entropy) stays above zero
 _MOST_SCALINGS = 10_000
@@ -27,7 +27,7 @@ _INNER_ERROR = 1e-5  # the same between rounds of "class", of which the plan kee
 _PAIR_BYTES = {"exact": 48, "entropic": 80, "class": 48, "laplace": 72}
 
 
-class OTMapping(Parameters, BlockwiseTransformer):
+class OTMapping(DomainTransformer):
     """Optimal transport: every source row moves to the mean of the target rows it is sent to.
 
     The plan G, of shape (n_source, n_target), carries equal weights from the source's rows to the
@@ -109,7 +109,7 @@ class OTMapping(Parameters, BlockwiseTransformer):
     max_memory: int | str | None = None
 
     @property
-    def takes(self) -> Takes:  # type: ignore[override]
+    def takes(self) -> Takes:
         """Optional inputs of the method as it is set: only "class" uses labels."""
         return Takes(no_labels=self.method != "class")
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.base import Takes, WeightedTransformer
+from transferable.base import Takes
 from transferable.domains import Domains, positions_of
 from transferable.limits import LIMITS
 from transferable.linalg.eigen import Matrix
@@ -17,7 +17,7 @@ from transferable.transformers._bases import PerDomainTransformer
 Scale = tuple[Matrix, Matrix]  # means and standard deviations
 
 
-class PerDomainScaler(WeightedTransformer, PerDomainTransformer):
+class PerDomainScaler(PerDomainTransformer):
     """Standardisation of every feature to mean 0 and variance 1 within each domain.
 
     Every id of ``sample_domain`` is a domain: several sources, and several targets, are each

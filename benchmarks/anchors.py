@@ -31,11 +31,11 @@ from cases import GROUPS
 from recording import tabulate
 from shift import synthetic_shift
 from transferable import TFDFV
+from transferable._kernel import choose
+from transferable._linalg import anchors
+from transferable._linalg.search import spherical_means
 from transferable.datasets import fetch_mnist_usps, fetch_tables, load_printed_to_handwritten
 from transferable.datasets._files import TABLES
-from transferable.kernel import choose
-from transferable.linalg import anchors
-from transferable.linalg.search import spherical_means
 from transferable.model_selection.scorers import Store
 
 Record = dict[str, Any]

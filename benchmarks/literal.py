@@ -179,7 +179,7 @@ def covariance_part(
 
 def adaptive_balance(Z: Matrix, labels: Codes, n_source: int, n_classes: int, rule: str) -> float:
     """The balance mu of Eq. 24 ("printed") or of MEDA ("adaptive"), by the library's A-distance."""
-    from transferable.kernel.choose import a_distance
+    from transferable._kernel.choose import a_distance
 
     def distance(s: Matrix, t: Matrix) -> float:
         return a_distance(*(np.split(Z[i], [int(i.sum()) // 2]) for i in (s, t)), shrinkage=0.1)

@@ -92,7 +92,7 @@ def measured_ceilings(device: str) -> dict[str, float]:
     """Operations a second of a large product in single precision, bytes a second of a copy."""
     import torch
 
-    from transferable.linalg.arrays import Arrays
+    from transferable._linalg.arrays import Arrays
 
     place = Arrays.on(device).device
     A = torch.randn(8192, 8192, device=place)

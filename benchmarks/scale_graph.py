@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from recording import tabulate
-from transferable.linalg import search
-from transferable.linalg.arrays import Arrays, unit_rows
-from transferable.linalg.search import exact_search
+from transferable._linalg import search
+from transferable._linalg.arrays import Arrays, unit_rows
+from transferable._linalg.search import exact_search
 
 _STAGES = {
     "_centers": "k-means",

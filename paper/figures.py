@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from transferable._linalg.arrays import unit_rows
 from transferable.diagnostics import unit_variance
-from transferable.linalg.arrays import unit_rows
 from transferable.metrics import mmcd_distance, mmd_distance
 from transferable.plots import (
     ConfusionDisplay,

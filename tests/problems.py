@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from transferable import TFDF
+from transferable._kernel import choose
+from transferable._kernel.class_shares import Labelling
+from transferable._kernel.rounds import Rounds
+from transferable._kernel.solvers import ExactSolver, Labels
 from transferable.classifiers.published import PublishedTFDF
 from transferable.domains import Domains
-from transferable.kernel import choose
-from transferable.kernel.class_shares import Labelling
-from transferable.kernel.rounds import Rounds
-from transferable.kernel.solvers import ExactSolver, Labels
 
 
 def small_problem(

@@ -10,12 +10,12 @@ from sklearn.linear_model import LogisticRegression
 import literal
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV, AutoAdapter, all_estimators
+from transferable._kernel import rounds
+from transferable._kernel.objective import Means, mean_differences
 from transferable.classifiers import AdaptedClassifier
 from transferable.classifiers.published import PrintedMeans
 from transferable.domains import Domains
 from transferable.events import Iterate, listen
-from transferable.kernel import rounds
-from transferable.kernel.objective import Means, mean_differences
 from transferable.transformers import BDA, CORAL, GFK, JDA, TCA, PerDomainScaler
 from transferable.transformers._features import by_row
 

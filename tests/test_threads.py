@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from transferable._linalg import arrays
+from transferable._linalg.arrays import in_threads, taken_rows, thread_blocks, unit_rows
 from transferable.domains import Domains, content_order, in_unit, row_keys, stack_domains
 from transferable.limits import LIMITS
-from transferable.linalg import arrays
-from transferable.linalg.arrays import in_threads, taken_rows, thread_blocks, unit_rows
 
 X = np.random.default_rng(0).normal(size=(900, 7))
 

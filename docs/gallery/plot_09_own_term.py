@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import laplacian
 
 from transferable import TFDFV
+from transferable._kernel.objective import Term
 from transferable.datasets import load_printed_to_handwritten
-from transferable.kernel.objective import Term
 
 
 class Links(Term):

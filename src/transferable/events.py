@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.linalg.arrays import to_numpy
+from transferable._linalg.arrays import to_numpy
 
 __all__ = ["Iterate", "Note", "Progress", "iterate", "listen", "note", "rounds", "silence", "stage"]
 

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
+from transferable._kernel.choose import a_distance
+from transferable._kernel.covariances import GroupCentring, pairs_of_groups
+from transferable._kernel.objective import Matrix, mean_differences
+from transferable._linalg.arrays import dense
+from transferable._linalg.kernels import Kernel, KernelFunction
+from transferable._linalg.search import cosine_neighbors
 from transferable.domains import Domains
-from transferable.kernel.choose import a_distance
-from transferable.kernel.covariances import GroupCentring, pairs_of_groups
-from transferable.kernel.objective import Matrix, mean_differences
-from transferable.linalg.arrays import dense
-from transferable.linalg.kernels import Kernel, KernelFunction
-from transferable.linalg.search import cosine_neighbors
 
 __all__ = ["mmcd_distance", "mmd_distance", "neighbor_consistency", "proxy_a_distance"]
 

@@ -21,9 +21,9 @@ from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
 
+from transferable._linalg.arrays import dense, taken_rows
+from transferable._linalg.simplex import descend, largest_eigenvalue, project_on_simplices
 from transferable.domains import row_hash
-from transferable.linalg.arrays import dense, taken_rows
-from transferable.linalg.simplex import descend, largest_eigenvalue, project_on_simplices
 
 __all__ = [
     "RATIOS",

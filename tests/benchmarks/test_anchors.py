@@ -4,8 +4,8 @@ import pytest
 
 import anchors as benchmark
 from problems import small_problem
-from transferable.kernel import choose
-from transferable.linalg import anchors
+from transferable._kernel import choose
+from transferable._linalg import anchors
 
 
 @pytest.fixture

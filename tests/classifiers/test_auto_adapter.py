@@ -11,10 +11,10 @@ from scipy.sparse import csr_array
 import transferable
 from problems import small_problem
 from transferable import TFDF, TFDFV, AutoAdapter
+from transferable._kernel.solvers import ExactSolver
 from transferable.classifiers import auto_adapter
 from transferable.classifiers.trust import agreement, consensus_weights
 from transferable.events import listen
-from transferable.kernel.solvers import ExactSolver
 from transferable.limits import LIMITS
 from transferable.tables import TableClassifier
 

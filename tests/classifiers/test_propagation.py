@@ -3,8 +3,8 @@
 import numpy as np
 
 from problems import small_problem
+from transferable._linalg.search import cosine_neighbors
 from transferable.classifiers import LabelPropagation
-from transferable.linalg.search import cosine_neighbors
 
 PROBLEM = small_problem(n_source=45, n_target=40)
 

@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss
 
 from problems import domains_of, made, rounds_of, small_problem
 from transferable import TFDFV
-from transferable.kernel.rounds import temperature
+from transferable._kernel.rounds import temperature
 
 P = small_problem(seed=2)
 

@@ -8,7 +8,7 @@ import pytest
 import literal
 from problems import domains_of, small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
-from transferable.kernel import choose
+from transferable._kernel import choose
 from transferable.limits import LIMITS
 
 P = small_problem(seed=4)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
-from transferable.kernel.class_shares import class_log_probabilities
+from transferable._kernel.class_shares import class_log_probabilities
 
 
 def drawn(n, temperature, offsets, seed=0):

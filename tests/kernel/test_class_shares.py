@@ -6,13 +6,13 @@ from sklearn.utils import Bunch
 
 from problems import domains_of, rounds_of, small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
+from transferable._kernel import choose
+from transferable._kernel.class_shares import given_shares, neighbor_support, small_class_offsets
+from transferable._linalg.arrays import CPU
+from transferable._linalg.kernels import KernelFunction
 from transferable.datasets import fetch_office_caltech, load_printed_to_handwritten
 from transferable.domains import Domains
-from transferable.kernel import choose
-from transferable.kernel.class_shares import given_shares, neighbor_support, small_class_offsets
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU
-from transferable.linalg.kernels import KernelFunction
 from transferable.persistence import load, save
 
 METHODS = [TFDF, TFDFV, MEDA, ARTL]
@@ -213,7 +213,7 @@ def test_a_concept_that_drifts_leaves_both_classes(kind, seed):
 def test_a_shift_that_is_not_supported_is_not_followed(partial, monkeypatch):
     """Classifier, labels and shares are then those of the source's prior."""
     Xs, ys, Xt, _ = partial
-    monkeypatch.setattr("transferable.kernel.rounds.neighbor_support", lambda *_: 0.0)
+    monkeypatch.setattr("transferable._kernel.rounds.neighbor_support", lambda *_: 0.0)
     source, reverted = (TFDFV(class_shares=asked).adapt(Xs, ys, Xt) for asked in ("source", "auto"))
     shares = reverted.class_shares_history_
     assert np.abs(shares - source.class_shares_).max() > 0.02, "it was followed at first"
@@ -226,7 +226,7 @@ def test_a_shift_that_is_supported_in_part_is_followed_in_part(partial, monkeypa
     found = []
     for part in (0.0, 0.5, 1.0):
         monkeypatch.setattr(
-            "transferable.kernel.rounds.neighbor_support", lambda *_, part=part: part
+            "transferable._kernel.rounds.neighbor_support", lambda *_, part=part: part
         )
         found.append(TFDFV().adapt(Xs, ys, Xt).class_shares_[:5].sum())
     assert found[0] + 0.05 < found[1] < found[2] - 0.05
@@ -234,7 +234,7 @@ def test_a_shift_that_is_supported_in_part_is_followed_in_part(partial, monkeypa
 
 def test_shares_that_are_asked_to_be_estimated_are_not_doubted(partial, monkeypatch):
     Xs, ys, Xt, _ = partial
-    monkeypatch.setattr("transferable.kernel.rounds.neighbor_support", lambda *_: 0.0)
+    monkeypatch.setattr("transferable._kernel.rounds.neighbor_support", lambda *_: 0.0)
     followed, doubted = (
         TFDFV(class_shares=asked).adapt(Xs, ys, Xt) for asked in ("estimated", "auto")
     )

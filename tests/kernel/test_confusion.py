@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
+from transferable._kernel.objective import ClassConfusion, Objective
 from transferable.classifiers.published import Adam, PrintedConfusion
-from transferable.kernel.objective import ClassConfusion, Objective
 
 FORMS = {"printed": PrintedConfusion, "normalised": ClassConfusion}
 # Adam's slope is the printed one: half the derivative where the form is the printed one.

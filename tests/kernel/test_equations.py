@@ -14,10 +14,10 @@ import transferable
 from literal import Literal, Settings
 from problems import domains_of, made, published, rounds_of, small_problem
 from transferable import ARTL, MEDA
+from transferable._kernel.choose import Balance, parameters
+from transferable._linalg.arrays import to_numpy
 from transferable.classifiers.published import Adam, PublishedTFDFV
 from transferable.domains import Domains
-from transferable.kernel.choose import Balance, parameters
-from transferable.linalg.arrays import to_numpy
 
 # The printed equations take the target's classes to be as frequent as the source's.
 TFDF = partial(published, class_shares="source")

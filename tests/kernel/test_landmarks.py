@@ -9,15 +9,15 @@ import scipy.sparse as sp
 
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
+from transferable._kernel.choose import KernelSizes
+from transferable._kernel.solvers import Sums
+from transferable._linalg.anchors import Anchors
+from transferable._linalg.arrays import CPU, Reordered
+from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.memory import Plan, memory_budget
+from transferable._linalg.nystrom import FeatureTable, Nystrom
 from transferable.domains import Domains
-from transferable.kernel.choose import KernelSizes
-from transferable.kernel.solvers import Sums
 from transferable.limits import LIMITS
-from transferable.linalg.anchors import Anchors
-from transferable.linalg.arrays import CPU, Reordered
-from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.memory import Plan, memory_budget
-from transferable.linalg.nystrom import FeatureTable, Nystrom
 
 P = small_problem(seed=3, n_source=90, n_target=70)
 METHODS = [TFDF, TFDFV, MEDA, ARTL]

@@ -8,19 +8,19 @@ from hypothesis import strategies as st
 import literal
 from problems import random_codes
 from transferable import MEDA, TFDFV
-from transferable.classifiers.published import PrintedCovariances, PrintedMeans
-from transferable.domains import Domains
-from transferable.kernel.choose import parameters
-from transferable.kernel.covariances import (
+from transferable._kernel.choose import parameters
+from transferable._kernel.covariances import (
     Covariances,
     GroupCentring,
     KernelCovariances,
     projected_covariances,
     squared_differences,
 )
-from transferable.kernel.objective import Means, Variance, mean_differences
-from transferable.kernel.solvers import ExactSolver
-from transferable.linalg.moments import Moments
+from transferable._kernel.objective import Means, Variance, mean_differences
+from transferable._kernel.solvers import ExactSolver
+from transferable._linalg.moments import Moments
+from transferable.classifiers.published import PrintedCovariances, PrintedMeans
+from transferable.domains import Domains
 
 N_SOURCE, N_TARGET, N_CLASSES = 13, 10, 3
 N = N_SOURCE + N_TARGET

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from transferable.kernel.class_shares import (
+from transferable._kernel.class_shares import (
     exact_offsets,
     least_costs,
     scattered_offsets,

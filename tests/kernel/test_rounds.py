@@ -8,9 +8,9 @@ from sklearn.dummy import DummyClassifier
 
 from problems import domains_of, published, rounds_of, small_problem
 from transferable import MEDA, TFDF, TFDFV
+from transferable._linalg.arrays import CPU
 from transferable.classifiers._kernel import NearestSource
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU
 
 P = small_problem(seed=1)
 NAMES = {

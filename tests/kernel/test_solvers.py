@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 import literal
 from problems import domains_of, made, published, rounds_of, small_problem
 from transferable import TFDFV
+from transferable._kernel.objective import Means, Smoothness, Term, Variance
+from transferable._kernel.solvers import Solver
 from transferable.classifiers.published import Adam
-from transferable.kernel.objective import Means, Smoothness, Term, Variance
-from transferable.kernel.solvers import Solver
 
 P = small_problem(seed=8)
 SETTINGS = {

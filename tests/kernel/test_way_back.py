@@ -8,11 +8,11 @@ import pytest
 import literal
 from problems import small_problem
 from transferable import TFDF, TFDFV
+from transferable._kernel.choose import Balance
+from transferable._linalg.arrays import unit_rows
+from transferable._linalg.kernels import KernelFunction
 from transferable.classifiers import ARTL, MEDA
 from transferable.domains import Domains
-from transferable.kernel.choose import Balance
-from transferable.linalg.arrays import unit_rows
-from transferable.linalg.kernels import KernelFunction
 from transferable.model_selection.scorers import Store
 
 TASK = small_problem(n_source=40, n_target=30, n_features=6)

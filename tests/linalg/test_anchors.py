@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from transferable.linalg.anchors import Anchors, AnchorSums
-from transferable.linalg.arrays import Arrays, unit_rows
-from transferable.linalg.search import spherical_means
+from transferable._linalg.anchors import Anchors, AnchorSums
+from transferable._linalg.arrays import Arrays, unit_rows
+from transferable._linalg.search import spherical_means
 
 RNG = np.random.default_rng(0)
 ROWS = unit_rows(RNG.normal(size=(200, 6)))

@@ -6,10 +6,10 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from transferable.linalg import arrays as module
-from transferable.linalg.arrays import CPU, Arrays, namespace, to_numpy
-from transferable.linalg.memory import memory_budget
-from transferable.linalg.systems import effective_ridge, inverse, solve_positive
+from transferable._linalg import arrays as module
+from transferable._linalg.arrays import CPU, Arrays, namespace, to_numpy
+from transferable._linalg.memory import memory_budget
+from transferable._linalg.systems import effective_ridge, inverse, solve_positive
 
 has_torch = pytest.mark.skipif(find_spec("torch") is None, reason="torch is not installed")
 

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from transferable._linalg.arrays import Arrays, to_numpy, unit_rows
+from transferable._linalg.search import exact_search, largest
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import Arrays, to_numpy, unit_rows
-from transferable.linalg.search import exact_search, largest
 
 LIBRARIES = [
     pytest.param("cpu", id="numpy"),

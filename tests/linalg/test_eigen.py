@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh
 
-from transferable.linalg.eigen import Root, leading_dense, leading_updated, row_basis
+from transferable._linalg.eigen import Root, leading_dense, leading_updated, row_basis
 
 
 def pencil(size, n_columns, seed=0):

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from sklearn.decomposition import PCA
 
 import literal
-from transferable.linalg.grassmann import (
+from transferable._linalg.grassmann import (
     basis_of_moments,
     geodesic_flow_factor,
     principal_basis,
 )
-from transferable.linalg.moments import Moments
+from transferable._linalg.moments import Moments
 
 
 def orthonormal(seed, d, k):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from transferable.linalg.arrays import dense, unit_rows
-from transferable.linalg.kernels import KERNELS, KernelFunction, is_scale_free
+from transferable._linalg.arrays import dense, unit_rows
+from transferable._linalg.kernels import KERNELS, KernelFunction, is_scale_free
 
 PARAMETERS = {"gamma": 0.7, "degree": 2, "coef0": 1.5}
 

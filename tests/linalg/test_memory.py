@@ -3,9 +3,9 @@
 import psutil
 import pytest
 
-from transferable.kernel.choose import KernelSizes
-from transferable.linalg.arrays import CPU
-from transferable.linalg.memory import Plan, memory_budget
+from transferable._kernel.choose import KernelSizes
+from transferable._linalg.arrays import CPU
+from transferable._linalg.memory import Plan, memory_budget
 
 SIZES = KernelSizes(5000, 10, itemsize=8, row_bytes=3000, matrices=7)
 EXACT_BYTES = 7 * 8 * 5000**2 + 5000 * 3000

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_limits
 
+from transferable._linalg.arrays import row_blocks
+from transferable._linalg.moments import Moments, moments_of_rows
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import row_blocks
-from transferable.linalg.moments import Moments, moments_of_rows
 
 
 def assert_same(one, other, **tolerance):

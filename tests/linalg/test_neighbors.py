@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 import literal
 from problems import small_problem
 from transferable import TFDF
-from transferable.limits import LIMITS
-from transferable.linalg.arrays import unit_rows
-from transferable.linalg.search import (
+from transferable._linalg.arrays import unit_rows
+from transferable._linalg.search import (
     cosine_neighbors,
     nearest,
     neighbor_graph,
     normalised_adjacency,
 )
+from transferable.limits import LIMITS
 
 
 @settings(max_examples=30, deadline=None)

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from transferable.linalg.arrays import CPU, Arrays, to_numpy, unit_rows
-from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.moments import moments_of_blocks
-from transferable.linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
+from transferable._linalg.arrays import CPU, Arrays, to_numpy, unit_rows
+from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.moments import moments_of_blocks
+from transferable._linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
 
 RBF = KernelFunction("rbf", 0.5, 3, 1.0)
 N, M = 60, 15

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transferable.linalg.moments import RowTable, moments_of_blocks
+from transferable._linalg.moments import RowTable, moments_of_blocks
 
 
 @pytest.mark.parametrize("block_rows", [1, 7, 100, None])

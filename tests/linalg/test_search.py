@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from transferable._linalg.arrays import Arrays, to_numpy, unit_rows
+from transferable._linalg.search import nearest
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import Arrays, to_numpy, unit_rows
-from transferable.linalg.search import nearest
 
 LIBRARIES = [
     pytest.param("cpu", id="numpy"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from transferable.linalg.simplex import minimise_on_simplices, project_on_simplices
+from transferable._linalg.simplex import minimise_on_simplices, project_on_simplices
 
 GROUPS = np.array([0, 0, 0, 0, 1, 1, 1, 1, 1])
 SUMS = np.array([2.0, 1.5])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from transferable.linalg.systems import (
+from transferable._linalg.systems import (
     effective_ridge,
     eliminated,
     factored,

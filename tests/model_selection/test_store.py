@@ -5,9 +5,9 @@ import pytest
 
 from problems import small_problem
 from transferable import TFDF, TFDFV
+from transferable._linalg.arrays import Arrays
+from transferable._linalg.search import neighbor_graph
 from transferable.domains import Domains
-from transferable.linalg.arrays import Arrays
-from transferable.linalg.search import neighbor_graph
 from transferable.model_selection import LabelFreeSearch, search
 from transferable.model_selection.scorers import Store
 

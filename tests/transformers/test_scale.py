@@ -7,8 +7,8 @@ from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
 import transferable.transformers as transformers
 from problems import small_problem
+from transferable._linalg import memory
 from transferable.limits import LIMITS
-from transferable.linalg import memory
 from transferable.transformers import (
     BDA,
     JDA,

@@ -1,6 +1,6 @@
 """Base of ARTL, MEDA, TFDF-V and TFDF: from a problem to a solution, and prediction.
 
-A method lists its terms in ``_objective``; the functions of :mod:`transferable.kernel` do the rest.
+A method lists its terms in ``_objective``; :mod:`transferable._kernel` does the rest.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
+from transferable._kernel import choose
+from transferable._kernel.class_shares import ClassShares, GivenShares, Labelling, given_shares
+from transferable._kernel.objective import Objective, Term
+from transferable._kernel.rounds import Rounds
+from transferable._kernel.solvers import ExactSolver, LandmarkSolver, Solver
+from transferable._linalg.arrays import CPU, Arrays, is_torch_array, to_numpy, unit_rows
+from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction
+from transferable._linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
+from transferable._linalg.search import nearest
 from transferable._sklearn import CLASS_SHARES, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
 from transferable.base import DomainClassifier, Takes, trained
 from transferable.domains import Domains
 from transferable.events import stage
-from transferable.kernel import choose
-from transferable.kernel.class_shares import ClassShares, GivenShares, Labelling, given_shares
-from transferable.kernel.objective import Objective, Term
-from transferable.kernel.rounds import Rounds
-from transferable.kernel.solvers import ExactSolver, LandmarkSolver, Solver
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU, Arrays, is_torch_array, to_numpy, unit_rows
-from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction
-from transferable.linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
-from transferable.linalg.search import nearest
 
 COUNT = Interval(Integral, 1, None, closed="left")
 SOFTNESS = 0.2  # softness of labels that must meet a given class prior, in units of the scores

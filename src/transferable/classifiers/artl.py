@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from transferable._kernel.choose import Problem
+from transferable._kernel.objective import Means, Objective
 from transferable.classifiers._kernel import KernelClassifier
-from transferable.kernel.choose import Problem
-from transferable.kernel.objective import Means, Objective
 
 
 class ARTL(KernelClassifier):

@@ -27,6 +27,11 @@ from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from transferable._kernel.class_shares import ClassShares, exact_offsets, given_shares
+from transferable._kernel.rounds import temperature
+from transferable._linalg.arrays import CPU, dense, unit_rows
+from transferable._linalg.memory import memory_budget
+from transferable._linalg.search import nearest
 from transferable._sklearn import CLASS_SHARES, JOBS, Interval, StrOptions, call_with_marks
 from transferable.base import (
     DomainAdapter,
@@ -56,12 +61,7 @@ from transferable.classifiers.trust import (
 from transferable.domains import Domains, Store, as_labels, labelled_rows, row_hash
 from transferable.events import Event, listen, silence, stage
 from transferable.exceptions import NoTargetWarning
-from transferable.kernel.class_shares import ClassShares, exact_offsets, given_shares
-from transferable.kernel.rounds import temperature
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU, dense, unit_rows
-from transferable.linalg.memory import memory_budget
-from transferable.linalg.search import nearest
 from transferable.transformers import GFK, JDA
 
 _TREES, _FEWEST_TREES = 100, 10

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
 
+from transferable._linalg.arrays import unit_rows
+from transferable._linalg.eigen import leading_dense, row_basis
+from transferable._linalg.grassmann import principal_basis
 from transferable._sklearn import POSITIVE, Interval
 from transferable.base import DomainClassifier
 from transferable.classifiers.self_training import most_confident
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
-from transferable.linalg.arrays import unit_rows
-from transferable.linalg.eigen import leading_dense, row_basis
-from transferable.linalg.grassmann import principal_basis
 
 _ROUNDING = 1e-12
 _MOST_COMPONENTS = 128  # as published; beyond the rank there is nothing to keep

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
+from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.memory import refuse_if_too_large
 from transferable._sklearn import POSITIVE, Interval, StrOptions
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.events import rounds
-from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.memory import refuse_if_too_large
 
 Matrix = NDArray[np.float64]
 Codes = NDArray[np.intp]

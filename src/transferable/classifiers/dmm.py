@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.svm import SVC
 
+from transferable._linalg.arrays import unit_rows
+from transferable._linalg.eigen import Matrix, Root, leading_updated, row_basis
+from transferable._linalg.simplex import minimise_on_simplices
 from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.base import DomainClassifier, class_scores
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
-from transferable.linalg.arrays import unit_rows
-from transferable.linalg.eigen import Matrix, Root, leading_updated, row_basis
-from transferable.linalg.simplex import minimise_on_simplices
 from transferable.transformers._spectral import mean_columns
 
 _STEPS = 10**6  # of the machine's solver, which nothing else ends where C is huge

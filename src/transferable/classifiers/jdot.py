@@ -13,12 +13,12 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from transferable._linalg.memory import refuse_if_too_large
+from transferable._linalg.transport import exact_coupling, load_pot, mean_scaled_cost
 from transferable._sklearn import WEIGHT, HasMethods, Interval
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
-from transferable.linalg.memory import refuse_if_too_large
-from transferable.linalg.transport import exact_coupling, load_pot, mean_scaled_cost
 
 _PAIR_BYTES = 64  # the costs of rows and labels, the plan and what POT works on
 

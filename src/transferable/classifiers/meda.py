@@ -5,10 +5,10 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Literal
 
+from transferable._kernel.choose import Problem
+from transferable._kernel.objective import Means, Objective
 from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers._kernel import KernelClassifier
-from transferable.kernel.choose import Problem
-from transferable.kernel.objective import Means, Objective
 
 
 class MEDA(KernelClassifier):

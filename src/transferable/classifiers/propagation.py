@@ -11,11 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import cg
 
+from transferable._linalg.arrays import unit_rows
+from transferable._linalg.search import cosine_neighbors, nearest, normalised_adjacency
 from transferable._sklearn import Interval
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
-from transferable.linalg.arrays import unit_rows
-from transferable.linalg.search import cosine_neighbors, nearest, normalised_adjacency
 
 _TOLERANCE = 1e-8
 

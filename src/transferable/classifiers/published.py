@@ -15,15 +15,21 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 
+from transferable._kernel.choose import Graph, Problem
+from transferable._kernel.class_shares import ClassShares
+from transferable._kernel.covariances import Covariances
+from transferable._kernel.objective import (
+    ClassConfusion,
+    Matrix,
+    Means,
+    Objective,
+    mean_differences,
+)
+from transferable._kernel.rounds import Rounds
+from transferable._linalg.arrays import namespace
 from transferable._sklearn import POSITIVE, Interval, StrOptions
 from transferable.classifiers.tfdf import TFDF, TFDFV
 from transferable.domains import Domains
-from transferable.kernel.choose import Graph, Problem
-from transferable.kernel.class_shares import ClassShares
-from transferable.kernel.covariances import Covariances
-from transferable.kernel.objective import ClassConfusion, Matrix, Means, Objective, mean_differences
-from transferable.kernel.rounds import Rounds
-from transferable.linalg.arrays import namespace
 
 _ROUNDS = {"adam": 100, "closed_form": 10}
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
+from transferable._kernel.choose import Problem
+from transferable._kernel.class_shares import ClassShares
+from transferable._kernel.covariances import Covariances
+from transferable._kernel.objective import ClassConfusion, Means, Objective, Variance
 from transferable._sklearn import WEIGHT, Interval, StrOptions
 from transferable.classifiers._kernel import KernelClassifier
-from transferable.kernel.choose import Problem
-from transferable.kernel.class_shares import ClassShares
-from transferable.kernel.covariances import Covariances
-from transferable.kernel.objective import ClassConfusion, Means, Objective, Variance
 
 
 class TFDF(KernelClassifier):

@@ -26,6 +26,9 @@ from distributed import KilledWorker, default_client
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from transferable._linalg.arrays import row_blocks
+from transferable._linalg.moments import Moments
+from transferable._linalg.nystrom import draw_landmarks
 from transferable.domains import (
     Domains,
     in_unit,
@@ -35,9 +38,6 @@ from transferable.domains import (
     row_keys,
 )
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import row_blocks
-from transferable.linalg.moments import Moments
-from transferable.linalg.nystrom import draw_landmarks
 
 _FAN_IN = 4
 _ASKED = 8  # blocks from which the size of all is estimated

@@ -18,16 +18,16 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
+from transferable._kernel.class_shares import Labelling, Scores, least_costs
+from transferable._kernel.objective import Matrix, Term
+from transferable._kernel.solvers import Labels, LandmarkSolver, Sums, group_sums
+from transferable._linalg.anchors import Anchors
+from transferable._linalg.arrays import CPU, row_blocks
+from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.moments import Moments, moments_of_groups
+from transferable._linalg.nystrom import FeatureTable, Nystrom
 from transferable.dask._rows import Block, HeldRows, Moved, Workers, each_added, summed
 from transferable.domains import digest
-from transferable.kernel.class_shares import Labelling, Scores, least_costs
-from transferable.kernel.objective import Matrix, Term
-from transferable.kernel.solvers import Labels, LandmarkSolver, Sums, group_sums
-from transferable.linalg.anchors import Anchors
-from transferable.linalg.arrays import CPU, row_blocks
-from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.moments import Moments, moments_of_groups
-from transferable.linalg.nystrom import FeatureTable, Nystrom
 
 _PART = 2**15  # rows whose features several sums are made of, before those of others are made
 

@@ -11,17 +11,17 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from transferable import classifiers as local
+from transferable._kernel import choose
+from transferable._kernel.class_shares import given_shares
+from transferable._linalg.arrays import CPU, unit_rows
+from transferable._linalg.memory import Plan, memory_budget
+from transferable._linalg.nystrom import FeatureTable
 from transferable.classifiers._kernel import KernelClassifier
 from transferable.dask._adapter import DaskAdapter, refuse_sizes
 from transferable.dask._rows import HeldRows
 from transferable.dask._solver import BlockSolver, FeatureBlocks
 from transferable.events import stage
-from transferable.kernel import choose
-from transferable.kernel.class_shares import given_shares
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU, unit_rows
-from transferable.linalg.memory import Plan, memory_budget
-from transferable.linalg.nystrom import FeatureTable
 
 __all__ = ["ARTL", "MEDA", "TFDF", "TFDFV"]
 
@@ -137,8 +137,8 @@ class DaskKernelClassifier(DaskAdapter, KernelClassifier):
         columns = None if len(self.classes_) == 2 else self.classes_.tolist()
         return self._lazily(X, "decision_function", columns, np.float64)
 
-    @property
-    def transduction_(self) -> Any:  # type: ignore[misc, override]
+    @property  # type: ignore[misc]
+    def transduction_(self) -> Any:  # type: ignore[override]
         """Labels of the fitted rows, lazily: of ``X``, or of ``Xt`` after ``adapt``."""
         check_is_fitted(self)
         if not hasattr(self, "_fitted"):

@@ -14,16 +14,16 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from transferable import transformers as local
+from transferable._linalg.arrays import row_blocks, unit_rows
+from transferable._linalg.eigen import Matrix
+from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.moments import Moments
 from transferable.base import DomainTransformer
 from transferable.dask._adapter import DaskAdapter, refuse_sizes
 from transferable.dask._rows import Block, HeldRows, each_added
 from transferable.dask._solver import BlockLabels, FeatureBlocks, Labelled
 from transferable.domains import Domains
 from transferable.events import rounds
-from transferable.linalg.arrays import row_blocks, unit_rows
-from transferable.linalg.eigen import Matrix
-from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.moments import Moments
 from transferable.transformers._bases import Spread
 from transferable.transformers._features import Features, RowMap, farthest, spectrum
 from transferable.transformers._pseudo_labels import labeller

@@ -24,7 +24,7 @@ from torch import Generator, Tensor
 from torch.nn import functional
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset
 
-from transferable.linalg.arrays import Reordered, on_host
+from transferable._linalg.arrays import Reordered, on_host
 
 _HELD_BYTES = 2**32  # larger arrays are not moved to the device whole
 _BLOCK_ROWS = 1024  # that are predicted at once,

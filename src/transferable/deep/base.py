@@ -22,6 +22,7 @@ from sklearn.utils.validation import validate_data
 from torch import nn
 from torch.nn import functional
 
+from transferable._linalg.arrays import on_host
 from transferable._sklearn import Interval, StrOptions
 from transferable.base import DomainClassifier, DomainTransformer, refuse_text_and_gaps
 from transferable.deep._data import Rows, StackedTable, Transform, opened, pooled, stacked, streamed
@@ -35,7 +36,6 @@ from transferable.deep._training import (
 )
 from transferable.deep.networks import Domain, DomainNorm, build, device_called, feature_width
 from transferable.domains import Domains, check_order
-from transferable.linalg.arrays import on_host
 
 COUNT = Interval(Integral, 1, None, closed="left")
 EPOCHS = Interval(Integral, 0, None, closed="left")

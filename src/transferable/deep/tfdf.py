@@ -26,6 +26,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from torch import Tensor
 from torch.nn import functional
 
+from transferable._linalg.arrays import Arrays, to_numpy
+from transferable._linalg.search import nearest
 from transferable._sklearn import Interval, StrOptions
 from transferable.classifiers import TFDFV
 from transferable.deep._data import Rows
@@ -34,8 +36,6 @@ from transferable.deep.base import COUNT, POSITIVE, WEIGHT, DeepClassifier
 from transferable.deep.networks import Domain
 from transferable.domains import Domains
 from transferable.events import silence, stage
-from transferable.linalg.arrays import Arrays, to_numpy
-from transferable.linalg.search import nearest
 
 _ABSENT = 0.3  # a class with less than this share of an even one is taken to be absent
 # Required gain in the agreement of neighbours for a free class prior, by the network's confidence:

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
+from transferable._linalg.arrays import dense
 from transferable.diagnostics.gap import FEWEST_ROWS, DomainGap, domain_gap
 from transferable.diagnostics.transfer import draw_rows
 from transferable.events import rounds, stage
-from transferable.linalg.arrays import dense
 from transferable.metrics import proxy_a_distance
 
 # With 19 random splits, the largest of their distances is exceeded by chance in one case of 20.

@@ -14,10 +14,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from transferable._linalg.arrays import dense
 from transferable._sklearn import safe_indexing
 from transferable.base import DomainAdapter, DomainTransformer
 from transferable.domains import row_hash
-from transferable.linalg.arrays import dense
 from transferable.metrics import mmcd_distance, mmd_distance, proxy_a_distance
 
 Table = NDArray[np.float64]

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 from sklearn.utils.validation import check_is_fitted
 
+from transferable._kernel.rounds import temperature
 from transferable._sklearn import safe_indexing
 from transferable.domains import stack_domains
-from transferable.kernel.rounds import temperature
 from transferable.model_selection.scorers import (
     AgreementScore,
     Evidence,

@@ -22,12 +22,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from transferable._linalg.arrays import dense, unit_rows
 from transferable._sklearn import call_with_marks, safe_indexing, takes_marks
 from transferable.base import class_scores
 from transferable.classifiers import AdaptedClassifier
 from transferable.classifiers._kernel import KernelClassifier
 from transferable.domains import Domains, Store, stack_domains
-from transferable.linalg.arrays import dense, unit_rows
 from transferable.metrics import consistency_along, neighbor_edges
 from transferable.ratios import RATIOS
 from transferable.transformers import GFK, JDA, SubspaceAlignment

@@ -24,6 +24,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
 from transferable._files import LineStore, parse_line
+from transferable._linalg.arrays import Reordered, like
 from transferable._sklearn import (
     JOBS,
     HasMethods,
@@ -38,7 +39,6 @@ from transferable.classifiers import AutoAdapter
 from transferable.domains import Domains, Store, without_target_labels
 from transferable.events import silence, stage
 from transferable.exceptions import NoTargetWarning
-from transferable.linalg.arrays import Reordered, like
 from transferable.model_selection.scorers import (
     BESIDE_ANCHOR,
     RECOMMENDED,

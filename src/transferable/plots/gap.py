@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from transferable._linalg.arrays import dense
 from transferable.diagnostics import MEASURES, DomainGap, domain_gap, shared_space
-from transferable.linalg.arrays import dense
 from transferable.plots._style import GRID, Display, finish, line_style, plain
 
 _MOST_CLASSES = 30

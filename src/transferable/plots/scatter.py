@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE
 
+from transferable._linalg.arrays import dense
 from transferable.diagnostics import shared_space
 from transferable.domains import marked_ids
 from transferable.events import rounds
-from transferable.linalg.arrays import dense
 from transferable.plots._style import CLASS_COLOURS, DOMAIN_COLOURS, INK, Display, plain
 
 _MOST_CLASSES_IN_LEGEND = 20

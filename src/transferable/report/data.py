@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from transferable._linalg.arrays import dense
 from transferable.classifiers.trust import rows_to_label
 from transferable.diagnostics import (
     Assessment,
@@ -24,7 +25,6 @@ from transferable.diagnostics import (
 )
 from transferable.images import ImageClassifier
 from transferable.images.classifier import pictures_of
-from transferable.linalg.arrays import dense
 from transferable.tables import TableClassifier, TableEncoder
 from transferable.tables.classifier import checked_labels
 from transferable.tables.encoder import as_table

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 
+from transferable._linalg.arrays import Reordered
+from transferable._linalg.eigen import Matrix
+from transferable._linalg.grassmann import basis_of_moments, principal_basis
+from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
+from transferable._linalg.moments import RowTable, moments_of_blocks
 from transferable._sklearn import NUMBER, POSITIVE, Interval, StrOptions
 from transferable.base import DomainTransformer
 from transferable.domains import Domains, positions_of
-from transferable.linalg.arrays import Reordered
-from transferable.linalg.eigen import Matrix
-from transferable.linalg.grassmann import basis_of_moments, principal_basis
-from transferable.linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
-from transferable.linalg.moments import RowTable, moments_of_blocks
 
 COUNT = Interval(Integral, 1, None, closed="left")
 _SUBSPACE_COMPONENTS = 20

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
+from transferable._linalg.eigen import Matrix, gram_basis, row_basis
+from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.moments import Moments, RowTable, moments_of_blocks, moments_of_groups
+from transferable._linalg.nystrom import FeatureTable
 from transferable.domains import Domains
-from transferable.linalg.eigen import Matrix, gram_basis, row_basis
-from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.moments import Moments, RowTable, moments_of_blocks, moments_of_groups
-from transferable.linalg.nystrom import FeatureTable
 
 Table = RowTable | FeatureTable
 

@@ -19,11 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from transferable._sklearn import CLASS_SHARES, POSITIVE, HasMethods
-from transferable.base import trained
-from transferable.domains import Domains, as_labels
-from transferable.events import iterate, rounds
-from transferable.kernel.class_shares import (
+from transferable._kernel.class_shares import (
     ClassShares,
     EstimatedShares,
     GivenShares,
@@ -32,10 +28,14 @@ from transferable.kernel.class_shares import (
     estimate_shift,
     given_shares,
 )
-from transferable.kernel.objective import mean_differences
+from transferable._kernel.objective import mean_differences
+from transferable._linalg.eigen import Matrix
+from transferable._linalg.simplex import minimise_on_simplices
+from transferable._sklearn import CLASS_SHARES, POSITIVE, HasMethods
+from transferable.base import trained
+from transferable.domains import Domains, as_labels
+from transferable.events import iterate, rounds
 from transferable.limits import LIMITS
-from transferable.linalg.eigen import Matrix
-from transferable.linalg.simplex import minimise_on_simplices
 from transferable.transformers._bases import COUNT
 from transferable.transformers._features import Features, by_row
 from transferable.transformers._spectral import (

@@ -17,16 +17,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from transferable._kernel.choose import SOURCE_WEIGHTS, SourceWeights, source_weights
+from transferable._kernel.objective import Means
+from transferable._linalg.arrays import CPU, unit_rows
+from transferable._linalg.eigen import Matrix, Root, leading_updated
+from transferable._linalg.kernels import Kernel
+from transferable._linalg.memory import Plan, memory_budget
+from transferable._linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
 from transferable._sklearn import POSITIVE, Interval, StrOptions
 from transferable.domains import Domains
-from transferable.kernel.choose import SOURCE_WEIGHTS, SourceWeights, source_weights
-from transferable.kernel.objective import Means
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU, unit_rows
-from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.kernels import Kernel
-from transferable.linalg.memory import Plan, memory_budget
-from transferable.linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
 from transferable.transformers._bases import (
     COUNT,
     KernelParameters,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from numbers import Real
 
+from transferable._linalg.eigen import Matrix
 from transferable._sklearn import Interval
 from transferable.domains import Domains
-from transferable.linalg.eigen import Matrix
 from transferable.transformers._spectral import Codes, means_by_group
 from transferable.transformers.jda import JDA
 

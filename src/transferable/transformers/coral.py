@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable._linalg.eigen import Matrix, gram_basis, row_basis
+from transferable._linalg.moments import Moments, RowTable
 from transferable._sklearn import WEIGHT
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.linalg.eigen import Matrix, gram_basis, row_basis
-from transferable.linalg.moments import Moments, RowTable
 from transferable.transformers._bases import PerDomainTransformer, table_of, tables_by_id
 
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable._linalg.grassmann import geodesic_flow_factor
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.linalg.grassmann import geodesic_flow_factor
 from transferable.transformers._bases import SubspaceTransformer
 
 

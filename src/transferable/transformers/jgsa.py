@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import eigh
 
+from transferable._kernel.objective import mean_differences
+from transferable._linalg.eigen import Matrix, Root, leading_updated
 from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
-from transferable.kernel.objective import mean_differences
-from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.transformers._features import Features, by_row
 from transferable.transformers._pseudo_labels import PairedMapsTransformer, by_domain
 from transferable.transformers._spectral import Codes, Solution, Solver, between_columns

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
+from transferable._linalg.eigen import gram_basis
+from transferable._linalg.kernels import Kernel
+from transferable._linalg.nystrom import draw_landmarks
 from transferable._sklearn import Interval
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.linalg.eigen import gram_basis
-from transferable.linalg.kernels import Kernel
-from transferable.linalg.nystrom import draw_landmarks
 from transferable.transformers._bases import KernelParameters, Spread
 from transferable.transformers._features import RowMap
 

@@ -6,9 +6,9 @@ from numbers import Real
 
 import numpy as np
 
+from transferable._linalg.eigen import Matrix, Root, leading_updated
 from transferable._sklearn import Interval
 from transferable.domains import Domains
-from transferable.linalg.eigen import Matrix, Root, leading_updated
 from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import (
     PseudoLabelTransformer,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable._linalg.memory import refuse_if_too_wide
+from transferable._linalg.transport import load_pot
 from transferable._sklearn import POSITIVE
 from transferable.base import DomainTransformer, Takes
 from transferable.domains import Domains
-from transferable.linalg.memory import refuse_if_too_wide
-from transferable.linalg.transport import load_pot
 
 _ROUNDING = 1e-6  # share of the usual variance that covariances need to have roots
 _TABLES = 13  # of columns by columns, at most at once

@@ -9,10 +9,10 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
+from transferable._linalg.arrays import row_blocks
+from transferable._linalg.eigen import Matrix, leading_dense
 from transferable._sklearn import WEIGHT, Interval
 from transferable.domains import Domains
-from transferable.linalg.arrays import row_blocks
-from transferable.linalg.eigen import Matrix, leading_dense
 from transferable.transformers._bases import COUNT
 from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import (

@@ -6,11 +6,11 @@ from functools import cached_property
 
 import numpy as np
 
+from transferable._kernel.covariances import centred_moments, pairs_of_groups, squared_differences
+from transferable._linalg.eigen import Matrix, leading_dense
+from transferable._linalg.moments import Moments
 from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
-from transferable.kernel.covariances import centred_moments, pairs_of_groups, squared_differences
-from transferable.linalg.eigen import Matrix, leading_dense
-from transferable.linalg.moments import Moments
 from transferable.transformers._features import Features
 from transferable.transformers._pseudo_labels import ClassSharesTransformer
 from transferable.transformers._spectral import Codes, Solution, Solver, mean_columns

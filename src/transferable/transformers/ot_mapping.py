@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils.validation import check_is_fitted
 
+from transferable._linalg.eigen import Matrix
+from transferable._linalg.memory import refuse_if_too_large
+from transferable._linalg.transport import exact_coupling, load_pot, mean_scaled_cost
 from transferable._sklearn import POSITIVE, StrOptions
 from transferable.base import DomainTransformer, Takes
 from transferable.domains import Domains
-from transferable.linalg.eigen import Matrix
-from transferable.linalg.memory import refuse_if_too_large
-from transferable.linalg.transport import exact_coupling, load_pot, mean_scaled_cost
 from transferable.transformers._bases import COUNT
 
 _PLAIN_RANGE = 200.0  # of cost over entropy up to which exp(-cost / entropy) stays above zero

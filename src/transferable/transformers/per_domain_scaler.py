@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable._linalg.eigen import Matrix
 from transferable.base import Takes
 from transferable.domains import Domains, positions_of
 from transferable.limits import LIMITS
-from transferable.linalg.eigen import Matrix
 from transferable.transformers._bases import PerDomainTransformer
 
 Scale = tuple[Matrix, Matrix]  # means and standard deviations

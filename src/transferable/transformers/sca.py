@@ -6,11 +6,11 @@ from numbers import Real
 
 import numpy as np
 
+from transferable._kernel.objective import mean_differences
+from transferable._linalg.eigen import leading_dense
+from transferable._linalg.kernels import Kernel
 from transferable._sklearn import WEIGHT, Interval
 from transferable.domains import Domains
-from transferable.kernel.objective import mean_differences
-from transferable.linalg.eigen import leading_dense
-from transferable.linalg.kernels import Kernel
 from transferable.transformers._bases import KernelParameters
 from transferable.transformers._features import Features, by_row
 from transferable.transformers._spectral import Solution, SpectralTransformer, between_columns

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
+from transferable._linalg.eigen import Matrix, Root, leading_updated
+from transferable._linalg.kernels import Kernel
 from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.events import rounds
-from transferable.linalg.eigen import Matrix, Root, leading_updated
-from transferable.linalg.kernels import Kernel
 from transferable.transformers._bases import COUNT, KernelParameters
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import Solution, SpectralTransformer, mean_columns

@@ -18,10 +18,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable._kernel.objective import Matrix, ratios_in
+from transferable._linalg.arrays import namespace
+from transferable._linalg.moments import Moments
 from transferable.domains import Domains
-from transferable.kernel.objective import Matrix, ratios_in
-from transferable.linalg.arrays import namespace
-from transferable.linalg.moments import Moments
 
 
 @dataclass(frozen=True)

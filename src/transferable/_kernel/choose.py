@@ -21,28 +21,28 @@ from scipy.special import expit
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import check_random_state
 
-from transferable._sklearn import StrOptions
-from transferable.domains import Domains
-from transferable.events import stage
-from transferable.kernel.objective import AnchorSmoothness, Smoothness
-from transferable.limits import LIMITS
-from transferable.linalg.anchors import Anchors
-from transferable.linalg.arrays import Arrays, Reordered, dense, to_numpy, unit_rows
-from transferable.linalg.grassmann import (
+from transferable._kernel.objective import AnchorSmoothness, Smoothness
+from transferable._linalg.anchors import Anchors
+from transferable._linalg.arrays import Arrays, Reordered, dense, to_numpy, unit_rows
+from transferable._linalg.grassmann import (
     basis_of_moments,
     geodesic_flow_factor,
     principal_basis,
 )
-from transferable.linalg.kernels import KernelFunction
-from transferable.linalg.memory import Plan, memory_budget
-from transferable.linalg.nystrom import draw_landmarks
-from transferable.linalg.search import (
+from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.memory import Plan, memory_budget
+from transferable._linalg.nystrom import draw_landmarks
+from transferable._linalg.search import (
     nearest,
     neighbor_graph,
     normalised_adjacency,
     spherical_means,
 )
-from transferable.linalg.systems import effective_ridge, inverse
+from transferable._linalg.systems import effective_ridge, inverse
+from transferable._sklearn import StrOptions
+from transferable.domains import Domains
+from transferable.events import stage
+from transferable.limits import LIMITS
 
 Graph = Literal["auto", "neighbors", "anchors"] | int
 SourceWeights = Literal["auto"] | Mapping[Any, float] | ArrayLike
@@ -139,7 +139,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class KernelSizes:
-    """Sizes of a fit, from which :mod:`transferable.linalg.memory` plans it.
+    """Sizes of a fit, from which :mod:`transferable._linalg.memory` plans it.
 
     Attributes
     ----------

@@ -25,10 +25,10 @@ from scipy.optimize import minimize
 from scipy.sparse.csgraph import floyd_warshall
 from scipy.special import log_softmax, logsumexp, softmax
 
+from transferable._linalg.arrays import device, namespace, to_numpy
+from transferable._linalg.search import nearest
 from transferable.domains import Domains
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import device, namespace, to_numpy
-from transferable.linalg.search import nearest
 
 ClassShares = Literal["auto", "estimated", "source"] | Mapping[Any, float] | ArrayLike
 Shares = NDArray[np.float64]

@@ -11,7 +11,7 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax
 
 from transferable import events
-from transferable.kernel.class_shares import (
+from transferable._kernel.class_shares import (
     N_LEFT_OUT,
     EstimatedShares,
     Labelling,
@@ -20,10 +20,10 @@ from transferable.kernel.class_shares import (
     neighbor_support,
     small_class_offsets,
 )
-from transferable.kernel.objective import Objective
-from transferable.kernel.solvers import Labels
+from transferable._kernel.objective import Objective
+from transferable._kernel.solvers import Labels
+from transferable._linalg.arrays import to_numpy
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import to_numpy
 
 _N_CALIBRATED = 256  # source rows that are left out in turn for the temperature
 _LOG_TEMPERATURES = (-7.0, 3.0)

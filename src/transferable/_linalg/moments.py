@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from transferable._linalg.arrays import CPU, Arrays, dense, in_threads, namespace, row_blocks
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU, Arrays, dense, in_threads, namespace, row_blocks
 
 _NARROW = 512  # columns up to which a product of a few rows is worth a thread
 _CACHED_VALUES = 2**18  # 2 MB in float64

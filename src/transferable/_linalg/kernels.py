@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from transferable.linalg.arrays import is_torch_array, namespace, products
+from transferable._linalg.arrays import is_torch_array, namespace, products
 
 KERNELS = ("linear", "poly", "rbf")
 _LARGEST = 1e60  # value of a kernel: methods multiply several

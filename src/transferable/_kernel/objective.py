@@ -19,9 +19,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from transferable._linalg.anchors import AnchorSums
+from transferable._linalg.arrays import is_torch_array, namespace
 from transferable.domains import Domains
-from transferable.linalg.anchors import AnchorSums
-from transferable.linalg.arrays import is_torch_array, namespace
 
 Matrix = Any  # a two-dimensional array of numpy or of torch
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import psutil
 
+from transferable._linalg.arrays import CPU, Arrays
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import CPU, Arrays
 
 _FEWEST = 10
 _COLUMNS = (128, 32, 8)  # of features worked on at once; more than the first gain no time

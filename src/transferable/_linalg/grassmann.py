@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.sparse.linalg import LinearOperator, eigsh
 
+from transferable._linalg.arrays import products
+from transferable._linalg.moments import Moments, moments_of_rows
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import products
-from transferable.linalg.moments import Moments, moments_of_rows
 
 _TOLERANCE = 1e-10  # share of the largest variance below which a direction is a rounding error
 _LARGEST = 4000  # the largest Gram matrix that is formed if few of its directions are wanted

@@ -22,8 +22,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from transferable.limits import LIMITS
-from transferable.linalg.arrays import (
+from transferable._linalg.arrays import (
     Arrays,
     device,
     in_threads,
@@ -36,6 +35,7 @@ from transferable.linalg.arrays import (
     to_numpy,
     unit_rows,
 )
+from transferable.limits import LIMITS
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ def nearest(
     Examples
     --------
     >>> import numpy as np
-    >>> from transferable.linalg.search import nearest
+    >>> from transferable._linalg.search import nearest
     >>> nearest(np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])).indices.ravel()
     array([1, 2, 1])
     """

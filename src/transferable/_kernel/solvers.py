@@ -21,17 +21,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.domains import table_key
-from transferable.events import stage
-from transferable.kernel.class_shares import Labelling
-from transferable.kernel.covariances import Covariances, KernelCovariances, projected_covariances
-from transferable.kernel.objective import Matrix, Term
-from transferable.limits import LIMITS
-from transferable.linalg.anchors import AnchorSums
-from transferable.linalg.arrays import namespace, to_numpy
-from transferable.linalg.moments import Moments, moments_of_blocks, moments_of_groups
-from transferable.linalg.nystrom import FeatureTable
-from transferable.linalg.systems import (
+from transferable._kernel.class_shares import Labelling
+from transferable._kernel.covariances import Covariances, KernelCovariances, projected_covariances
+from transferable._kernel.objective import Matrix, Term
+from transferable._linalg.anchors import AnchorSums
+from transferable._linalg.arrays import namespace, to_numpy
+from transferable._linalg.moments import Moments, moments_of_blocks, moments_of_groups
+from transferable._linalg.nystrom import FeatureTable
+from transferable._linalg.systems import (
     effective_ridge,
     eliminated,
     factored,
@@ -39,6 +36,9 @@ from transferable.linalg.systems import (
     solve_factored,
     solve_positive,
 )
+from transferable.domains import table_key
+from transferable.events import stage
+from transferable.limits import LIMITS
 
 Form = Callable[[Matrix], Matrix]
 _COLUMNS = 32  # of the kernel matrix that are worked on at once

@@ -20,9 +20,9 @@ from scipy.linalg.blas import dtrmm, strmm
 from scipy.linalg.lapack import dtrtri
 from threadpoolctl import threadpool_limits
 
+from transferable._linalg.arrays import Arrays, dense, namespace, row_blocks
+from transferable._linalg.kernels import KernelFunction, squared_lengths
 from transferable.limits import LIMITS
-from transferable.linalg.arrays import Arrays, dense, namespace, row_blocks
-from transferable.linalg.kernels import KernelFunction, squared_lengths
 
 _SAMPLE = 5  # rows considered for each landmark
 _MANY_STEPS = 256

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from transferable.limits import LIMITS
-from transferable.linalg.arrays import (
+from transferable._linalg.arrays import (
     CPU,
     Arrays,
     is_torch_array,
@@ -27,7 +26,8 @@ from transferable.linalg.arrays import (
     products,
     row_blocks,
 )
-from transferable.linalg.search import block_rows, largest, membership_table
+from transferable._linalg.search import block_rows, largest, membership_table
+from transferable.limits import LIMITS
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, lu_solve
 from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dgetrf, dpotri
 
-from transferable.linalg.arrays import is_torch_array, namespace, to_numpy
+from transferable._linalg.arrays import is_torch_array, namespace, to_numpy
 
 Matrix = Any
 

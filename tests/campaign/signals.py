@@ -72,9 +72,9 @@ def _command(*arguments):
 TASKS = {
     "adapt": _command(
         *("adapt", "source.csv", "target.csv", "--label", "label"),
-        *("--out", "out.csv", "--model", "model.skops", "--report", "report.html"),
+        *("--out", "out.csv", "--model", "model.tfm", "--report", "report.html"),
     ),
-    "predict": _command("predict", "model.skops", "target.csv", "--out", "out.csv"),
+    "predict": _command("predict", "model.tfm", "target.csv", "--out", "out.csv"),
     "reproduce": _command(
         *("reproduce", "surf", "--methods", "1NN", "--tasks", "D-W,W-D,A-D"),
         *("--jobs", "1", "--out", "records"),
@@ -137,7 +137,7 @@ def _check_files(name, kind, folder, *, ended=False):
     report = folder / "report.html"
     if report.exists() and not report.read_text().rstrip().endswith("</html>"):
         raise Violation(f"{name}: report.html is not whole")
-    if (folder / "model.skops").exists():
+    if (folder / "model.tfm").exists():
         from transferable.persistence import about
 
-        about(folder / "model.skops")
+        about(folder / "model.tfm")

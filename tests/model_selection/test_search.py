@@ -58,8 +58,8 @@ def test_the_best_settings_may_answer_together(stacked, tmp_path):
     np.testing.assert_array_equal(search.transduction_, search.predict(stacked.X))
     assert search.best_estimator_ is search.top_estimators_[0]
     assert search.best_params_ == params[search.best_index_]
-    transferable.save(search, tmp_path / "s.skops")
-    again = transferable.load(tmp_path / "s.skops")
+    transferable.save(search, tmp_path / "s.tfm")
+    again = transferable.load(tmp_path / "s.tfm")
     np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
 
 
@@ -78,8 +78,8 @@ def test_an_anchor_counts_half_beside_the_best_by_neighbours(stacked, tmp_path):
     one = LabelFreeSearch(MODEL, GRID, average=1, anchor=anchor).fit(stacked.X, stacked.y)
     of_one = one.best_estimator_.predict_proba(stacked.Xt) + alone.predict_proba(stacked.Xt)
     np.testing.assert_allclose(one.predict_proba(stacked.Xt), of_one / 2)
-    transferable.save(search, tmp_path / "s.skops")
-    again = transferable.load(tmp_path / "s.skops")
+    transferable.save(search, tmp_path / "s.tfm")
+    again = transferable.load(tmp_path / "s.tfm")
     np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
 
 
@@ -291,8 +291,8 @@ def test_a_search_is_saved_with_its_results(stacked, tmp_path):
     grid = [{"alignment": [0.1, 10.0]}, {"ridge": [1.0]}]
     scoring = {"sum": "recommended", "own": SilhouetteScore()}
     search = Alone(MODEL, grid, scoring=scoring, refit="sum").fit(stacked.X, stacked.y)
-    transferable.save(search, tmp_path / "search.skops")
-    again = transferable.load(tmp_path / "search.skops")
+    transferable.save(search, tmp_path / "search.tfm")
+    again = transferable.load(tmp_path / "search.tfm")
     np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
     assert again.best_params_ == search.best_params_
     assert again.scoring == scoring

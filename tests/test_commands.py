@@ -160,7 +160,9 @@ def fitted(name, kind, folder):
         more = {"n_landmarks": 20, "graph": "anchors"} if hasattr(kind, "predict") else {}
         return kind(**more).adapt(Xs, ys, Xt)
     if short == "LabelFreeSearch":
-        kind = functools.partial(kind, transferable.TFDFV(max_iter=2), {"ridge": [1.0]}, scoring="entropy")
+        kind = functools.partial(
+            kind, transferable.TFDFV(max_iter=2), {"ridge": [1.0]}, scoring="entropy"
+        )
     return kind().adapt(*task)
 
 

@@ -235,15 +235,17 @@ def agreement(data: ReportData) -> Section | None:
     """Show how often every two candidates of the pool agree."""
     if data.pool is None:
         return None
-    kept = [row for row in data.pool.candidates_ if row["error"] is None]
+    every, kappas = data.pool.candidates_, data.pool.agreement_
+    missing = every[every.error.notna()]
+    weights = every.set_index("name").weight
     words = (
         "Cohen’s kappa of the labels that every two candidates of AutoAdapter give the target: 1 "
         "if they always agree, 0 if as often as by chance. Candidates that agree may all be wrong."
     )
-    left_out = [f"{row['name']} ({row['error']})" for row in data.pool.candidates_ if row["error"]]
+    left_out = [f"{name} ({why})" for name, why in zip(missing.name, missing.error, strict=True)]
     words += f" Left out: {text('; '.join(left_out), None)}." if left_out else ""
-    names = [f"{row['name']}, weight {row['weight']:.2f}" for row in kept]
-    shown = _matrix("Cohen’s kappa", "candidate", names, data.pool.agreement_, "{:.2f}")
+    names = [f"{name}, weight {weights[name]:.2f}" for name in kappas]
+    shown = _matrix("Cohen’s kappa", "candidate", names, kappas.to_numpy(), "{:.2f}")
     return Section("agreement", "Agreement of the candidates", [paragraph(words), shown])
 
 

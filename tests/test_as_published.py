@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
-from transferable._paper.settings import build
 
+from paper.settings import build
 from problems import small_problem
 from transferable import TFDF, TFDFV, all_estimators
 from transferable.persistence import load, save
@@ -76,8 +76,8 @@ def test_the_setting_is_the_papers(cls):
 @pytest.mark.parametrize("cls", [TFDF, TFDFV])
 def test_published_models_are_saved_and_loaded(cls, tmp_path):
     model = cls.as_published(max_iter=2).adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)
-    save(model, tmp_path / "model.skops")
-    again = load(tmp_path / "model.skops")
+    save(model, tmp_path / "model.tfm")
+    again = load(tmp_path / "model.tfm")
     assert type(again) is type(model)
     assert repr(again) == repr(model)
     np.testing.assert_array_equal(

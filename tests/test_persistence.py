@@ -49,7 +49,7 @@ from transferable.transformers import CORAL, JDA, PerDomainScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
 
-SAVED = Path(__file__).parent / "data" / "saved.skops"
+SAVED = Path(__file__).parent / "data" / "saved.tfm"
 
 
 def fixture():
@@ -89,7 +89,7 @@ def assert_exact(model, path, rows):
 @pytest.fixture
 def file(tmp_path):
     """A saved model."""
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.tfm"
     transferable.save(adapted(TFDFV()), path)
     return path
 
@@ -97,7 +97,7 @@ def file(tmp_path):
 @pytest.mark.parametrize("name", dict(transferable.all_estimators()))
 def test_every_estimator_comes_back_to_the_bit(name, tmp_path):
     model = adapted(dict(transferable.all_estimators())[name]())
-    assert_exact(model, tmp_path / "model.skops", NEW)
+    assert_exact(model, tmp_path / "model.tfm", NEW)
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_every_estimator_comes_back_to_the_bit(name, tmp_path):
     ids=str,
 )
 def test_with_parts_of_scikit_learn(estimator, tmp_path):
-    assert_exact(adapted(estimator), tmp_path / "model.skops", NEW)
+    assert_exact(adapted(estimator), tmp_path / "model.tfm", NEW)
 
 
 def test_sparse_rows(tmp_path):
     model = TFDFV(manifold_dim=None)
     model.adapt(csr_array(PROBLEM.Xs), PROBLEM.ys, csr_array(PROBLEM.Xt))
-    assert_exact(model, tmp_path / "model.skops", csr_array(NEW))
+    assert_exact(model, tmp_path / "model.tfm", csr_array(NEW))
 
 
 @pytest.mark.parametrize(
@@ -147,19 +147,19 @@ def test_sparse_rows(tmp_path):
 def test_estimators_of_scikit_learn(model, tmp_path):
     rows = PROBLEM.Xs.round()
     model.fit(rows, PROBLEM.ys)
-    assert_exact(model, tmp_path / "model.skops", rows)
+    assert_exact(model, tmp_path / "model.tfm", rows)
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_sparse_machines(tmp_path):
     model = SVC(probability=True).fit(csr_array(PROBLEM.Xs), PROBLEM.ys)
-    assert_exact(model, tmp_path / "model.skops", csr_array(NEW))
+    assert_exact(model, tmp_path / "model.tfm", csr_array(NEW))
 
 
 def test_pipelines_of_scikit_learn(tmp_path):
     model = make_pipeline(StandardScaler(), TFDFV())
     model.fit(PROBLEM.X, np.r_[PROBLEM.ys, np.full(len(PROBLEM.yt), -1)])
-    assert_exact(model, tmp_path / "model.skops", NEW)
+    assert_exact(model, tmp_path / "model.tfm", NEW)
 
 
 @pytest.mark.parametrize("scale", ["per-domain", "joint", "none", "unit"])
@@ -173,12 +173,12 @@ def test_models_of_tables_with_their_preprocessing(scale, tmp_path):
 
     source = table(PROBLEM.Xs).assign(label=NAMES[PROBLEM.ys])
     model = TableClassifier(TFDFV(), scale=scale).adapt(source, "label", table(PROBLEM.Xt))
-    assert_exact(model, tmp_path / "model.skops", table(NEW))
+    assert_exact(model, tmp_path / "model.tfm", table(NEW))
 
 
 def test_an_unfitted_estimator_keeps_its_parameters(tmp_path):
-    transferable.save(TFDF(alignment=3.0), tmp_path / "model.skops")
-    again = transferable.load(tmp_path / "model.skops")
+    transferable.save(TFDF(alignment=3.0), tmp_path / "model.tfm")
+    again = transferable.load(tmp_path / "model.tfm")
     assert again.get_params() == TFDF(alignment=3.0).get_params()
 
 
@@ -205,12 +205,12 @@ def with_nan(model):
 )
 def test_what_could_not_be_loaded_is_not_saved(model, told, tmp_path):
     with pytest.raises(TypeError, match=told):
-        transferable.save(model(), tmp_path / "model.skops")
+        transferable.save(model(), tmp_path / "model.tfm")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_parts_that_this_version_lacks_say_what_to_do(tmp_path, monkeypatch):
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.tfm"
     transferable.save(adapted(TFDFV()), path)
     monkeypatch.delitem(_schemas.ATTRIBUTES, "transferable.classifiers.tfdf.TFDFV")
     with pytest.raises(ModelFileError, match=r"TFDFV\. This version has no such parts.*fit the"):
@@ -219,7 +219,7 @@ def test_parts_that_this_version_lacks_say_what_to_do(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("function", [os.system, eval, own_kernel], ids=lambda f: f.__name__)
 def test_foreign_types_are_refused_by_name(function, tmp_path, monkeypatch):
-    path = tmp_path / "stranger.skops"
+    path = tmp_path / "stranger.tfm"
     with monkeypatch.context() as patch:
         patch.setattr(persistence, "readable", lambda content: (content, []))
         patch.setattr(persistence, "_restored", lambda content: None)
@@ -306,7 +306,7 @@ def test_a_file_that_does_not_fit_this_version_names_the_one_that_wrote_it(file,
 
 def test_no_such_file(tmp_path):
     with pytest.raises(FileNotFoundError):
-        transferable.load(tmp_path / "nothing.skops")
+        transferable.load(tmp_path / "nothing.tfm")
 
 
 def test_a_failure_leaves_the_old_file_and_no_other(file, monkeypatch):

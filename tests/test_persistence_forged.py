@@ -58,7 +58,7 @@ KNN = {"kd_tree": KNeighborsClassifier(algorithm="kd_tree"), "brute": KNeighbors
 @pytest.mark.parametrize("change", [lambda a: a * 0 + 10**6, lambda a: a[:3]])
 def test_search_trees_are_never_taken_from_a_file(change, tmp_path):
     model = adapted(AdaptedClassifier(CORAL(), KNN["kd_tree"]))
-    file = forged(saved(model, tmp_path / "model.skops"), "_tree.1", change)
+    file = forged(saved(model, tmp_path / "model.tfm"), "_tree.1", change)
     assert outputs(transferable.load(file), NEW)["predict"].tolist() == model.predict(NEW).tolist()
 
 
@@ -83,7 +83,7 @@ def test_parts_that_do_not_fit_together_are_refused(estimator, field, change, tm
     sparse = "ind" in field
     X = (csr_array(PROBLEM.Xs), csr_array(PROBLEM.Xt)) if sparse else (PROBLEM.Xs, PROBLEM.Xt)
     estimator.adapt(X[0], NAMES[PROBLEM.ys], X[1])
-    file = forged(saved(estimator, tmp_path / "model.skops"), field, change)
+    file = forged(saved(estimator, tmp_path / "model.tfm"), field, change)
     with pytest.raises(ModelFileError, match=re.escape(str(file))):
         transferable.load(file)
 
@@ -118,7 +118,7 @@ def node(field, index, value):
 def test_decision_trees_are_checked_node_by_node(model, field, change, tmp_path):
     fitted = adapted(AdaptedClassifier(CORAL(), model))
     file = forged(
-        saved(fitted, tmp_path / "model.skops"),
+        saved(fitted, tmp_path / "model.tfm"),
         f"tree_.{field}".replace("tree_.args", "args"),
         change,
     )
@@ -131,7 +131,7 @@ def test_trees_for_other_features_than_their_forest_are_refused(tmp_path):
     other = DecisionTreeClassifier().fit(np.c_[PROBLEM.Xs, PROBLEM.Xs], PROBLEM.ys)
     fitted.estimator_.estimators_[2] = other
     with pytest.raises(TypeError, match="cannot be saved"):
-        transferable.save(fitted, tmp_path / "model.skops")
+        transferable.save(fitted, tmp_path / "model.tfm")
 
 
 def unchecked(model, path, monkeypatch):
@@ -146,7 +146,7 @@ def unchecked(model, path, monkeypatch):
 def test_a_number_of_columns_that_a_model_has_not_takes_no_memory(model, tmp_path, monkeypatch):
     model = adapted(model)
     model._n_features_out = 2**28
-    file = unchecked(model, tmp_path / "model.skops", monkeypatch)
+    file = unchecked(model, tmp_path / "model.tfm", monkeypatch)
     tracemalloc.start()
     try:
         with pytest.raises(ModelFileError, match="gives shape"):
@@ -239,14 +239,14 @@ BEYOND = {
 
 @pytest.mark.parametrize("name", BEYOND)
 def test_what_compiled_code_would_follow_out_of_bounds_is_refused(name, tmp_path, monkeypatch):
-    file = unchecked(BEYOND[name](), tmp_path / "model.skops", monkeypatch)
+    file = unchecked(BEYOND[name](), tmp_path / "model.tfm", monkeypatch)
     with pytest.raises(ModelFileError, match=re.escape(str(file))):
         transferable.load(file)
 
 
 def test_nothing_that_reads_files_is_loaded_or_tried(tmp_path, monkeypatch):
     model = adapted(AdaptedClassifier(CORAL(), KNN["brute"]))
-    file = tmp_path / "model.skops"
+    file = tmp_path / "model.tfm"
     words = HashingVectorizer(input="filename")
     model.estimator_ = make_pipeline(SimpleImputer(fill_value=str(file)), words, KNN["brute"])
     with pytest.raises(TypeError, match="HashingVectorizer"):
@@ -270,7 +270,7 @@ def test_places_processes_and_devices_are_set_aside(name, given, loaded, tmp_pat
     if name not in zoo.MAKERS:
         pytest.skip("torch or pillow is not installed")
     model = copy.deepcopy(zoo.model(name)).set_params(**given)
-    again = transferable.load(saved(model, tmp_path / "model.skops"))
+    again = transferable.load(saved(model, tmp_path / "model.tfm"))
     assert [getattr(again, key) for key in given] == loaded
 
 
@@ -280,14 +280,14 @@ def test_places_processes_and_devices_are_set_aside(name, given, loaded, tmp_pat
 def test_a_table_classifier_is_fitted_as_a_whole(part, lost, tmp_path, monkeypatch):
     model = copy.deepcopy(zoo.model("table-unit"))
     delattr(model.encoder_ if part else model, lost)
-    file = unchecked(model, tmp_path / "model.skops", monkeypatch)
+    file = unchecked(model, tmp_path / "model.tfm", monkeypatch)
     with pytest.raises(ModelFileError, match="lacks attributes that fitted ones have"):
         transferable.load(file)
 
 
 def test_networks_of_repositories_and_folders_are_refused(tmp_path):
     pytest.importorskip("torch")
-    file = saved(zoo.model("deep-SourceOnly"), tmp_path / "model.skops")
+    file = saved(zoo.model("deep-SourceOnly"), tmp_path / "model.tfm")
     for name in ("timm:hf-hub:somebody/network", "timm:local-dir:/etc"):
         node = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode"}
         node |= {"content": json.dumps(name), "is_json": True, "__id__": 1}
@@ -302,16 +302,16 @@ def test_processes_threads_and_folders_are_set_aside(tmp_path):
     clusters._n_threads = 10**6
     model = FeatureUnion([("a", clusters)]).fit(PROBLEM.Xs).set_params(n_jobs=10**4)
     steps = [("features", model), ("classifier", neighbours)]
-    again = transferable.load(saved(Pipeline(steps, memory="folder"), tmp_path / "model.skops"))
+    again = transferable.load(saved(Pipeline(steps, memory="folder"), tmp_path / "model.tfm"))
     assert again.memory is again["features"].n_jobs is again["classifier"].n_jobs is None
     assert again["features"].transformer_list[0][1]._n_threads <= os.cpu_count()
-    assert list(tmp_path.iterdir()) == [tmp_path / "model.skops"]
+    assert list(tmp_path.iterdir()) == [tmp_path / "model.tfm"]
 
 
 def test_no_model_is_tried_before_all_parts_are_checked(tmp_path, monkeypatch):
     model = adapted(AdaptedClassifier(CORAL(), SVC()))
     model.estimator_ = machine(kernel="precomputed")
-    file = unchecked(model, tmp_path / "model.skops", monkeypatch)
+    file = unchecked(model, tmp_path / "model.tfm", monkeypatch)
     monkeypatch.setattr(AdaptedClassifier, "predict", lambda *_: pytest.fail("was tried"))
     with pytest.raises(ModelFileError, match="kernel of SVC is of another kind"):
         transferable.load(file)
@@ -335,14 +335,14 @@ def test_lists_of_lists_that_share_a_number_take_no_time(again, tmp_path):
     nested = a_list(1, [])
     for number in range(2, 60):
         nested = a_list(number, [nested, again(number - 1)])
-    file = saved(TFDFV(), tmp_path / "model.skops")
+    file = saved(TFDFV(), tmp_path / "model.tfm")
     with_schema(file, lambda attributes: attributes.update(device=nested))
     with pytest.raises(ModelFileError, match="for two objects"):
         transferable.load(file)
 
 
 def test_a_member_is_read_by_one_object_only(tmp_path):
-    file = saved(adapted(TFDFV()), tmp_path / "model.skops")
+    file = saved(adapted(TFDFV()), tmp_path / "model.tfm")
 
     def change(attributes):
         copies = [attributes["_beta"] | {"__id__": number} for number in range(1, 11)]
@@ -356,7 +356,7 @@ def test_a_member_is_read_by_one_object_only(tmp_path):
     ("loader", "name"), [("CachedNode", "list"), ("PartialNode", "list"), ("ListNode", "set")]
 )
 def test_nodes_that_save_does_not_write_are_refused(loader, name, tmp_path):
-    file = saved(TFDFV(), tmp_path / "model.skops")
+    file = saved(TFDFV(), tmp_path / "model.tfm")
     node = a_list(1, []) | {"__loader__": loader, "__class__": name}
     with_schema(file, lambda attributes: attributes.update(device=node))
     with pytest.raises(ModelFileError, match=f"not trusted.*{name}"):
@@ -364,7 +364,7 @@ def test_nodes_that_save_does_not_write_are_refused(loader, name, tmp_path):
 
 
 def test_a_size_below_zero_does_not_make_room_for_others(tmp_path):
-    file = saved(TFDFV(), tmp_path / "model.skops")
+    file = saved(TFDFV(), tmp_path / "model.tfm")
     parts = forging.members(file)
     header = json.loads(parts[forging.HEADER])
     header["bytes"]["nothing.npy"] = -(2**60)
@@ -401,7 +401,7 @@ ARCHIVES = {
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 @pytest.mark.parametrize("name", ARCHIVES)
 def test_archives_that_save_does_not_write_are_refused_at_once(name, tmp_path):
-    file = saved(adapted(TFDFV()), tmp_path / "model.skops")
+    file = saved(adapted(TFDFV()), tmp_path / "model.tfm")
     ARCHIVES[name](file, forging.members(file))
     began = time.process_time()
     with pytest.raises(ModelFileError, match=re.escape(str(file))):
@@ -410,7 +410,7 @@ def test_archives_that_save_does_not_write_are_refused_at_once(name, tmp_path):
 
 
 def test_errors_escape_what_a_header_says(tmp_path):
-    file = saved(TFDFV(), tmp_path / "model.skops")
+    file = saved(TFDFV(), tmp_path / "model.tfm")
     parts = forging.members(file)
     header = json.loads(parts[forging.HEADER]) | {"format": 1}
     header["versions"]["transferable"] = "1\x1b[2J"

@@ -34,7 +34,7 @@ def test_the_schemas_are_those_of_the_models_that_are_saved():
 
 @pytest.fixture
 def file(tmp_path):
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.tfm"
     transferable.save(zoo.model("TFDFV_adapted"), path)
     return path
 
@@ -122,7 +122,7 @@ def test_arrays_of_another_size_than_their_bytes_are_refused_unread(file, header
 
 
 def test_what_sparse_rows_unpack_to_counts(tmp_path, monkeypatch):
-    file = tmp_path / "model.skops"
+    file = tmp_path / "model.tfm"
     model = zoo.model("TFDFV_sparse")
     transferable.save(model, file)
     forging.with_array(file, lambda name, _: name.endswith("data"), lambda a: np.zeros(2**22))

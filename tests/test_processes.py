@@ -22,14 +22,14 @@ p = small_problem()
 model = transferable.TFDFV(ridge=float(sys.argv[1])).adapt(p.Xs, p.ys, p.Xt)
 print("ready", flush=True)
 for _ in range(15):
-    transferable.save(model, "model.skops")
+    transferable.save(model, "model.tfm")
 """
 
 
 @pytest.mark.processes
 def test_two_processes_write_one_output(tmp_path):
     """Whoever reads meets one of the two models, whole, and nothing else is left."""
-    path = tmp_path / "model.skops"
+    path = tmp_path / "model.tfm"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     command = [sys.executable, "-c", WRITER]
     writers = [
@@ -48,7 +48,7 @@ def test_two_processes_write_one_output(tmp_path):
     assert [writer.wait() for writer in writers] == [0, 0]
     assert seen <= {0.1, 1.0}
     assert seen
-    assert os.listdir(tmp_path) == ["model.skops"]
+    assert os.listdir(tmp_path) == ["model.tfm"]
     for writer in writers:
         writer.stdout.close()
 

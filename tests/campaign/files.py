@@ -53,7 +53,7 @@ def drawn_command(rng, source, target, folder):
         if rng.random() < 0.5:
             arguments += ["--out", folder / str(rng.choice(["out.csv", "out.tsv", "no/out.csv"]))]
         if rng.random() < 0.3:
-            arguments += ["--model", folder / "model.skops"]
+            arguments += ["--model", folder / "model.tfm"]
         if rng.random() < 0.3:
             value = str(rng.choice(["alignment=10", "ridge=-1", "x=1", "ridge", "kernel=linear"]))
             arguments += ["--set", value]

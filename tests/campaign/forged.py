@@ -54,7 +54,7 @@ def kin(seed):
 def saved(name):
     """The members of a model's file, and the memory that it takes to load and use it."""
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.skops"
+        path = Path(folder) / "model.tfm"
         transferable.save(zoo.model(name), path)
         used(path, name)  # imports are not part of it
         return path.read_bytes(), used(path, name)[1]
@@ -99,7 +99,7 @@ def trial(seed, folder):
     known = names()
     name = known[kin(seed)]
     content, peak = saved(name)
-    path = folder / "model.skops"
+    path = folder / "model.tfm"
     path.write_bytes(content)
     what = forge(rng, path, seed)
     told = f"{name}, {what}"

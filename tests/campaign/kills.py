@@ -27,7 +27,7 @@ ADAPT = signals.TASKS["adapt"][3:]
 def save():
     """Save two models over each other."""
     for model in MODELS:
-        transferable.save(model, "model.skops")
+        transferable.save(model, "model.tfm")
 
 
 def adapt():
@@ -59,8 +59,8 @@ def trial(seed, folder):
 
 def check(folder, told):
     """Every file is there as a whole, or is not there."""
-    if (folder / "model.skops").exists():
-        model = transferable.load(folder / "model.skops")
+    if (folder / "model.tfm").exists():
+        model = transferable.load(folder / "model.tfm")
         if "save" in told and model.ridge not in (0.1, 1.0):
             raise Violation(f"{told}: a model of ridge {model.ridge}")
     signals._check_files("adapt", "KILL", folder)

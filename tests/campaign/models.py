@@ -45,7 +45,7 @@ def saved(name):
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = MODELS[name].adapt(X[0], p.ys, X[1])
-        path = Path(folder) / "model.skops"
+        path = Path(folder) / "model.tfm"
         transferable.save(model, path)
         return path.read_bytes(), outputs(model)
 
@@ -61,7 +61,7 @@ def trial(seed, folder):
     rng = np.random.default_rng(seed)
     name = str(rng.choice(list(MODELS)))
     content, expected = saved(name)
-    path = folder / "model.skops"
+    path = folder / "model.tfm"
     damage = DAMAGES[rng.integers(len(DAMAGES))]
     path.write_bytes(content)
     harmless = damage(rng, path)

@@ -39,5 +39,5 @@ def test_dense_rows_after_sparse_ones(model, tmp_path):
     model.adapt(csr_array(p.Xs), p.ys, csr_array(p.Xt))
     expected = model.predict(csr_array(p.Xt))
     np.testing.assert_array_equal(model.predict(p.Xt), expected)
-    save(model, tmp_path / "model.skops")
-    np.testing.assert_array_equal(load(tmp_path / "model.skops").predict(p.Xt), expected)
+    save(model, tmp_path / "model.tfm")
+    np.testing.assert_array_equal(load(tmp_path / "model.tfm").predict(p.Xt), expected)

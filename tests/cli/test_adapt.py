@@ -36,13 +36,13 @@ def test_predictions_go_to_standard_output(folder, invoke):
 
 
 def test_files_are_written_and_summed_up(folder, invoke):
-    result = invoke(*GIVEN, "--out", "p.tsv", "--model", "m.skops")
+    result = invoke(*GIVEN, "--out", "p.tsv", "--model", "m.tfm")
     assert result.exit_code == 0, result.stderr
     assert "target rows, predicted" in result.stdout
     assert "Predictions saved to p.tsv" in result.stdout
-    assert "Model saved to m.skops" in result.stdout
+    assert "Model saved to m.tfm" in result.stdout
     lines = pd.read_csv("p.tsv", sep="\t")
-    model = transferable.load("m.skops")
+    model = transferable.load("m.tfm")
     raw = pd.read_csv("target.csv")
     np.testing.assert_array_equal(model.predict(raw), lines["prediction"])
     np.testing.assert_allclose(model.predict_proba(raw).max(axis=1), lines["confidence"], atol=1e-6)
@@ -95,10 +95,10 @@ def test_json_is_one_object_and_complete(folder, invoke):
     ],
 )
 def test_every_method_by_name(folder, invoke, name):
-    result = invoke(*GIVEN, "--method", name.lower(), "--model", "m.skops", "--quiet")
+    result = invoke(*GIVEN, "--method", name.lower(), "--model", "m.tfm", "--quiet")
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
-    again = invoke("predict", "m.skops", "target.csv", "--quiet")
+    again = invoke("predict", "m.tfm", "target.csv", "--quiet")
     assert again.stdout == result.stdout
 
 
@@ -216,7 +216,7 @@ def nothing():
 def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, arguments, told):
     prepare()
     before = names(folder)
-    result = invoke("adapt", *arguments, "--out", "p.csv", "--model", "m.skops")
+    result = invoke("adapt", *arguments, "--out", "p.csv", "--model", "m.tfm")
     assert result.exit_code == 2, result.output
     assert result.stdout == ""
     assert told in result.stderr
@@ -230,7 +230,7 @@ def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, argum
     [
         (("--out", "p.xlsx"), ".csv"),
         (("--out", "nowhere/p.csv"), "nowhere"),
-        (("--model", "nowhere/m.skops"), "nowhere"),
+        (("--model", "nowhere/m.tfm"), "nowhere"),
         (("--model", "."), "is a folder"),
         (("--report", "nowhere/r.html"), "nowhere"),
         (("--seed", "-1"), "--seed"),
@@ -287,11 +287,11 @@ def test_pixels_are_taken_as_they_are_unless_told_otherwise(folder, invoke):
         table = pd.read_csv(name).drop(columns="habitat")
         pixels = {f"p{i}": rng.integers(0, 256, len(table)) for i in range(20)}
         table.filter(["who", "kind"]).assign(**pixels).to_csv(name, index=False)
-    arguments = (*GIVEN, "--method", "coral", "--model", "m.skops", "--json")
+    arguments = (*GIVEN, "--method", "coral", "--model", "m.tfm", "--json")
     record = json.loads(invoke(*arguments).stdout)
     assert record["scale"] == "none"
     assert "similar ranges" in record["notes"][-1]
-    assert json.loads(invoke("inspect", "m.skops", "--json").stdout)["scale"] == "none"
+    assert json.loads(invoke("inspect", "m.tfm", "--json").stdout)["scale"] == "none"
     assert json.loads(invoke(*arguments, "--scale", "joint").stdout)["scale"] == "joint"
 
 
@@ -302,7 +302,7 @@ def test_an_interruption_leaves_no_file(folder, invoke, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("os.replace", interrupted)
-    result = invoke(*GIVEN, "--out", "p.csv", "--model", "m.skops")
+    result = invoke(*GIVEN, "--out", "p.csv", "--model", "m.tfm")
     assert result.exit_code == 130
     assert "Interrupted" in result.stderr
     assert names(folder) == before

@@ -95,7 +95,7 @@ def test_a_signal_that_python_cannot_raise_is_sent_again(name, code):
     ("command", "code", "closed"),
     [
         *[("adopt", 2, closed) for closed in ("<&-", ">&-", "2>&-")],
-        ("predict nothing.skops target.csv", 2, "<&- >&- 2>&-"),
+        ("predict nothing.tfm target.csv", 2, "<&- >&- 2>&-"),
         (
             *("adapt source.csv target.csv --label kind --id who --no-estimate --method coral", 0),
             "<&- >&- 2>&-",

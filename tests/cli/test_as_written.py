@@ -61,20 +61,20 @@ def output_of(result):
 @pytest.mark.parametrize("write", [as_csv, as_parquet, as_excel])
 def test_ids_and_labels_come_out_as_they_went_in(written, invoke, write):
     source, target = (write(written[name], name) for name in ("source", "target"))
-    first = output_of(invoke("adapt", source, target, *GIVEN, "--model", "m.skops"))
+    first = output_of(invoke("adapt", source, target, *GIVEN, "--model", "m.tfm"))
     assert first["who"].tolist() == written["ids"]
     assert set(first["prediction"]) <= set(CODES.values())
-    again = output_of(invoke("predict", "m.skops", target))
+    again = output_of(invoke("predict", "m.tfm", target))
     pd.testing.assert_frame_equal(first, again)
 
 
 def test_ids_have_one_form_however_long_the_file(written, invoke):
     source, target = as_csv(written["source"], "source"), as_csv(written["target"], "target")
-    invoke("adapt", source, target, *GIVEN, "--model", "m.skops", "--out", "p.csv")
+    invoke("adapt", source, target, *GIVEN, "--model", "m.tfm", "--out", "p.csv")
     long = pd.concat([written["target"]] * 1000, ignore_index=True)
     long["who"] = [f"{i:06}" for i in range(len(long))]
     long.loc[len(long) - 1, "who"] = "last"
-    lines = output_of(invoke("predict", "m.skops", as_csv(long, "long"), "--quiet"))
+    lines = output_of(invoke("predict", "m.tfm", as_csv(long, "long"), "--quiet"))
     assert lines["who"].tolist() == long["who"].tolist()
 
 

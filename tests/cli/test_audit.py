@@ -17,7 +17,7 @@ from transferable.tables import TableClassifier
 KINDS = np.array(["ant", "bee", "cat"])
 FILES = ("target.csv", "predictions.csv")
 LABELLED = (*FILES, "--labelled", "to-label.csv")
-CORRECTED = (*LABELLED, "--model", "model.skops")
+CORRECTED = (*LABELLED, "--model", "model.tfm")
 
 
 def tables(classes=KINDS):
@@ -38,7 +38,7 @@ def write(source, target):
     target[["who", "kind"]].to_csv("truth.csv", index=False)
     target.drop(columns="kind").to_csv("target.csv", index=False)
     command = "adapt source.csv target.csv --label kind --id who --method autoadapter --quiet"
-    command += " --set effort=fast --out predictions.csv --model model.skops"
+    command += " --set effort=fast --out predictions.csv --model model.tfm"
     result = CliRunner().invoke(app, command.split())
     assert result.exit_code == 0, result.stderr
 
@@ -117,14 +117,14 @@ def test_round_trip(filled, invoke):
     assert f"{100 * record['accuracy']:.0f} %" in result.stdout.splitlines()[0]
     corrected = record["corrected"]
     assert 0 <= corrected["low"] <= corrected["accuracy"] <= corrected["high"] <= 1
-    assert record["files"] == {"predictions": "audited.csv", "model": "audited.skops"}
+    assert record["files"] == {"predictions": "audited.csv", "model": "audited.tfm"}
     lines, rows = pd.read_csv("audited.csv"), pd.read_csv("to-label.csv")["row"] - 1
     assert list(lines) == ["row", "who", "prediction", "audited", "near_unknown"]
     assert np.flatnonzero(lines["audited"]).tolist() == sorted(rows)
     assert (lines["prediction"] == truth)[rows].all()
     assert lines["near_unknown"].isna().all()
     assert (lines["prediction"] == truth).mean() >= right
-    again = invoke("predict", "audited.skops", "target.csv", "--out", "again.csv")
+    again = invoke("predict", "audited.tfm", "target.csv", "--out", "again.csv")
     assert again.exit_code == 0, again.stderr
     others = ~lines["audited"]
     assert (pd.read_csv("again.csv")["prediction"] == lines["prediction"])[others].all()
@@ -141,7 +141,7 @@ def test_the_files_alone_measure_the_same(filled, invoke):
 def test_a_model_of_another_method_is_measured_only(filled, invoke):
     source, target = tables()
     model = TableClassifier(TFDFV(), ids=["who"]).adapt(source, "kind", target)
-    transferable.save(model, "model.skops")
+    transferable.save(model, "model.tfm")
     before = sorted(filled.iterdir())
     result = invoke("audit", *CORRECTED)
     assert result.exit_code == 0, result.stderr
@@ -197,7 +197,7 @@ def test_numbers_and_spaces_of_a_spreadsheet(adapted, invoke):
     assert expected.exit_code == 0, expected.stderr
     record = json.loads(expected.stdout)
     assert (record["unknown"], record["audited"]) == ({}, 30)
-    book = invoke("audit", *FILES, "--labelled", "filled.xlsx", "--model", "model.skops", "--json")
+    book = invoke("audit", *FILES, "--labelled", "filled.xlsx", "--model", "model.tfm", "--json")
     assert json.loads(book.stdout) == record
 
 
@@ -321,7 +321,7 @@ def change_files(what):
         for name in ("target.csv", "to-label.csv"):
             rewrite(name, lambda t: t.assign(f1=2.0))
     elif what == "arrays":
-        transferable.save(AutoAdapter(), "model.skops")
+        transferable.save(AutoAdapter(), "model.tfm")
 
 
 @pytest.mark.parametrize(
@@ -333,21 +333,21 @@ def change_files(what):
         ("turned", FILES, "predictions.csv, row 1: 'who' is 't059', and in target.csv 't000'"),
         ("other ids", FILES, "target.csv has no column 'id'"),
         ("no label", FILES, "predictions.csv lacks labels or confidences"),
-        ("other rows", CORRECTED, "model.skops was fitted to other rows than those of target.csv"),
+        ("other rows", CORRECTED, "model.tfm was fitted to other rows than those of target.csv"),
         ("of another model", CORRECTED, "rows of target.csv other labels than the predictions"),
-        ("arrays", CORRECTED, "model.skops holds a AutoAdapter, which takes arrays"),
+        ("arrays", CORRECTED, "model.tfm holds a AutoAdapter, which takes arrays"),
         (None, (*FILES, "--rows", 61), "--rows 61: target.csv has 60; ask for fewer"),
         (None, FILES, "to-label.csv exists, perhaps filled in"),
         (None, (*FILES, "--out", "more.parquet"), "go to a .csv or .tsv file"),
         (None, (*FILES, "--label", "who"), "column 'who' names rows"),
-        (None, (*FILES, "--model", "model.skops"), "give these: --labelled"),
+        (None, (*FILES, "--model", "model.tfm"), "give these: --labelled"),
         (None, (*LABELLED, "--rows", 3), "--rows chooses rows to label"),
-        (None, (*LABELLED, "--save", "m.skops"), "--save needs the model"),
+        (None, (*LABELLED, "--save", "m.tfm"), "--save needs the model"),
         (None, (*LABELLED, "--out", "a.csv"), "--out needs a model"),
-        (None, (*CORRECTED, "--save", "model.skops"), "model.skops would be overwritten"),
+        (None, (*CORRECTED, "--save", "model.tfm"), "model.tfm would be overwritten"),
         (None, (*CORRECTED, "--out", "to-label.csv"), "to-label.csv would be overwritten"),
         (None, (*FILES, "--labelled", "none.csv"), "there is no file none.csv"),
-        (None, (*LABELLED, "--model", "none.skops"), "there is no file none.skops"),
+        (None, (*LABELLED, "--model", "none.tfm"), "there is no file none.tfm"),
     ],
 )
 def test_bad_input_is_one_clear_line_and_changes_nothing(change, arguments, told, filled, invoke):

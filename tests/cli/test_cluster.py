@@ -34,7 +34,7 @@ def folders(tmp_path, monkeypatch):
 
 def test_each_file_of_the_target_gets_one_of_predictions(folders, invoke):
     more = "--method", "tfdfv", "--set", "manifold_dim=2", "--n-landmarks", "20"
-    result = invoke(*GIVEN, *more, "--workers", "2", "--json", "--model", "m.skops")
+    result = invoke(*GIVEN, *more, "--workers", "2", "--json", "--model", "m.tfm")
     assert result.exit_code == 0, result.stderr
     record = json.loads(result.stdout)
     assert sorted(path.name for path in (folders / "out").iterdir()) == [
@@ -50,7 +50,7 @@ def test_each_file_of_the_target_gets_one_of_predictions(folders, invoke):
     assert lines["prediction"].value_counts().to_dict() == {
         name: rows for name, rows in record["predicted"].items() if rows
     }
-    model = load(folders / "m.skops")
+    model = load(folders / "m.tfm")
     assert model.predict(pd.DataFrame(P.Xt, columns=list("abcd"))).tolist() == list(
         lines["prediction"]
     )

@@ -19,7 +19,7 @@ GIVEN = ("--label", "kind", "--id", "who", "--method", "tfdfv", "--no-estimate")
 
 @pytest.fixture
 def expected(folder, invoke):
-    result = invoke("adapt", "source.csv", "target.csv", *GIVEN, "--model", "m.skops", "--quiet")
+    result = invoke("adapt", "source.csv", "target.csv", *GIVEN, "--model", "m.tfm", "--quiet")
     assert result.exit_code == 0, result.stderr
     return result.stdout
 
@@ -68,11 +68,11 @@ def test_standard_input_and_output(expected, folder):
     assert result.exit_code == 0, result.stderr
     assert result.stdout == expected
     assert piped("adapt", "-", "target.csv", *GIVEN, "-q", given="source.csv").stdout == expected
-    assert piped("predict", "m.skops", "-", "-q", given="target.csv").stdout == expected
+    assert piped("predict", "m.tfm", "-", "-q", given="target.csv").stdout == expected
     both = piped("adapt", "-", "-", *GIVEN, given="target.csv")
     assert both.exit_code == 2
     assert "only one of SOURCE and TARGET" in both.stderr
-    empty = CliRunner().invoke(app, ("predict", "m.skops", "-"), input=b"")
+    empty = CliRunner().invoke(app, ("predict", "m.tfm", "-"), input=b"")
     assert empty.exit_code == 2
     assert "standard input is empty" in empty.stderr
 
@@ -163,14 +163,14 @@ def test_parquet_comes_out_piece_by_piece(expected, invoke):
     pd.testing.assert_frame_equal(pd.read_parquet("p.parquet"), lines, check_dtype=False)
     long = pd.concat([pd.read_csv("target.csv")] * 1000, ignore_index=True)
     long.to_csv("long.csv", index=False)
-    assert invoke("predict", "m.skops", "long.csv", "--out", "q.parquet").exit_code == 0
+    assert invoke("predict", "m.tfm", "long.csv", "--out", "q.parquet").exit_code == 0
     again = pd.read_parquet("q.parquet")
     assert len(again) == len(long)
     assert again["prediction"].tolist() == lines["prediction"].tolist() * 1000
 
 
 def test_every_probability_comes_out_if_asked_for(expected, invoke):
-    result = invoke("predict", "m.skops", "target.csv", "--probabilities")
+    result = invoke("predict", "m.tfm", "target.csv", "--probabilities")
     lines = pd.read_csv(io.StringIO(result.stdout))
     each = lines[["probability_ant", "probability_bee", "probability_cat"]]
     np.testing.assert_allclose(each.sum(axis=1), 1, atol=1e-5)
@@ -182,12 +182,12 @@ def test_every_probability_comes_out_if_asked_for(expected, invoke):
 def test_predict_scores_itself_where_labels_are_known(expected, invoke):
     true = pd.read_csv("known.csv")["truth"]
     right = np.mean(pd.read_csv(io.StringIO(expected))["prediction"] == true)
-    told = invoke("predict", "m.skops", "known.csv", "--target-label", "truth")
+    told = invoke("predict", "m.tfm", "known.csv", "--target-label", "truth")
     assert f"24 rows with a value in 'truth': {right:.1%}" in told.stderr
-    given = ("predict", "m.skops", "known.csv", "--target-label", "truth", "--out", "p.csv")
+    given = ("predict", "m.tfm", "known.csv", "--target-label", "truth", "--out", "p.csv")
     record = json.loads(invoke(*given, "--json").stdout)
     assert record["evaluation"] == {"column": "truth", "rows": 24, "accuracy": right}
-    lacking = invoke("predict", "m.skops", "target.csv", "--target-label", "truth")
+    lacking = invoke("predict", "m.tfm", "target.csv", "--target-label", "truth")
     assert lacking.exit_code == 2
     assert "target.csv has no column 'truth'" in lacking.stderr
 

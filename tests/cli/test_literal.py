@@ -55,9 +55,9 @@ def test_names_and_labels_of_files(arguments, hostile, invoke):
 
 
 def test_predictions_and_descriptions_of_models(hostile, invoke, monkeypatch):
-    given = ("--no-estimate", "--method", "coral", "--quiet", "--model", "m.skops")
+    given = ("--no-estimate", "--method", "coral", "--quiet", "--model", "m.tfm")
     assert invoke("adapt", *hostile, *given).exit_code == 0
-    result = invoke("predict", "m.skops", hostile[1], "--out", "p.csv")
+    result = invoke("predict", "m.tfm", hostile[1], "--out", "p.csv")
     assert result.exit_code == 0, result.stderr
     assert controls(result.output) == set()
     about = persistence.about
@@ -65,7 +65,7 @@ def test_predictions_and_descriptions_of_models(hostile, invoke, monkeypatch):
         persistence, "about", lambda path: about(path) | {HOSTILE: HOSTILE, "saved": [HOSTILE]}
     )
     monkeypatch.setenv("COLUMNS", "200")
-    result = invoke("inspect", "m.skops")
+    result = invoke("inspect", "m.tfm")
     assert result.exit_code == 0, result.stderr
     assert controls(result.output) == set()
     assert result.output.count(SHOWN) == 3
@@ -79,7 +79,7 @@ def test_predictions_and_descriptions_of_models(hostile, invoke, monkeypatch):
         ("demo", f"--{HOSTILE}"),
         ("demo", HOSTILE),
         ("demo", "--out", f"{HOSTILE[:4]}/p.png"),
-        ("inspect", f"no{HOSTILE[:4]}.skops"),
+        ("inspect", f"no{HOSTILE[:4]}.tfm"),
         ("predict", "a", "b", "--out", f"{HOSTILE[:4]}/p.csv"),
     ],
     ids=ascii,

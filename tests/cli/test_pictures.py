@@ -43,10 +43,10 @@ def truth(lines):
 def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     (tmp_path / "target" / "05 cut.jpg").write_bytes(b"")
     (tmp_path / "target" / "list.txt").write_text("no picture")
-    files = ("--out", "predictions.csv", "--model", "model.skops", "--report", "report.html")
+    files = ("--out", "predictions.csv", "--model", "model.tfm", "--report", "report.html")
     result = invoke("adapt", "source", "target", *TINY, *files)
     assert result.exit_code == 0, result.output
-    assert "Note: 05 cut.jpg: it is no picture that pillow knows: left out" in result.stderr
+    assert "Note: 05 cut.jpg: pillow does not recognise it as a picture: left out" in result.stderr
     assert "'list.txt' are no pictures: left out" in result.stderr
     assert re.search(
         r"AutoAdapter learnt from 36 source and 36 target pictures, \d+ fea", result.stdout
@@ -64,7 +64,7 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     assert list(rows) == ["row", "file", "label"]
     assert (lines["file"].to_numpy()[rows["row"] - 1] == rows["file"]).all()
     rows.assign(label=truth(rows)).to_csv("to-label.csv", index=False)
-    labelled = ("--labelled", "to-label.csv", "--model", "model.skops")
+    labelled = ("--labelled", "to-label.csv", "--model", "model.tfm")
     result = invoke("audit", "target", "predictions.csv", *labelled)
     assert result.exit_code == 0, result.output
     assert "Accuracy by 30 audited rows" in result.stdout
@@ -73,15 +73,15 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     known = audited["audited"].to_numpy()
     assert (audited["prediction"][known] == truth(audited)[known]).all()
 
-    result = invoke("predict", "audited.skops", "target", "--out", "again.csv")
+    result = invoke("predict", "audited.tfm", "target", "--out", "again.csv")
     assert result.exit_code == 0, result.output
     assert "36 pictures labelled; predictions saved to again.csv" in result.stdout
     again = pd.read_csv("again.csv")
     assert list(again) == COLUMNS[:4]
-    kept = load("audited.skops").labels_
+    kept = load("audited.tfm").labels_
     assert kept["label"].tolist() == again["prediction"].tolist()
     np.testing.assert_allclose(kept["confidence"], again["confidence"], atol=1e-6)
-    described = json.loads(invoke("inspect", "model.skops", "--json").stdout)
+    described = json.loads(invoke("inspect", "model.tfm", "--json").stdout)
     assert described["embedder"] == "torchvision:tiny"
     assert described["classes"] == list(SHAPES)
 
@@ -94,9 +94,9 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
 
 def test_the_same_model_labels_new_pictures(photos, invoke, tmp_path):
     pytest.importorskip("pyarrow")
-    options = ("--out", "predictions.parquet", "--model", "model.skops")
+    options = ("--out", "predictions.parquet", "--model", "model.tfm")
     assert invoke("adapt", "source", "target", *TINY, *options).exit_code == 0
-    result = invoke("predict", "model.skops", "target", "--out", "again.parquet")
+    result = invoke("predict", "model.tfm", "target", "--out", "again.parquet")
     assert result.exit_code == 0, result.output
     lines, again = pd.read_parquet("predictions.parquet"), pd.read_parquet("again.parquet")
     assert list(lines) == COLUMNS
@@ -104,10 +104,10 @@ def test_the_same_model_labels_new_pictures(photos, invoke, tmp_path):
     assert again.equals(lines[list(again)])
     (tmp_path / "source.csv").write_text("x,kind\n1,a\n2,b\n")
     refused(
-        invoke("predict", "model.skops", "source.csv"),
-        "model.skops labels a folder of pictures, and source.csv is no such",
+        invoke("predict", "model.tfm", "source.csv"),
+        "model.tfm labels a folder of pictures, and source.csv is no such",
     )
-    refused(invoke("predict", "model.skops", "target", "--id", "who", "--sep", ";"), "--id, --sep")
+    refused(invoke("predict", "model.tfm", "target", "--id", "who", "--sep", ";"), "--id, --sep")
 
 
 def test_json_and_probabilities(photos, invoke):

@@ -135,12 +135,12 @@ def test_baselines_of_compare_see_no_target_row(folder, invoke):
 
 
 def test_tune_searches_and_says_what_it_chose(folder, invoke):
-    result = invoke(*GIVEN, "--tune", "--method", "coral", "--no-estimate", "--model", "m.skops")
+    result = invoke(*GIVEN, "--tune", "--method", "coral", "--no-estimate", "--model", "m.tfm")
     assert result.exit_code == 0, result.stderr
     assert "of 4 settings, --tune chose transformer__regularization=" in result.stderr
-    again = invoke("predict", "m.skops", "target.csv", "--quiet")
+    again = invoke("predict", "m.tfm", "target.csv", "--quiet")
     assert pd.read_csv(io.StringIO(again.stdout)).equals(pd.read_csv(io.StringIO(result.stdout)))
-    record = json.loads(invoke("inspect", "m.skops", "--json").stdout)
+    record = json.loads(invoke("inspect", "m.tfm", "--json").stdout)
     assert record["method"] == "CORAL"
     refused = invoke(*GIVEN, "--tune", "--method", "perdomainscaler")
     assert refused.exit_code == 2

@@ -250,9 +250,9 @@ def test_the_local_model_is_the_ordinary_one(tmp_path):
     model, _ = fitted()
     local = model.to_local()
     assert type(local) is classifiers.TFDFV
-    save(local, tmp_path / "model.skops")
+    save(local, tmp_path / "model.tfm")
     rows = frame(P.Xt)
-    np.testing.assert_array_equal(load(tmp_path / "model.skops").predict(rows), local.predict(rows))
+    np.testing.assert_array_equal(load(tmp_path / "model.tfm").predict(rows), local.predict(rows))
     np.testing.assert_array_equal(model.predict(rows), local.predict(rows))
 
 

@@ -130,8 +130,8 @@ def test_networks_of_other_libraries_are_found_and_saved_by_name(
     model.adapt(X, np.arange(20) % 2, X[::2])
     assert model.transform(X).shape == (20, 12)
     assert float(model.network_.features.classifier[0].bias[0].detach()) == pytest.approx(7.0)
-    transferable.save(model, tmp_path / "model.skops")
-    again = transferable.load(tmp_path / "model.skops")
+    transferable.save(model, tmp_path / "model.tfm")
+    again = transferable.load(tmp_path / "model.tfm")
     assert (again.predict_proba(X) == model.predict_proba(X)).all()
     with pytest.raises(OSError, match=rf"weights of '{library}:far' cannot be downl.*no route"):
         build(f"{library}:far", (3, 4, 4), 2, "pretrained")

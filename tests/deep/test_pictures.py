@@ -142,8 +142,8 @@ def test_a_model_of_pictures_is_saved(kind, tmp_path):
     )
     model.adapt(Xs, YS, Xt)
     expected = model.predict_proba(Xt)
-    transferable.save(model.set_params(prepare=None), tmp_path / "model.skops")
-    again = transferable.load(tmp_path / "model.skops")
+    transferable.save(model.set_params(prepare=None), tmp_path / "model.tfm")
+    again = transferable.load(tmp_path / "model.tfm")
     again.set_params(prepare=as_tensor if kind == "pillow" else None)
     assert (again.predict_proba(Xt) == expected).all()
 

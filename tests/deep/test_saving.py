@@ -28,8 +28,8 @@ def fitted(name, **more):
 @pytest.mark.parametrize("name", NAMES)
 def test_every_method_comes_back_to_the_bit(name, tmp_path):
     model = fitted(name)
-    transferable.save(model, tmp_path / "model.skops")
-    again = transferable.load(tmp_path / "model.skops")
+    transferable.save(model, tmp_path / "model.tfm")
+    again = transferable.load(tmp_path / "model.tfm")
     assert (again.predict_proba(PROBLEM.Xt) == model.predict_proba(PROBLEM.Xt)).all()
     assert (again.transform(PROBLEM.Xt) == model.transform(PROBLEM.Xt)).all()
     assert again.history_ == model.history_
@@ -43,22 +43,22 @@ def own_network(shape, n_classes):
 def test_a_network_of_ones_own_is_not_saved(tmp_path):
     model = fitted("SourceOnly", network=own_network)
     with pytest.raises(TypeError, match=r"own_network, which loading would refuse"):
-        transferable.save(model, tmp_path / "model.skops")
+        transferable.save(model, tmp_path / "model.tfm")
 
 
 def test_weights_that_do_not_fit_their_network(tmp_path):
     model = fitted("SourceOnly", network="mlp-bn")
     model.network = "mlp"  # as a file would say that was put together by hand
     with pytest.raises(TypeError, match="weights do not fit the network 'mlp' for rows of"):
-        transferable.save(model, tmp_path / "model.skops")
+        transferable.save(model, tmp_path / "model.tfm")
 
 
 def test_loading_leaves_random_numbers_alone(tmp_path):
-    transferable.save(fitted("MCD"), tmp_path / "model.skops")
+    transferable.save(fitted("MCD"), tmp_path / "model.tfm")
     torch.manual_seed(3)
     expected = torch.rand(2)
     torch.manual_seed(3)
-    transferable.load(tmp_path / "model.skops")
+    transferable.load(tmp_path / "model.tfm")
     assert torch.equal(torch.rand(2), expected)
 
 
@@ -96,8 +96,8 @@ def test_the_rest_imports_nothing_of_it():
 
 
 def test_a_saved_deep_model_without_torch(tmp_path):
-    transferable.save(fitted("DDC"), tmp_path / "model.skops")
-    path = str(tmp_path / "model.skops")
+    transferable.save(fitted("DDC"), tmp_path / "model.tfm")
+    path = str(tmp_path / "model.tfm")
     done = without("torch", f"import transferable; transferable.load({path!r})")
     assert done.returncode == 1
     assert "pip install '.[deep]' in a clone of the source" in done.stderr.strip().splitlines()[-1]

@@ -55,8 +55,8 @@ def test_the_test_is_exact_for_any_number_of_rows(model):
 )
 def test_a_saved_model_remembers(estimator, tmp_path):
     fitted = estimator.adapt(PROBLEM.Xs, PROBLEM.ys, OURS)
-    transferable.save(fitted, tmp_path / "m.skops")
-    again = transferable.load(tmp_path / "m.skops")
+    transferable.save(fitted, tmp_path / "m.tfm")
+    again = transferable.load(tmp_path / "m.tfm")
     assert drift(again, THEIRS) == drift(fitted, THEIRS)
     assert again._target_sample.shape == (200, 6)
 

@@ -283,8 +283,8 @@ def test_what_is_within_the_slack_is_left_alone():
 
 def test_a_saved_model_keeps_its_offsets(problem, tmp_path):
     model = TFDF(class_shares=KNOWN, n_neighbors=3).adapt(problem.Xs, problem.ys, problem.Xt)
-    save(model, tmp_path / "model.skops")
-    again = load(tmp_path / "model.skops")
+    save(model, tmp_path / "model.tfm")
+    again = load(tmp_path / "model.tfm")
     np.testing.assert_array_equal(
         again.decision_function(problem.Xt), model.decision_function(problem.Xt)
     )

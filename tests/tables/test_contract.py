@@ -102,8 +102,8 @@ def test_searches_transformers_and_the_default_label_tables(estimator, tmp_path)
     source, target = (pd.DataFrame(columns(X)) for X in (PROBLEM.Xs, PROBLEM.Xt))
     model = TableClassifier(estimator).adapt(source, NAMES[PROBLEM.ys], target)
     np.testing.assert_array_equal(model.transduction_[N_SOURCE:], model.predict(target))
-    transferable.save(model, tmp_path / "m.skops")
-    again = transferable.load(tmp_path / "m.skops")
+    transferable.save(model, tmp_path / "m.tfm")
+    again = transferable.load(tmp_path / "m.tfm")
     np.testing.assert_array_equal(again.predict(target), model.predict(target))
 
 

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from transferable import __version__
-from transferable.cli import adapt, audit, compare, demo, diagnose, methods, predict, reproduce
+from transferable.cli import adapt, audit, compare, demo, diagnose, methods, predict
 from transferable.cli._console import literal_errors, prepare_process
 
 __all__ = ["app", "main"]
@@ -55,23 +55,22 @@ _add(
     "adapt",
     adapt.run,
     f"transferable adapt {_PAIR} --id who --out predictions.csv --report report.html",
-    f"transferable adapt {_PAIR} --tune --model model.skops --out predictions.parquet",
+    f"transferable adapt {_PAIR} --tune --model model.tfm --out predictions.parquet",
     "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
     "transferable adapt photos/source photos/target --embedder timm:resnet50 --out predictions.csv",
 )
-_add("predict", predict.run, "transferable predict model.skops new.csv --out predictions.csv")
+_add("predict", predict.run, "transferable predict model.tfm new.csv --out predictions.csv")
 _add(
     "audit",
     audit.run,
     "transferable audit target.csv predictions.csv --rows 30",
-    "transferable audit target.csv predictions.csv --labelled to-label.csv --model model.skops",
+    "transferable audit target.csv predictions.csv --labelled to-label.csv --model model.tfm",
 )
-_add("inspect", predict.inspect, "transferable inspect model.skops")
+_add("inspect", predict.inspect, "transferable inspect model.tfm")
 _add("diagnose", diagnose.run, f"transferable diagnose {_PAIR}")
 _add("compare", compare.run, f"transferable compare {_PAIR} --methods tfdf,coral,jda")
 _add("methods", methods.run, "transferable methods", "transferable methods tfdf")
 _add("demo", demo.run, "transferable demo", "transferable demo --export digits")
-_add("reproduce", reproduce.run)
 
 
 def _print_version(wanted: bool) -> None:

@@ -79,7 +79,7 @@ def run(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="File for the corrected model; by default audited.skops, beside the predictions.",
+            help="File for the corrected model; by default audited.tfm, beside the predictions.",
             callback=console.check_folder,
         ),
     ] = None,
@@ -122,7 +122,7 @@ def run(
                 *(("--missing", text, None) for text in missing or ()),
             ]
             said = [word for name, text, usual in options if text != usual for word in (name, text)]
-            words = [target, predictions, "--labelled", path, *said, "--model", "model.skops"]
+            words = [target, predictions, "--labelled", path, *said, "--model", "model.tfm"]
             lines = [
                 f"{len(record['rows']):,} of {len(pair.target):,} rows saved to {path}; fill in "
                 f"the column {label!r} of every row, then, with the model that 'adapt' saved:",
@@ -132,7 +132,7 @@ def run(
             corrects = loaded is not None and hasattr(loaded, "audit")
             files = {
                 "predictions": (out or predictions.with_name("audited.csv")) if corrects else None,
-                "model": (save or predictions.with_name("audited.skops")) if corrects else None,
+                "model": (save or predictions.with_name("audited.tfm")) if corrects else None,
             }
             read = [path for path in (target, predictions, labelled, model) if path]
             console.check_distinct(read, files.values())

@@ -40,7 +40,7 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     model : estimator
         An estimator of this library, or a scikit-learn one that holds any, such as a pipeline.
     path : str or path-like
-        The file to write, by custom named ``*.skops``. It is written completely or not at all.
+        The file to write, by custom named ``*.tfm``. It is written completely or not at all.
 
     Raises
     ------
@@ -56,8 +56,8 @@ def save(model: BaseEstimator, path: str | os.PathLike[str]) -> None:
     >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
     >>> model = transferable.TFDFV().adapt(Xs, ys, Xs + 0.5)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     transferable.save(model, f"{folder}/model.skops")
-    ...     again = transferable.load(f"{folder}/model.skops")
+    ...     transferable.save(model, f"{folder}/model.tfm")
+    ...     again = transferable.load(f"{folder}/model.tfm")
     >>> bool((again.decision_function(Xs) == model.decision_function(Xs)).all())
     True
     """

@@ -238,18 +238,19 @@ def check_global_state_is_left_as_it_is(estimator: Any) -> None:
 
 def check_a_fit_is_all_or_nothing(estimator: Any) -> None:
     """Let fits fail, of a fresh and of a fitted model, and look for what they left behind."""
-    one_class = P.Xs, np.zeros(N_SOURCE), P.Xt
-    narrower = P.Xs[:, :3], P.ys, P.Xt[:, :2]
-    gaps = P.Xs[:, :3], P.ys, np.full((4, 3), np.nan)
-    failing = [narrower] if takes(estimator).no_labels else [narrower, one_class]
-    failing += [] if get_tags(estimator).input_tags.allow_nan else [gaps]
+    narrower, one_class = (P.Xs[:, :3], P.ys, P.Xt[:, :2]), (P.Xs, np.zeros(N_SOURCE), P.Xt)
+    failing = [("adapt", narrower if takes(estimator).no_labels else one_class)]
+    if not get_tags(estimator).input_tags.allow_nan:
+        gaps = np.where(MARKS[:, None] < 0, np.nan, P.X)[:, :3]
+        failing += [("fit", (gaps, MARKED, MARKS))]
     fresh, fitted = clone(estimator), clone(estimator).adapt(P.Xs, P.ys, P.Xt)
     before, expected = dict(vars(fresh)), answers(fitted, P.Xt)
-    for given in failing:
-        must_raise(ValueError, partial(fresh.adapt, *given), "rows that cannot be fitted")
+    for method, given in failing:
+        why = f"{method} was given rows that cannot be fitted"
+        must_raise(ValueError, partial(getattr(fresh, method), *given), why)
         assert vars(fresh) == before, "a fit that failed must set nothing"
-        must_raise(NotFittedError, partial(answers, fresh, P.Xt), "an unfitted model")
-        must_raise(ValueError, partial(fitted.adapt, *given), "rows that cannot be fitted")
+        must_raise(NotFittedError, partial(answers, fresh, P.Xt), "the model is not fitted")
+        must_raise(ValueError, partial(getattr(fitted, method), *given), why)
         assert_close(answers(fitted, P.Xt), expected, 0.0)
 
 

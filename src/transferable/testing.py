@@ -384,6 +384,7 @@ def check_labels_are_needed_by_those_that_read_them(estimator: Any) -> None:
             "`takes` states no no_labels",
         )
         return
+    must_raise(ValueError, partial(clone(estimator).fit, P.X), "nothing marks the target")
     without = clone(estimator).adapt(P.Xs, None, P.Xt)
     expected = clone(estimator).adapt(P.Xs, P.ys, P.Xt)
     assert_close(answers(without, P.X, MARKS), answers(expected, P.X, MARKS), 1e-9)

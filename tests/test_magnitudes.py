@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
 PROBLEM = small_problem(n_source=24, n_target=18, n_features=5)
 ESTIMATORS = dict(transferable.all_estimators())
 # Linear machines weigh the length of rows against a penalty.
-UNIT_MATTERS = {"ImportanceWeighted", "SelfTraining", "TrAdaBoost"}
+UNIT_MATTERS = {"AutoAdapter", "ImportanceWeighted", "SelfTraining", "TrAdaBoost"}
 
 
 def outputs(estimator, unit):

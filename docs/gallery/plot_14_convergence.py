@@ -8,19 +8,24 @@ TFDF paper, for the digits that come with the library.
 
 # %%
 # Kernel classifiers record the objective, its terms and the share of labels that changed.
+import matplotlib.pyplot as plt
+import pandas as pd
+
 from transferable import TFDF, TFDFV
 from transferable.datasets import load_printed_to_handwritten
-from transferable.plots import ConvergenceDisplay, SensitivityDisplay
 
 task = load_printed_to_handwritten()
 Xs, ys, Xt, yt = task.Xs[::7], task.ys[::7], task.Xt[::7], task.yt[::7]
 model = TFDF().adapt(Xs, ys, Xt)
-display = ConvergenceDisplay.from_estimator(model)
+history = pd.DataFrame(model.history_)
+axes = history.plot(subplots=True, layout=(-1, 3), figsize=(10, 6), marker="o", markersize=3)
 
 # %%
 # Target labels serve to draw these curves, and choose nothing.
-display = SensitivityDisplay.from_estimator(
-    TFDFV(manifold_dim=20),
-    *(Xs, ys, Xt, yt),
-    param_ranges={"alignment": [0.1, 1, 10, 100], "n_neighbors": [3, 5, 10, 20]},
-)
+grid = {"alignment": [0.1, 1, 10, 100], "n_neighbors": [3, 5, 10, 20]}
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
+for ax, (name, values) in zip(axes, grid.items(), strict=True):
+    models = [TFDFV(manifold_dim=20, **{name: value}).adapt(Xs, ys, Xt) for value in values]
+    ax.semilogx(values, [100 * (model.predict(Xt) == yt).mean() for model in models], "o-")
+    ax.set_xlabel(name)
+axes[0].set_ylabel("accuracy on the target (%)")

@@ -52,7 +52,7 @@ def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]
 
 
 def _create_beside(path: Path, permissions: int) -> tuple[int, Path]:
-    """Remove temporary files that nobody writes, and create one that is locked while it is open.
+    """Remove temporary files of ended processes, and create one that is locked while it is open.
 
     The system takes its umask from the permissions, as it does for any file that is opened.
     """

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")
 PROBLEM = small_problem(n_source=24, n_target=18, n_features=5)
 ESTIMATORS = dict(transferable.all_estimators())
 # Linear machines weigh the length of rows against a penalty.
-UNIT_MATTERS = {"AutoAdapter", "ImportanceWeighted", "SelfTraining", "TrAdaBoost"}
+UNIT_MATTERS = {"ImportanceWeighted", "SelfTraining", "TrAdaBoost"}
 
 
 def outputs(estimator, unit):
@@ -28,7 +28,7 @@ def outputs(estimator, unit):
     return (gram / np.abs(gram).max(),)
 
 
-@pytest.mark.parametrize("unit", [1e-40, 1e-12, 1e12, 1e40])
+@pytest.mark.parametrize("unit", [1e-25, 1e-12, 1e12, 1e25])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_results_do_not_depend_on_the_unit(name, unit):
     found, expected = (outputs(ESTIMATORS[name](), of) for of in (unit, 1.0))
@@ -41,7 +41,7 @@ def test_results_do_not_depend_on_the_unit(name, unit):
             np.testing.assert_array_equal(got, wanted)
 
 
-@pytest.mark.parametrize("unit", [1e-30, 1e30])
+@pytest.mark.parametrize("unit", [1e-25, 1e25])
 def test_single_precision(unit):
     p = PROBLEM
     Xs, Xt = (X.astype(np.float32) for X in (p.Xs, p.Xt))
@@ -52,7 +52,7 @@ def test_single_precision(unit):
 
 
 @pytest.mark.parametrize("rows", [np.asarray, csr_array])
-@pytest.mark.parametrize(("unit", "side"), [(1e-150, "below 1e-50"), (1e150, "above 1e.50")])
+@pytest.mark.parametrize(("unit", "side"), [(1e-150, "below 1e-30"), (1e150, "above 1e.30")])
 def test_values_that_cannot_be_computed_with_are_refused(rows, unit, side):
     p, model = PROBLEM, TFDFV(manifold_dim=None)
     with pytest.raises(ValueError, match=rf"The largest value of X is .*, {side}; rescale"):
@@ -117,6 +117,6 @@ def test_functions_that_are_no_kernels_are_refused(kernel):
 
 def test_boosting_ends_where_one_value_dwarfs_the_others():
     X = PROBLEM.X.copy()
-    X[3, 2] = 1e45
+    X[3, 2] = 1e28
     model = TrAdaBoost().adapt(X[:24], PROBLEM.ys, X[24:])
     assert set(model.transduction_) <= {0, 1, 2}

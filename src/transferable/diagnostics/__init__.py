@@ -1,6 +1,5 @@
 """Comparisons of two domains, and of methods on them, without target labels."""
 
-from transferable.classifiers.trust import Audit, RowsToLabel, Trust
 from transferable.diagnostics.diagnosis import Diagnosis, diagnose
 from transferable.diagnostics.drift import Drift, drift, remembers_target
 from transferable.diagnostics.gap import (
@@ -20,6 +19,7 @@ from transferable.diagnostics.transfer import (
     source_only_methods,
     vote,
 )
+from transferable.trust import Audit, RowsToLabel, Trust
 
 __all__ = [
     "MEASURES",

@@ -1,6 +1,5 @@
 """Comparisons of two domains, and of methods on them, without target labels."""
 
-from transferable.classifiers.trust import Audit, RowsToLabel, Trust
 from transferable.diagnostics.advice import Diagnosis, diagnose
 from transferable.diagnostics.gap import (
     MEASURES,
@@ -24,6 +23,7 @@ from transferable.diagnostics.transfer import (
     source_only_methods,
     vote,
 )
+from transferable.trust import Audit, RowsToLabel, Trust
 
 __all__ = [
     "MEASURES",

@@ -175,11 +175,14 @@ def agreement(data: ReportData) -> dict[str, Any] | None:
     """Show how often every two candidates of the pool agree."""
     if data.pool is None:
         return None
-    rows = data.pool.candidates_
-    names = [f"{row['name']}, weight {row['weight']:.2f}" for row in rows if row["error"] is None]
+    every, kappas = data.pool.candidates_, data.pool.agreement_
+    missing = every[every.error.notna()]
+    weights = every.set_index("name").weight
+    left_out = [f"{name} ({why})" for name, why in zip(missing.name, missing.error, strict=True)]
+    names = [f"{name}, weight {weights[name]:.2f}" for name in kappas]
     return {
-        "left_out": "; ".join(f"{row['name']} ({row['error']})" for row in rows if row["error"]),
-        "kappas": _matrix("Cohen’s kappa", "candidate", names, data.pool.agreement_, "{:.2f}"),
+        "left_out": "; ".join(left_out),
+        "kappas": _matrix("Cohen’s kappa", "candidate", names, kappas.to_numpy(), "{:.2f}"),
     }
 
 

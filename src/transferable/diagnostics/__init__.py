@@ -1,6 +1,13 @@
 """Comparisons of two domains, and of methods on them, without target labels."""
 
 from transferable.diagnostics.advice import Diagnosis, diagnose
+from transferable.diagnostics.assessment import Assessment, assess_trust
+from transferable.diagnostics.comparison import (
+    MethodOutcome,
+    compare_methods,
+    source_only_methods,
+    vote,
+)
 from transferable.diagnostics.gap import (
     MEASURES,
     TERM_TITLES,
@@ -14,14 +21,6 @@ from transferable.diagnostics.gap import (
     remembers_target,
     shared_space,
     unit_variance,
-)
-from transferable.diagnostics.transfer import (
-    Assessment,
-    MethodOutcome,
-    assess_trust,
-    compare_methods,
-    source_only_methods,
-    vote,
 )
 from transferable.trust import Audit, RowsToLabel, Trust
 

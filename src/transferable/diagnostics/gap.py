@@ -19,6 +19,7 @@ from transferable._sklearn import safe_indexing
 from transferable.base import DomainAdapter, DomainTransformer
 from transferable.domains import row_hash
 from transferable.metrics import mmcd_distance, mmd_distance, proxy_a_distance
+from transferable.wrapping import unwrap
 
 Table = NDArray[np.float64]
 
@@ -401,8 +402,4 @@ def history_of(estimator: Any) -> list[dict[str, float]] | None:
     >>> history_of(CAPLS()) is None
     True
     """
-    while estimator is not None:
-        if getattr(estimator, "history_", None):
-            return list(estimator.history_)
-        estimator = getattr(estimator, "estimator_", None)
-    return None
+    return list(getattr(unwrap(estimator), "history_", None) or []) or None

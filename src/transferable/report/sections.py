@@ -176,12 +176,11 @@ def agreement(data: ReportData) -> dict[str, Any] | None:
     if data.pool is None:
         return None
     every, kappas = data.pool.candidates_, data.pool.agreement_
-    missing = every[every.error.notna()]
+    left_out = every[every.error.notna()]
     weights = every.set_index("name").weight
-    left_out = [f"{name} ({why})" for name, why in zip(missing.name, missing.error, strict=True)]
     names = [f"{name}, weight {weights[name]:.2f}" for name in kappas]
     return {
-        "left_out": "; ".join(left_out),
+        "left_out": "; ".join(left_out.name + " (" + left_out.error + ")"),
         "kappas": _matrix("Cohen’s kappa", "candidate", names, kappas.to_numpy(), "{:.2f}"),
     }
 

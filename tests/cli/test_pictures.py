@@ -198,7 +198,7 @@ def test_a_network_has_to_be_named(photos, invoke, monkeypatch):
 def test_options_of_tables_are_refused_by_name(photos, invoke, folder):
     given = ("--label", "kind", "--id", "who", "--scale", "auto", "--sep", ";", "--yes")
     refused(
-        invoke("adapt", "source", "target", *TINY, *given), "--label, --id, --scale, --sep, --yes"
+        invoke("adapt", "source", "target", *TINY, *given), "--label, --id, --scale, --yes, --sep"
     )
     refused(
         invoke("adapt", "source.csv", "target.csv", "--label", "kind", *TINY),
@@ -216,7 +216,11 @@ def test_options_of_tables_are_refused_by_name(photos, invoke, folder):
         ("empty", "target", "empty holds no picture"),
         ("one", "target", "one has one class, 'bar'"),
         ("target", "source", "target holds pictures and no folder of any"),
-        ("source", "broken", "1 of the 1 pictures of the target cannot be used: cut.jpg: it is no"),
+        (
+            "source",
+            "broken",
+            "1 of the 1 pictures of the target cannot be used: cut.jpg: pillow does",
+        ),
         ("halves", "target", "of the source's classes only 'bar' can be read"),
     ],
 )

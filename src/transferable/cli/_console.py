@@ -16,8 +16,6 @@ from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-import pandas as pd
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -29,6 +27,8 @@ from transferable.exceptions import installing, visible
 from transferable.progress import Bar
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from transferable.diagnostics import Assessment
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -214,19 +214,6 @@ def check_distinct(given: Iterable[Path], written: Iterable[Path | None]) -> Non
             if path.resolve() in taken:
                 raise ValueError(f"{path} would be overwritten; name another file.")
             taken.add(path.resolve())
-
-
-def with_probabilities(lines: pd.DataFrame, model: Any, X: Any) -> pd.DataFrame:
-    """Return labels of rows with the probability of every class behind the runner-up."""
-    P = model.predict_proba(X)
-    P = P[np.isfinite(P).all(axis=1)]  # pictures that cannot be read have none
-    each = [f"probability_{name}" for name in model.classes_.tolist()]
-    for name in each:
-        if name in lines:
-            raise ValueError(f"id column {name!r} has a name the predictions need; rename it.")
-    at = lines.columns.get_loc("runner_up") + 1
-    table = pd.DataFrame(P.round(6).astype(float), columns=each)
-    return pd.concat([lines.iloc[:, :at], table, lines.iloc[:, at:]], axis=1)
 
 
 @contextmanager

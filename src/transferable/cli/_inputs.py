@@ -275,3 +275,16 @@ def same_number(texts: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
         return {}
     values = {text: number(text) for text in texts}
     return {t: classes[numbers.index(v)] for t, v in values.items() if numbers.count(v) == 1}
+
+
+def with_probabilities(lines: pd.DataFrame, model: Any, X: Any) -> pd.DataFrame:
+    """Return labels of rows with the probability of every class behind the runner-up."""
+    P = model.predict_proba(X)
+    P = P[np.isfinite(P).all(axis=1)]  # pictures that cannot be read have none
+    each = [f"probability_{name}" for name in model.classes_.tolist()]
+    for name in each:
+        if name in lines:
+            raise ValueError(f"id column {name!r} has a name the predictions need; rename it.")
+    at = lines.columns.get_loc("runner_up") + 1
+    table = pd.DataFrame(P.round(6).astype(float), columns=each)
+    return pd.concat([lines.iloc[:, :at], table, lines.iloc[:, at:]], axis=1)

@@ -18,7 +18,13 @@ import typer
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
 from transferable.cli._console import Messages, print_lines
-from transferable.cli._inputs import Inputs, are_folders, read_folders, read_tables
+from transferable.cli._inputs import (
+    Inputs,
+    are_folders,
+    read_folders,
+    read_tables,
+    with_probabilities,
+)
 from transferable.cli.methods import configured, for_rows, parameters_of, tuned, use_labels
 from transferable.diagnostics import Assessment, assess_trust
 from transferable.persistence import save, versions
@@ -213,7 +219,7 @@ def _adapt(
         messages.note(f"of {len(search.cv_results_['params'])} settings, --tune chose {chosen}.")
     lines = model.labels_
     if every_class:
-        lines = console.with_probabilities(lines, model, inputs.target)
+        lines = with_probabilities(lines, model, inputs.target)
     trust = None if seed is None else _trust(model, inputs, seed, messages)
     if trust is None:
         lines = lines.drop(columns=["source_only", "unfamiliar"], errors="ignore")

@@ -22,10 +22,11 @@ from transferable.cli._inputs import (
     possible_names,
     refuse_for_pictures,
     true_labels,
+    with_probabilities,
 )
 from transferable.cli.methods import parameters_of
 from transferable.diagnostics import Drift, drift, remembers_target
-from transferable.diagnostics.gap import MOST_ROWS
+from transferable.diagnostics.drift import MOST_ROWS
 from transferable.images import ImageClassifier
 from transferable.persistence import about, load
 from transferable.tables import TableClassifier, TableError, iter_table
@@ -162,7 +163,7 @@ class _Tally:
             lines = lines[lines["problem"].isna()].drop(columns="problem").reset_index(drop=True)
         lines = lines.drop(columns=["source_only", "unfamiliar"], errors="ignore")
         if every_class:
-            lines = console.with_probabilities(lines, self._model, piece)
+            lines = with_probabilities(lines, self._model, piece)
         self._keep_some(piece if self._of_tables else pd.DataFrame(piece.rows))
         self.counts.update(lines["prediction"].astype(str).tolist())
         if self._truth is not None and piece[self._truth].notna().any():

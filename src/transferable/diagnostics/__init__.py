@@ -1,6 +1,5 @@
 """Comparisons of two domains, and of methods on them, without target labels."""
 
-from transferable.diagnostics.advice import Diagnosis, diagnose
 from transferable.diagnostics.assessment import Assessment, assess_trust
 from transferable.diagnostics.comparison import (
     MethodOutcome,
@@ -8,17 +7,14 @@ from transferable.diagnostics.comparison import (
     source_only_methods,
     vote,
 )
+from transferable.diagnostics.diagnosis import Diagnosis, diagnose
+from transferable.diagnostics.drift import Drift, drift, remembers_target
 from transferable.diagnostics.gap import (
     MEASURES,
-    TERM_TITLES,
     ColumnShift,
     DomainGap,
-    Drift,
     column_shifts,
     domain_gap,
-    drift,
-    history_of,
-    remembers_target,
     shared_space,
     unit_variance,
 )
@@ -26,7 +22,6 @@ from transferable.trust import Audit, RowsToLabel, Trust
 
 __all__ = [
     "MEASURES",
-    "TERM_TITLES",
     "Assessment",
     "Audit",
     "ColumnShift",
@@ -42,7 +37,6 @@ __all__ = [
     "diagnose",
     "domain_gap",
     "drift",
-    "history_of",
     "remembers_target",
     "shared_space",
     "source_only_methods",

@@ -10,7 +10,6 @@ import sys
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -28,8 +27,6 @@ from transferable.progress import Bar
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from transferable.diagnostics import Assessment
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
@@ -164,21 +161,6 @@ def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
         f"Accuracy on the {evaluation['rows']:,} {rows} with a value in "
         f"{evaluation['column']!r}: {evaluation['accuracy']:.1%} (used for this evaluation only)"
     )
-
-
-def trust_record(found: Assessment) -> dict[str, Any]:
-    """Return the verdict on labels for JSON."""
-    pool = found.pool
-    return {
-        **asdict(found.trust),
-        "of": "AutoAdapter",
-        "agreement_with_method": found.agreement,
-        "estimated_class_shares": {
-            str(name): float(share)
-            for name, share in zip(pool.classes_.tolist(), pool.class_shares_, strict=True)
-        },
-        "lines": found.lines,
-    }
 
 
 def check_output(path: Path | None) -> Path | None:

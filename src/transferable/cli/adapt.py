@@ -363,7 +363,7 @@ def _record(
         },
         "mean_confidence": float(result.lines["confidence"].mean()),
         "evaluation": result.evaluation,
-        "trust": trust and console.trust_record(trust),
+        "trust": trust and trust.record,
         "seconds": round(result.seconds, 3),
         "notes": notes,
         "files": {kind: path and str(path) for kind, path in files.items()},

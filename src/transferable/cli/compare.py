@@ -17,7 +17,6 @@ from transferable.cli._console import (
     print_lines,
     print_table,
     reporting,
-    trust_record,
 )
 from transferable.cli._inputs import Inputs, read_tables
 from transferable.cli.methods import all_methods, configured, method_named, require, takes
@@ -102,7 +101,7 @@ def run(
                 "scale": encoder.scale_,
                 "seed": seed,
                 "results": results,
-                "trust": trust_record(verdict),
+                "trust": verdict.record,
                 "notes": messages.notes,
             }
             typer.echo(json.dumps(record))

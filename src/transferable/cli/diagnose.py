@@ -15,7 +15,6 @@ from transferable.cli._console import (
     print_lines,
     print_table,
     reporting,
-    trust_record,
 )
 from transferable.cli._inputs import Inputs, read_tables
 from transferable.cli.methods import configured
@@ -121,7 +120,7 @@ def _record(
         "within_classes": numbers({"A-distance": found.within, "by_chance": found.within_chance}),
         "a_distance_by_chance": found.chance,
         "home_accuracy": None if isnan(found.home_accuracy) else found.home_accuracy,
-        "trust": trust_record(verdict),
+        "trust": verdict.record,
         "columns": [shift._asdict() for shift in shifts],
         "notes": notes,
     }

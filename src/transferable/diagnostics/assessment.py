@@ -7,7 +7,7 @@ It is that of :class:`~transferable.AutoAdapter`'s pool; commands and the report
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,7 +40,7 @@ class Assessment:
         Share of target rows that the method and the pool label alike; None if it is the pool.
     method : str
         The method.
-    pool : AutoAdapter
+    pool : AutoAdapter or TableClassifier
         The fitted pool.
     """
 
@@ -60,6 +60,21 @@ class Assessment:
             f"{percent(self.agreement)} % of the rows"
         )
         return [*self.trust.lines, whose]
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The verdict in values that are valid in JSON."""
+        pool = unwrap(self.pool)
+        return {
+            **asdict(self.trust),
+            "of": "AutoAdapter",
+            "agreement_with_method": self.agreement,
+            "estimated_class_shares": {
+                str(name): float(share)
+                for name, share in zip(pool.classes_.tolist(), pool.class_shares_, strict=True)
+            },
+            "lines": self.lines,
+        }
 
 
 def assess_trust(model: Any, Xs: Any, ys: Any, Xt: Any, *, random_state: int = 0) -> Assessment:
@@ -111,7 +126,7 @@ def assess_trust(model: Any, Xs: Any, ys: Any, Xt: Any, *, random_state: int = 0
         changes = changes_of(alone, labels)
         changed = sum(rows for *_, rows in changes)
         trust = replace(trust, rows=len(labels), changed=changed, changes=changes)
-    return Assessment(trust, alone, alike, type(unwrap(model)).__name__, unwrap(pool))
+    return Assessment(trust, alone, alike, type(unwrap(model)).__name__, pool)
 
 
 def draw_rows(

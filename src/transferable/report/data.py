@@ -124,7 +124,7 @@ class ReportData:
     @property
     def pool(self) -> Any:
         """The AutoAdapter that judged the labels."""
-        return None if self.trust is None else self.trust.pool
+        return None if self.trust is None else unwrap(self.trust.pool)
 
     @cached_property
     def unfamiliar(self) -> NDArray[np.bool_]:

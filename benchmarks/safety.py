@@ -33,10 +33,10 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
-from transferable._paper.records import code_version
 
 import transferable
 from cases import GROUPS, SHIFTS, Case, cases, table_cases
+from paper.records import code_version
 from recording import tabulate
 
 ROOT = Path(__file__).parents[1]

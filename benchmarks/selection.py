@@ -1,9 +1,8 @@
 """How well scores without target labels choose settings, on 28 real tasks.
 
-Every task is searched over a grid of TFDF-V with all scorers, target accuracy beside them; the
-default model's accuracy is estimated without labels. Finished tasks are kept in
-``build/selection/records.jsonl``, so that a run that was stopped goes on. A run of all datasets
-writes tables of ``records/selection``.
+Every task is searched over a grid of TFDF-V with all scorers, target accuracy beside them.
+Finished tasks are kept in ``build/selection/records.jsonl``, so that a run that was stopped goes
+on. A run of all datasets writes tables of ``records/selection``.
 
     python benchmarks/selection.py [--datasets surf,coil] [--jobs 8]
 """
@@ -22,12 +21,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import rankdata, spearmanr
-from transferable._paper.benchmarks import BENCHMARKS
 
+from paper.benchmarks import BENCHMARKS
+from paper.lines import LineStore, parse_line
 from recording import tabulate
-from transferable import TFDF, TFDFV
-from transferable._files import LineStore, parse_line
-from transferable.model_selection import SCORERS, LabelFreeSearch, estimate_accuracy
+from transferable import TFDFV
+from transferable.model_selection import SCORERS, LabelFreeSearch
 from transferable.model_selection.scorers import RECOMMENDED
 from transferable.model_selection.search import DEFAULT_GRID
 
@@ -56,7 +55,7 @@ class Truth:
 
 
 def measure(dataset: str, source: str, target: str) -> dict:
-    """Search one task, and estimate the accuracy of the default model on it."""
+    """Search one task."""
     task = BENCHMARKS[dataset].fetch().task(source, target)
     start = process_time()
     names = [name for name in SCORERS if dataset != "digits" or name not in HELD_OUT]
@@ -69,7 +68,6 @@ def measure(dataset: str, source: str, target: str) -> dict:
     ).adapt(task.Xs, task.ys, task.Xt)
     results = search.cv_results_
     nothing = TFDFV(alignment=0.0, manifold=0.0, variance=0.0)
-    model = TFDF().adapt(task.Xs, task.ys, task.Xt)
     return {
         "dataset": dataset,
         "task": f"{source}->{target}",
@@ -77,18 +75,7 @@ def measure(dataset: str, source: str, target: str) -> dict:
         "scores": {name: results[f"mean_test_{name}"].tolist() for name in names},
         "default": TFDFV().adapt(task.Xs, task.ys, task.Xt).score(task.Xt, task.yt),
         "source_only": nothing.adapt(task.Xs, task.ys, task.Xt).score(task.Xt, task.yt),
-        "tfdf": model.score(task.Xt, task.yt),
-        "estimates": estimates(model, task),
         "seconds": round(process_time() - start, 1),
-    }
-
-
-def estimates(model, task) -> dict[str, float]:
-    estimate = estimate_accuracy(model, task.Xt, task.Xs, task.ys)
-    return estimate.methods | {
-        "estimate_accuracy": estimate.accuracy,
-        "low": estimate.low,
-        "high": estimate.high,
     }
 
 
@@ -227,27 +214,6 @@ def left_out_table(records, datasets) -> list[dict]:
     return rows
 
 
-def estimate_table(records, datasets) -> list[dict]:
-    """Mean absolute error in points of the estimates of the accuracy of TFDF()."""
-    rows = []
-    for method in dict.fromkeys(m for r in records for m in r["estimates"]):
-        if method in ("low", "high"):
-            continue
-        own = [r for r in records if method in r["estimates"]]
-        errors = [100 * abs(r["estimates"][method] - r["tfdf"]) for r in own]
-        mean = {
-            d: float(np.mean([e for e, r in zip(errors, own, strict=True) if r["dataset"] == d]))
-            for d in datasets
-        }
-        rows.append({"estimate": method} | mean | {"all tasks": float(np.mean(errors))})
-    return rows
-
-
-def interval_table(records) -> list[dict]:
-    inside = [r["estimates"]["low"] <= r["tfdf"] <= r["estimates"]["high"] for r in records]
-    return [{"interval of": "estimate_accuracy", "holds on": sum(inside), "tasks": len(inside)}]
-
-
 def cost_of_a_grid() -> list[dict]:
     """Processor time of 200 settings against that of single fits on SURF C->A, in one run."""
     task = BENCHMARKS["surf"].fetch().task("C", "A")
@@ -283,11 +249,9 @@ def main() -> None:
     keep = datasets == list(DATASETS)
     tabulate("selection/picks", scorer_table(records, datasets), keep=keep)
     tabulate("selection/left-out", left_out_table(records, datasets), keep=keep)
-    tabulate("selection/estimates", estimate_table(records, datasets), keep=keep)
-    tabulate("selection/interval", interval_table(records), keep=keep)
     tabulate("selection/cost", cost_of_a_grid(), keep=keep)
     minutes = sum(r["seconds"] for r in records) / 60
-    print(f"Processor time of the searches and estimates: {minutes:.0f} minutes.")
+    print(f"Processor time of the searches: {minutes:.0f} minutes.")
 
 
 if __name__ == "__main__":

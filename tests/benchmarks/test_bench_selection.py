@@ -14,8 +14,6 @@ RECORDS = [
         "scores": {"circular": [1.0, 2.0, 3.0], "neighbors": neighbors},
         "default": 0.7,
         "source_only": 0.6,
-        "tfdf": 0.8,
-        "estimates": {"estimate_accuracy": 0.7, "low": 0.5, "high": 0.9},
     }
     for name, neighbors in (("surf", [1.0, 3.0, 2.0]), ("coil", [3.0, 1.0, 2.0]))
 ]
@@ -48,9 +46,6 @@ def test_tables_have_a_row_for_every_scorer():
     rows = selection.scorer_table(RECORDS, ["surf", "coil"])
     assert len(rows) == 3 + len(selection.SCORERS) + 1
     assert rows[0]["regret surf"] == pytest.approx(20.0)
-    (estimate,) = selection.estimate_table(RECORDS, ["surf", "coil"])
-    assert estimate["all tasks"] == pytest.approx(10.0)
-    assert selection.interval_table(RECORDS)[0]["holds on"] == 2
 
 
 ONE, FIVE = (grids.Choice(("neighbors",), n, anchored=False) for n in (1, 5))

@@ -1,6 +1,5 @@
-"""The search: picks, records, resumes, halves, and says what it left out."""
+"""The search: picks, records, and says what it left out."""
 
-import json
 from functools import partial
 
 import numpy as np
@@ -155,57 +154,6 @@ def test_workers_find_the_same(stacked):
     )
 
 
-def test_goes_on_from_its_file(stacked, tmp_path):
-    path = tmp_path / "new folder" / "trials.jsonl"
-    search = Alone(MODEL, GRID, scoring="entropy", checkpoint=path)
-    first = clone(search).fit(stacked.X, stacked.y)
-    lines = path.read_text().splitlines()
-    assert len(lines) == 4
-    path.write_text("\n".join([*lines[:2], lines[2][:30]]))  # stopped while it wrote
-    second = clone(search).fit(stacked.X, stacked.y)
-    after = path.read_text().splitlines()
-    assert after[:3] == [*lines[:2], lines[2][:30]]
-    assert len(after) == 3 + 2, "the two that were lost are tried again, the others are not"
-    np.testing.assert_allclose(
-        first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"]
-    )
-    clone(search).fit(stacked.X, stacked.y)
-    assert path.read_text().splitlines() == after
-    clone(search).fit(stacked.X + 1e-3, stacked.y)  # other rows: nothing is taken over
-    assert len(path.read_text().splitlines()) == len(after) + 4
-    assert all(json.loads(line) for line in path.read_text().splitlines()[3:])
-
-
-def test_lines_that_hold_no_trial_are_passed_over(stacked, tmp_path):
-    path = tmp_path / "trials.jsonl"
-    search = Alone(MODEL, GRID, scoring="entropy", checkpoint=path)
-    first = clone(search).fit(stacked.X, stacked.y)
-    keys = [json.loads(line)["key"] for line in path.read_text().splitlines()]
-    path.write_text(
-        f'{{"key": "{keys[0]}", "scores": {{"score": NaN}}, "fit_time": 1, "score_time": 1}}\n'
-        f'{{"key": "{keys[1]}", "scores": 3}}\n[{"[" * 100_000}\n{{"key": "{keys[2]}"}}\n'
-        f'{{"key": "{keys[3]}", "scores": {{}}, "fit_time": 1, "score_time": 1, "x": 1}}\n'
-    )
-    again = clone(search).fit(stacked.X, stacked.y)
-    np.testing.assert_array_equal(
-        again.cv_results_["mean_test_score"], first.cv_results_["mean_test_score"]
-    )
-
-
-def test_halving_tries_few_settings_on_all_rows():
-    rng = np.random.default_rng(0)
-    ys = np.arange(400) % 2
-    Xs = rng.normal(size=(400, 4)) + 2.0 * ys[:, None]
-    Xt = Xs + 0.5
-    grid = {"alignment": [0.1, 1.0, 10.0], "ridge": [0.01, 0.1, 1.0]}
-    search = Alone(MODEL, grid, scoring=neighbors, halving=3).adapt(Xs, ys, Xt)
-    results = search.cv_results_
-    assert results["n_resources"].tolist() == [267] * 9 + [800] * 3
-    assert search.best_params_["alignment"] == 10.0
-    assert results["rank_test_score"][search.best_index_] == 1
-    assert results["iter"][search.best_index_] == 1
-
-
 def test_settings_without_a_score_are_left_out_and_said(stacked):
     def sometimes(model, X, y, sample_domain=None):
         return np.nan if model.alignment == 10.0 else 0.0
@@ -257,7 +205,7 @@ def test_unknown_scorer(scoring, stacked):
 def test_without_a_target_held_out_source_rows_decide(stacked):
     grid = {"ridge": [1e6, 0.1]}
     with pytest.warns(UserWarning, match="None of the 60 rows is a target row"):
-        search = Alone(MODEL, grid, halving=2).fit(stacked.Xs, stacked.ys)
+        search = Alone(MODEL, grid).fit(stacked.Xs, stacked.ys)
     scores = search.cv_results_["mean_test_score"]
     assert scores[1] > 0.8
     assert scores[search.best_index_] == scores.max()
@@ -342,11 +290,8 @@ def test_the_default_grid_is_for_tfdf(stacked):
 def test_a_search_is_saved_with_its_results(stacked, tmp_path):
     grid = [{"alignment": [0.1, 10.0]}, {"ridge": [1.0]}]
     scoring = {"sum": "recommended", "own": SilhouetteScore()}
-    search = Alone(
-        MODEL, grid, scoring=scoring, refit="sum", checkpoint=tmp_path / "trials.jsonl"
-    ).fit(stacked.X, stacked.y)
+    search = Alone(MODEL, grid, scoring=scoring, refit="sum").fit(stacked.X, stacked.y)
     transferable.save(search, tmp_path / "search.tfm")
-    assert search.checkpoint == tmp_path / "trials.jsonl", "saving changes nothing"
     again = transferable.load(tmp_path / "search.tfm")
     np.testing.assert_array_equal(again.predict_proba(stacked.Xt), search.predict_proba(stacked.Xt))
     assert again.best_params_ == search.best_params_

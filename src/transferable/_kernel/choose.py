@@ -91,6 +91,8 @@ class Problem:
         Anchors of the graph; 0 for one of neighbours.
     plan : Plan
         Landmarks, if any, and what is held in memory.
+    balance : float or Balance
+        mu, or the rule from pseudo-labels to it.
     random_state : int, RandomState or None
         Seed of the anchors.
     """
@@ -105,6 +107,7 @@ class Problem:
     manifold: float
     n_anchors: int
     plan: Plan
+    balance: Any
     random_state: int | RandomState | None
 
     def graph(self, n_neighbors: int, *, self_loops: bool = False) -> list[Any]:
@@ -170,9 +173,10 @@ def parameters(
 ) -> Problem:
     """Resolve every parameter of a model that is "auto" for a problem.
 
-    `plan` replaces the plan by free memory, where others hold the rows; `flow` is a known one.
+    Methods without `balance`, `manifold_dim` or `second_order` have the values of ARTL. `plan`
+    replaces the plan by free memory, where others hold the rows; `flow` is a known one.
     """
-    n_rows, d = sum(domains.sizes), domains
+    n_rows, d, given = sum(domains.sizes), domains, model.get_params(deep=False)
     if model.manifold != 0 and model.n_neighbors >= n_rows:
         raise ValueError(
             f"n_neighbors={model.n_neighbors} must be smaller than the number of rows, {n_rows}; "
@@ -185,12 +189,12 @@ def parameters(
     if d.device is None and model.device != "cpu":
         arrays = Arrays.on(model.device)
     kernel = KernelFunction(model.kernel, model.gamma)
-    flows = _flows(model.manifold_dim, d) if flow is None else [flow]
+    flows = _flows(given.get("manifold_dim"), d) if flow is None else [flow]
     errors = [0.0]
     if len(flows) > 1 or model.manifold == "auto":
         key = "left-out error", kernel, model.ridge, arrays, d.y.tobytes()
-        given = kernel, model.ridge, arrays
-        errors = [d.share((*key, Q.tobytes()), _left_out_error, d, Q, *given) for Q in flows]
+        system = kernel, model.ridge, arrays
+        errors = [d.share((*key, Q.tobytes()), _left_out_error, d, Q, *system) for Q in flows]
     best = next(i for i, error in enumerate(errors) if error <= min(errors) + _TOLERANCE)
     flow, manifold = flows[best], model.manifold
     if manifold == "auto":
@@ -199,7 +203,7 @@ def parameters(
         graph = 100 * model.n_neighbors if model.manifold else 0
         width, size = flow.shape[1] or d.X.shape[1], d.X.dtype.itemsize
         row_bytes = 2 * width * size + graph + 12 * 8 * (d.n_classes + 1)
-        matrices = 7 if model.second_order else 4
+        matrices = 7 if given.get("second_order") else 4
         sizes = KernelSizes(n_rows, d.n_classes, size, row_bytes, matrices)
         plan = Plan.make(sizes, model.n_landmarks, memory_budget(model.max_memory, arrays))
     anchors = 0
@@ -207,7 +211,11 @@ def parameters(
         anchors = n_anchors(model.graph, n_rows)
     stage("Mapping rows to features")
     Z = d.share(("features", flow.tobytes()), unit_rows, d.X, flow)
-    fixed = float(manifold), anchors, plan, model.random_state
+    balance, seed = given.get("balance", 0.5) if model.alignment else 0.5, model.random_state
+    if isinstance(balance, str):
+        asked = "balance", balance, flow.tobytes(), str(seed)
+        balance = d.share(asked, Balance, balance, d, Z, seed)
+    fixed = float(manifold), anchors, plan, balance, seed
     return Problem(d, flow, Z, arrays.table(Z), arrays, kernel, model.ridge, *fixed)
 
 
@@ -356,13 +364,13 @@ class Balance:
     side. Several sources are averaged.
     """
 
-    def __init__(self, rule: Any, problem: Problem) -> None:
-        self.rule, self.d, Z = rule, problem.domains, problem.Z
+    def __init__(self, rule: str, domains: Domains, Z: Any, random_state: Any) -> None:
+        self.rule, self.d = rule, domains
         if Z.shape[1] > _WIDEST:
             n = self.d.n_source
             first = np.r_[: min(n, _COMPARED), n : min(Z.shape[0], n + _COMPARED)]
-            k, seed = min(_DIRECTIONS, min(Z.shape) - 1), problem.random_state
-            svd = TruncatedSVD(k, random_state=seed)
+            k = min(_DIRECTIONS, min(Z.shape) - 1)
+            svd = TruncatedSVD(k, random_state=random_state)
             Z = svd.fit(Z[first]).transform(Z)
         self.Z = dense(Z)
         self._known: dict[bytes, float] = {}

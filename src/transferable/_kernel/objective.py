@@ -12,6 +12,7 @@ no label changes, and `by_group` of one that compares groups of rows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, ClassVar
@@ -42,6 +43,10 @@ class Objective:
         Terms that labels change and that are not of low rank.
     confusion : list
         Terms that are not quadratic.
+    confusion_rounds : int
+        Rounds with these, after those without.
+    step : callable or None
+        From the rounds and these terms to the next solution; None is the closed form.
     """
 
     balance: Any
@@ -49,6 +54,8 @@ class Objective:
     aligned: list[Any] = field(default_factory=list)
     covariances: list[Any] = field(default_factory=list)
     confusion: list[Any] = field(default_factory=list)
+    confusion_rounds: int = 10
+    step: Callable[[Any, Any], Any] | None = None
 
 
 class Term:

@@ -103,20 +103,21 @@ class Rounds:
         self,
         most: int,
         confusion: Any = (),
-        step: Callable[[Any, Any], Any] = solve,
+        step: Callable[[Any, Any], Any] | None = None,
         *,
         until_settled: bool = True,
     ) -> None:
         """Make at most so many rounds; `until_settled` stops once pseudo-labels no longer change.
 
-        Where a round depends on pseudo-labels alone, all later rounds would be equal. Among very
-        many rows a few may alternate for ever; rounds do not wait for these.
+        A round is a `step`, or else the closed form. Where it depends on pseudo-labels alone, all
+        later rounds would be equal. Among very many rows a few may alternate for ever; rounds do
+        not wait for these.
         """
         for i in range(most):
             events.stage("Adapting", i / most)
             if self.changed > 0:
                 self.bind()
-            self.w, self.x = step(self, confusion)
+            self.w, self.x = step(self, confusion) if step else self.solve(confusion)
             self.F = self.solver.scores(self.w, self.x)
             self.target = self.solver.label(self.w, self.F, self.labelling, self.target)
             self.changed = self.target.changed

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import numpy as np
 from numpy.random import RandomState
@@ -114,8 +114,6 @@ class KernelClassifier(DomainClassifier):
     target_labels: Literal["ignore", "use"] = "ignore"
     verbose: bool = False
 
-    # Parameters that not every method has.
-    balance = manifold_dim = second_order = cast(Any, None)
     _nearest_start = False  # whether first labels are those of the nearest source rows
 
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
@@ -142,9 +140,6 @@ class KernelClassifier(DomainClassifier):
         "target_labels": [StrOptions({"ignore", "use"})],
         "verbose": ["boolean"],
     }
-
-    # How a round with class confusion is made, and how many there are.
-    _separate, _n_confusion_rounds = cast(Any, staticmethod(Rounds.solve)), cast(Any, 10)
 
     @abstractmethod
     def _objective(self, problem: choose.Problem) -> Objective:
@@ -197,18 +192,13 @@ class KernelClassifier(DomainClassifier):
         if follow != "source":
             rounds.follow_shift(self.max_iter, check=follow == "auto")
         if objective.confusion:
-            step, count = self._separate, self._n_confusion_rounds
+            count, step = objective.confusion_rounds, objective.step
             rounds.run(count, objective.confusion, step, until_settled=False)
         if follow != "source":
             rounds.keep_small_classes()
         elif given is not None:
             rounds.settle(labelling)
         return rounds
-
-    def _balance(self, problem: choose.Problem) -> choose.Balance:
-        """Return the rule from pseudo-labels to mu."""
-        key = "balance", self.balance, problem.flow.tobytes(), str(self.random_state)
-        return problem.domains.share(key, choose.Balance, self.balance, problem)
 
     def _keep(self, rounds: Rounds, given: NDArray[np.float64] | None) -> None:
         """Set the fitted attributes except those of the fitted rows."""

@@ -54,7 +54,7 @@ class ARTL(KernelClassifier):
 
     def _objective(self, problem: Problem) -> Objective:
         return Objective(
-            balance=0.5,
+            balance=problem.balance,
             fixed=problem.graph(self.n_neighbors, self_loops=True),
             aligned=[Means(self.alignment)] if self.alignment else [],
         )

@@ -70,9 +70,8 @@ class MEDA(KernelClassifier):
     }
 
     def _objective(self, problem: Problem) -> Objective:
-        balance = self.balance if self.alignment else 0.5  # nothing to balance
         return Objective(
-            balance=self._balance(problem) if isinstance(balance, str) else balance,
+            balance=problem.balance,
             fixed=problem.graph(self.n_neighbors, self_loops=True),
             aligned=[Means(self.alignment)] if self.alignment else [],
         )

@@ -5,7 +5,6 @@ The printed forms are not normalised, so no weight suits two datasets. They repr
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, Literal
@@ -200,18 +199,10 @@ class PublishedTFDF(TFDF):
         objective = _printed(super()._objective(problem), self.alignment_form)
         if self.confusion_form == "printed":
             confusion = [PrintedConfusion(term.weight) for term in objective.confusion]
-            objective = replace(objective, confusion=confusion)
-        return objective
-
-    @property
-    def _separate(self) -> Callable[[Rounds, Any], tuple[Matrix, Matrix]]:
-        if self.solver == "adam":
-            return Adam(self.learning_rate)
-        return _half_way if self.confusion_form == "printed" else Rounds.solve
-
-    @property
-    def _n_confusion_rounds(self) -> int:
-        return _ROUNDS[self.solver] if self.confusion_iter == "auto" else int(self.confusion_iter)
+            objective = replace(objective, confusion=confusion, step=_half_way)
+        count = _ROUNDS[self.solver] if self.confusion_iter == "auto" else int(self.confusion_iter)
+        step = Adam(self.learning_rate) if self.solver == "adam" else objective.step
+        return replace(objective, confusion_rounds=count, step=step)
 
 
 def _printed(objective: Objective, form: str) -> Objective:

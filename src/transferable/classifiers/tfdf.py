@@ -171,9 +171,8 @@ class TFDF(KernelClassifier):
         weights = problem.arrays.table(problem.domains.row_weights)
         variance = [Variance(self.variance, weights)] if self.variance else []
         second = self.alignment * self.second_order
-        balance = self.balance if self.alignment else 0.5  # nothing to balance
         return Objective(
-            balance=self._balance(problem) if isinstance(balance, str) else balance,
+            balance=problem.balance,
             fixed=variance + problem.graph(self.n_neighbors),
             aligned=[Means(self.alignment)] if self.alignment else [],
             covariances=[Covariances(second)] if second else [],

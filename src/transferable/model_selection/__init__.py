@@ -1,6 +1,5 @@
-"""Model selection and evaluation without target labels, and splits of rows by domain."""
+"""Model selection without target labels, and splits of rows by domain."""
 
-from transferable.model_selection.accuracy import AccuracyEstimate, estimate_accuracy
 from transferable.model_selection.scorers import (
     SCORERS,
     AgreementScore,
@@ -24,7 +23,6 @@ from transferable.model_selection.splitters import (
 
 __all__ = [
     "SCORERS",
-    "AccuracyEstimate",
     "AgreementScore",
     "CircularScore",
     "ConfusionScore",
@@ -40,5 +38,4 @@ __all__ = [
     "SilhouetteScore",
     "StratifiedDomainKFold",
     "as_source_and_target",
-    "estimate_accuracy",
 ]

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
 from time import perf_counter
@@ -23,7 +20,6 @@ from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 
-from transferable._files import LineStore, parse_line
 from transferable._linalg.arrays import Reordered, like
 from transferable._sklearn import (
     JOBS,
@@ -67,7 +63,6 @@ _COSTLY = (
     *("manifold_dim", "kernel", "gamma", "degree", "coef0", "n_components"),
     *("n_neighbors", "manifold", "variance", "ridge"),
 )
-_FEWEST_ROWS = 100  # of a domain, in a round of halving
 _BESIDE_ANCHOR = 5  # settings that answer beside an anchor, chosen in benchmarks/records/selection
 
 
@@ -109,16 +104,10 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         matters less. "auto" is ``AutoAdapter(effort="fast")``, or none if the estimator has no
         ``predict_proba``; its fit and those of the best settings come on top of the search. None
         has the best setting answer alone.
-    halving : int or None, default=None
-        Successive halving: settings are first compared on few rows, then one in `halving` of them
-        on as many times more rows, and so on up to all rows. None tries all settings on all rows.
     n_jobs : int or None, default=None
         Worker processes. Each takes groups of settings that share costly results.
-    checkpoint : path-like or None, default=None
-        File of JSON lines to which finished settings are added, and from which an interrupted
-        search resumes. Trials of other rows, estimators or scorers in it are ignored.
     random_state : int, default=0
-        Seed of the rows drawn for halving.
+        Seed of the anchor "auto".
     verbose : bool, default=False
         Whether to show progress: a bar on a terminal, lines elsewhere.
 
@@ -137,9 +126,9 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     best_score_ : float
         Its score.
     cv_results_ : dict of arrays
-        For each setting (with halving, in each round) ``params``, ``param_*``,
-        ``mean_test_<score>``, ``rank_test_<score>``, ``score_<scorer>`` for the parts of rank
-        sums, ``mean_fit_time``, ``mean_score_time``, ``error``, and ``iter`` and ``n_resources``.
+        For each setting ``params``, ``param_*``, ``mean_test_<score>``, ``rank_test_<score>``,
+        ``score_<scorer>`` for the parts of rank sums, ``mean_fit_time``, ``mean_score_time`` and
+        ``error``.
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_samples,)
@@ -151,11 +140,6 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     setting, with an anchor and without. Settings without a score are left out with a warning; if
     none has one, an error is raised. Without target rows, settings are compared by accuracy on a
     held-out fifth of the source rows, with a warning.
-
-    References
-    ----------
-    K. Jamieson and A. Talwalkar, "Non-stochastic best arm identification and hyperparameter
-    optimization", AISTATS 2016, for successive halving.
 
     Examples
     --------
@@ -178,9 +162,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         "refit": [str, None],
         "average": [Interval(Integral, 1, None, closed="left"), None],
         "anchor": [HasMethods(["fit", "predict_proba"]), StrOptions({"auto"}), None],
-        "halving": [Interval(Integral, 2, None, closed="left"), None],
         "n_jobs": JOBS,
-        "checkpoint": [str, os.PathLike, None],
         "random_state": [Interval(Integral, 0, None, closed="left")],
         "verbose": ["boolean"],
     }
@@ -196,9 +178,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         refit: str | None = None,
         average: int | None = None,
         anchor: Any = "auto",
-        halving: int | None = None,
         n_jobs: int | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
         random_state: int = 0,
         verbose: bool = False,
     ) -> None:
@@ -208,9 +188,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         self.refit = refit
         self.average = average
         self.anchor = anchor
-        self.halving = halving
         self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -311,47 +289,22 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         scores = self._mean_probabilities(rows)
         return like(X, scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores)
 
-    def _search(self, stacked: _StackedRows, domains: Domains) -> list[Setting]:
-        """Try the settings, in rounds if they are halved, and return the best, best first."""
-        settings: Sequence[Setting] = _settings(self.param_grid, self.estimator)
+    def _search(self, rows: _StackedRows, domains: Domains) -> list[Setting]:
+        """Try all settings and return the best, best first."""
+        settings = _settings(self.param_grid, self.estimator)
         scorers, columns, decisive = self._judges(domains)
-        file = None if self.checkpoint is None else LineStore(self.checkpoint, _keyed_trial)
-        known = {} if file is None else file.load()
-        digest = _digest(domains)
-        tried: list[dict[str, Any]] = []
-        for iteration, share in enumerate(self._shares(len(settings), domains)):
-            subset = stacked.some(domains, share, self.random_state)
-            name = f"{digest} {share} {self.random_state if share < 1 else 0}"
-            keys = [_trial_key(self.estimator, setting, scorers, name) for setting in settings]
-            trials = self._run(subset, settings, keys, scorers, known, file)
-            _warn_of_gaps(settings, trials)
-            parts = {part: np.array([trial.scores[part] for trial in trials]) for part in scorers}
-            scores = {
-                score: made_of.combine(parts) if isinstance(made_of, RankSum) else parts[made_of]
-                for score, made_of in columns.items()
-            }
-            order = _best_first(scores[decisive], trials)
-            top = [settings[i] for i in order[: self._n_top]]
-            self.best_index_, self.best_params_ = len(tried) + order[0], dict(top[0])
-            self.best_score_ = float(scores[decisive][order[0]])
-            values = {f"score_{part}": column for part, column in parts.items()}
-            values |= {f"mean_test_{score}": column for score, column in scores.items()}
-            tried += [
-                {
-                    "mean_fit_time": trial.fit_time,
-                    "mean_score_time": trial.score_time,
-                    "error": trial.error,
-                    "iter": iteration,
-                    "n_resources": len(subset.y),
-                    "params": dict(setting),
-                    **{column: float(of_settings[i]) for column, of_settings in values.items()},
-                }
-                for i, (setting, trial) in enumerate(zip(settings, trials, strict=True))
-            ]
-            kept = order[: -(-len(settings) // int(self.halving or 1))]
-            settings = [settings[i] for i in sorted(kept)]
-        self.cv_results_ = _as_columns(tried)
-        return top
+        trials = self._run(rows, settings, scorers)
+        _warn_of_gaps(settings, trials)
+        parts = {part: np.array([trial.scores[part] for trial in trials]) for part in scorers}
+        scores = {
+            score: made_of.combine(parts) if isinstance(made_of, RankSum) else parts[made_of]
+            for score, made_of in columns.items()
+        }
+        order = _best_first(scores[decisive], trials)
+        self.best_index_, self.best_params_ = order[0], settings[order[0]]
+        self.best_score_ = float(scores[decisive][order[0]])
+        self.cv_results_ = _results(settings, trials, parts, scores)
+        return [settings[i] for i in order[: self._n_top]]
 
     def _judges(self, domains: Domains) -> tuple[Scorers, Mapping[str, RankSum | str], str]:
         """Return the scorers, the parts of each named score, and the score that decides."""
@@ -368,31 +321,13 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             )
         return scorers, columns, decisive
 
-    def _shares(self, n_settings: int, domains: Domains) -> list[float]:
-        """Return the share of rows of each round."""
-        shares = [1.0]
-        fewest = min(domains.n_source, domains.n_target)
-        while self.halving and self.halving ** len(shares) <= n_settings:
-            share = shares[0] / self.halving
-            if share * fewest < _FEWEST_ROWS:
-                break
-            shares.insert(0, share)
-        return shares
-
     def _run(
-        self,
-        rows: _StackedRows,
-        settings: Sequence[Setting],
-        keys: Sequence[str],
-        scorers: Scorers,
-        known: dict[str, _Trial],
-        file: LineStore[_Trial] | None,
+        self, rows: _StackedRows, settings: Sequence[Setting], scorers: Scorers
     ) -> list[_Trial]:
-        """Return the trials of all settings: known ones, and new ones by groups that share most."""
-        new = [i for i, key in enumerate(keys) if key not in known]
+        """Return the trials of all settings, tried by groups that share most."""
         groups: dict[str, list[int]] = {}
         alone = effective_n_jobs(self.n_jobs) == 1  # one process reports each setting
-        for i in sorted(new, key=lambda i: _group(settings[i])):
+        for i in sorted(range(len(settings)), key=lambda i: _group(settings[i])):
             groups.setdefault(str(i) if alone else _group(settings[i]), []).append(i)
         jobs = self.n_jobs and min(self.n_jobs, len(groups))
         parallel = Parallel(n_jobs=jobs, return_as="generator")
@@ -404,20 +339,11 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
             delayed(_try_group)(self.estimator, rows, [settings[i] for i in group], scorers, store)
             for group in groups.values()
         )
-        done = 0
+        done: dict[int, _Trial] = {}
         for group, trials in zip(groups.values(), answers, strict=True):
-            for i, trial in zip(group, trials, strict=True):
-                known[keys[i]], done = trial, done + 1
-                if file is not None:
-                    file.append(trial.to_line(keys[i]))
-                stage("Trying settings", done / len(new), f"{done} of {len(new)}")
-        return [known[key] for key in keys]
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = dict(super().__getstate__())  # which is the estimator's own otherwise
-        if self.checkpoint is not None:  # saved models hold known objects only
-            state["checkpoint"] = os.fspath(self.checkpoint)
-        return state
+            done |= zip(group, trials, strict=True)
+            stage("Trying settings", len(done) / len(settings), f"{len(done)} of {len(settings)}")
+        return [done[i] for i in range(len(settings))]
 
 
 @dataclass(frozen=True)
@@ -445,16 +371,6 @@ class _StackedRows:
         marks = None if self.sample_domain is None else self.sample_domain[rows]
         return _StackedRows(safe_indexing(self.X, rows), self.y[rows], marks)
 
-    def some(self, domains: Domains, share: float, seed: int) -> _StackedRows:
-        """Draw a share of the rows of each source class and of the target."""
-        if share == 1.0:
-            return self
-        rng = np.random.default_rng(seed)
-        groups = [np.flatnonzero(domains.y == code) for code in range(domains.n_classes)]
-        groups.append(np.arange(domains.n_source, len(domains.order)))
-        parts = [rng.choice(g, max(1, round(share * len(g))), replace=False) for g in groups]
-        return self.take(np.sort(domains.order[np.concatenate(parts)]))
-
     def fit(self, model: Any) -> Any:
         """Fit the model; target rows are unlabelled for one that takes no marks."""
         for name, value in model.get_params().items():
@@ -479,40 +395,6 @@ class _Trial:
     fit_time: float
     score_time: float
     error: str = ""
-
-    def to_line(self, key: str) -> str:
-        """Return the trial under its key as one line of JSON, without the line's end."""
-        values = asdict(self)
-        values["scores"] = {k: v if math.isfinite(v) else None for k, v in self.scores.items()}
-        return json.dumps({"key": key, **values}, allow_nan=False)
-
-
-def _keyed_trial(line: bytes) -> tuple[str, _Trial]:
-    """Read a trial and its key back; raise ValueError if the line holds none."""
-    values = parse_line(line)
-    try:
-        key = values.pop("key")
-        scores = {k: math.nan if v is None else float(v) for k, v in values.pop("scores").items()}
-        return str(key), _Trial(scores=scores, **values)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"the line holds no trial: {error}") from error
-
-
-def _digest(domains: Domains) -> str:
-    """Return a digest of the rows and the source's labels, whatever their order."""
-    content = domains.X.toarray() if hasattr(domains.X, "toarray") else domains.X
-    text = hashlib.sha256(np.ascontiguousarray(content).tobytes() + domains.y.tobytes())
-    text.update(repr(domains.classes.tolist()).encode())
-    return text.hexdigest()
-
-
-def _trial_key(estimator: Any, setting: Setting, scorers: Scorers, rows: str) -> str:
-    """Return the key of a trial, equal for equal rows, estimators, settings and scorers."""
-    model = clone(estimator).set_params(**setting)
-    parameters = sorted((name, repr(value)) for name, value in model.get_params().items())
-    asked = sorted((name, repr(scorer)) for name, scorer in scorers.items())
-    text = json.dumps([type(model).__name__, parameters, asked, rows])
-    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def _settings(param_grid: Any, estimator: Any) -> list[dict[str, Any]]:
@@ -621,24 +503,31 @@ def _best_first(scores: NDArray[np.float64], trials: Sequence[_Trial]) -> list[i
     return [int(i) for i in finite[np.argsort(-scores[finite], kind="stable")]]
 
 
-def _as_columns(tried: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return trials as the columns of ``cv_results_``, with ranks."""
-    results: dict[str, Any] = {}
-    for name in tried[0]:
-        values = [row[name] for row in tried]
-        results[name] = values if name == "params" else np.array(values)
-        if name == "params":
-            for key in sorted(set().union(*values)):
-                column = MaskedArray(np.empty(len(values), dtype=object), mask=True)
-                for i, params in enumerate(values):
-                    if key in params:
-                        column[i] = params[key]
-                results[f"param_{key}"] = column
-        elif name.startswith("mean_test_"):
-            # Later rounds are ahead, the first of equals too; those without a score are last.
-            known = np.where(np.isnan(results[name]), -np.inf, results[name])
-            ranks = np.empty(len(values), dtype=np.intp)
-            order = np.lexsort((-np.arange(len(values)), known, results["iter"]))
-            ranks[order] = np.arange(len(values), 0, -1)
-            results[f"rank_test_{name.removeprefix('mean_test_')}"] = ranks
+def _results(
+    settings: Sequence[Setting],
+    trials: Sequence[_Trial],
+    parts: Mapping[str, NDArray[np.float64]],
+    scores: Mapping[str, NDArray[np.float64]],
+) -> dict[str, Any]:
+    """Return the columns of ``cv_results_``."""
+    results: dict[str, Any] = {
+        "mean_fit_time": np.array([trial.fit_time for trial in trials]),
+        "mean_score_time": np.array([trial.score_time for trial in trials]),
+        "error": np.array([trial.error for trial in trials]),
+        "params": [dict(setting) for setting in settings],
+    }
+    for key in sorted(set().union(*settings)):
+        column = MaskedArray(np.empty(len(settings), dtype=object), mask=True)
+        for i, setting in enumerate(settings):
+            if key in setting:
+                column[i] = setting[key]
+        results[f"param_{key}"] = column
+    results |= {f"score_{part}": values for part, values in parts.items()}
+    for score, values in scores.items():
+        results[f"mean_test_{score}"] = values
+        known = np.where(np.isnan(values), -np.inf, values)  # those without a score are last
+        order = np.argsort(-known, kind="stable")
+        ranks = np.empty(len(values), dtype=np.intp)
+        ranks[order] = np.arange(1, len(values) + 1)
+        results[f"rank_test_{score}"] = ranks
     return results

@@ -102,6 +102,19 @@ class ReportData:
         """Probability of the label that was given to each target row."""
         return None if self.probabilities is None else self.probabilities.max(axis=1)
 
+    @property
+    def accuracy(self) -> float | None:
+        """Share of target rows that got their true label, where that is known."""
+        return None if self.yt is None else float(np.mean(self.predicted == self.yt))
+
+    @property
+    def audit(self) -> str:
+        """The command, or the call, that chooses rows to label."""
+        judge = "model"
+        if self.trust is not None and self.trust.agreement is not None:
+            judge = f"{type(self.trust.pool).__name__}().adapt(Xs, ys, Xt)"
+        return self.facts.audit or f"{judge}.audit_rows({len(self.to_label)})"
+
     @cached_property
     def row_names(self) -> list[str]:
         """Names of target rows: their ids, or numbers from 1."""

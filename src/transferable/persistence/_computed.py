@@ -292,17 +292,15 @@ def _unpacked_neighbours(model: Any, fitted: dict[str, Any], sizes: Sizes) -> No
 def _unpacked_ridge(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
     from sklearn.preprocessing import LabelBinarizer
 
-    model._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(fitted.pop("classes_"))
+    classes = fitted.pop("classes_")
+    model._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(classes)
+    _require(np.array_equal(model.classes_, classes), "ridge classes are not in order")
     vars(model).update(fitted)
 
 
 def _packed_machine(model: Any) -> dict[str, Any]:
     """Return the parts of a machine; what scikit-learn keeps beside them follows from these."""
-    names = "support_", "support_vectors_", "_n_support", "_dual_coef_", "_intercept_", "_gamma"
-    found = {name: getattr(model, name) for name in (*names, "_probA", "_probB", "class_weight_")}
-    found["shape_fit_"] = np.array(model.shape_fit_)
-    found["_sparse"] = bool(model._sparse)
-    return found
+    return {"shape_fit_": np.array(model.shape_fit_), "_sparse": bool(model._sparse)}
 
 
 def _unpacked_machine(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
@@ -315,17 +313,18 @@ def _unpacked_machine(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
         holds = coefficients.nnz == coefficients.shape[0] * coefficients.shape[1]
     likely = len(fitted["_probA"]), len(fitted["_probB"])
     pairs = sizes.k * (sizes.k - 1) // 2 if sizes.k else 0
-    holds = holds and likely == ((pairs, pairs) if model.probability else (0, 0))
+    probable = model.probability is True
+    holds = holds and likely == ((pairs, pairs) if probable else (0, 0))
     holds = holds and model.kernel in ("linear", "poly", "rbf", "sigmoid")
     _require(bool(holds), "the parts of a support vector machine do not fit together")
     fitted["shape_fit_"] = tuple(fitted["shape_fit_"].tolist())
-    vars(model).update(fitted, fit_status_=0, _effective_probability=model.probability, _sparse=sparse)
+    vars(model).update(fitted, fit_status_=0, _effective_probability=probable, _sparse=sparse)
     sign = -1 if sizes.k == 2 else 1
     model.intercept_, model.dual_coef_ = sign * fitted["_intercept_"], sign * coefficients
 
 
 def _linear(name: str, form: str, **arrays: str) -> Computed:
-    given = {"coef_": "float[h,p]", "intercept_": "float[h] | number", "classes_": "labels[k]"}
+    given = {"coef_": "float[h,p] | float[p]", "intercept_": "float[h] | number", "classes_": "labels[k]"}
     return Computed(f"linear scores, {form}", "sklearn.linear_model", name, given | arrays)
 
 
@@ -458,7 +457,7 @@ COMPUTED = _Table(
             "linear scores, ridge classes",
             "sklearn.linear_model",
             "RidgeClassifier",
-            {"coef_": "float[h,p]", "intercept_": "float[h] | number", "classes_": "labels[k]"},
+            {"coef_": "float[h,p] | float[p]", "intercept_": "float[h] | number", "classes_": "labels[k]"},
             None,
             _unpacked_ridge,
         ),
@@ -467,7 +466,7 @@ COMPUTED = _Table(
             "linear scores, margin",
             "sklearn.svm",
             "LinearSVC",
-            {"coef_": "float[h,p]", "intercept_": "float[h] | number", "classes_": "labels[k]"},
+            {"coef_": "float[h,p] | float[p]", "intercept_": "float[h] | number", "classes_": "labels[k]"},
         ),
         Computed(
             "support rows, machine", "sklearn.svm", "SVC", _MACHINE, _packed_machine, _unpacked_machine

@@ -360,7 +360,7 @@ class Reader:
         plain = all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts)
         if not plain or data.dtype.kind != "f" or {indices.dtype.kind, indptr.dtype.kind} != {"i"}:
             _refuse("a sparse matrix has other parts")
-        if not len(indptr) or n != sizes.p:
+        if not len(indptr) or (n != sizes.p and not 0 <= n <= len(data)):
             _refuse("a sparse matrix has other columns than its model")
         kind = sp.csr_matrix if matrix is True else sp.csr_array
         made = kind(parts, shape=(len(indptr) - 1, n))

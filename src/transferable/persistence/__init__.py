@@ -1,7 +1,8 @@
 """Saved models: one zip archive of JSON and arrays, loaded without running any code from it.
 
 :mod:`~transferable.persistence._archive` has the file, ``_values.py`` its description of objects,
-``_computed.py`` the types of scikit-learn by what they compute, ``_shapes.py`` the shapes of arrays.
+``_computed.py`` the types of scikit-learn by what they compute, and ``_shapes.py`` the shapes of
+arrays.
 """
 
 from __future__ import annotations
@@ -127,7 +128,7 @@ def _restored(described: Any, arrays: dict[str, Any]) -> Any:
 
 
 def _fitted(model: Any, name: str = "") -> Iterator[tuple[str, DomainAdapter]]:
-    """Yield the outermost fitted estimators of this library that take arrays, and where they are."""
+    """Yield the outermost fitted estimators of this library that take arrays, with their place."""
     if isinstance(model, DomainAdapter) and hasattr(model, "n_features_in_"):
         yield name, model
     elif isinstance(model, BaseEstimator):

@@ -124,15 +124,20 @@ def _opened(path: Path) -> Iterator[tuple[ZipFile, dict[str, Any]]]:
             header = _header(archive, path)
             _check_members(archive.infolist(), header, path, size)
             yield archive, header
-    except (ModelFileError, FileNotFoundError, IsADirectoryError, PermissionError):
+    except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
+    except ModelFileError as error:
+        if str(path) in str(error):
+            raise
+        raise ModelFileError(f"{path} is damaged, or none: {error}.") from error
     except BadZipFile as error:
         raise ModelFileError(
             f"{path} is not a saved model, or not all of one ({error}); copy or save it again."
         ) from error
     except Exception as error:  # any error that a damaged archive raises in its readers
         raise ModelFileError(
-            f"{path} is damaged ({type(error).__name__}: {str(error)[:200]}); copy or save it again."
+            f"{path} is damaged ({type(error).__name__}: {str(error)[:200]}); copy or save it "
+            "again."
         ) from error
 
 
@@ -164,9 +169,7 @@ def _check_fields(header: Any, expected: dict[str, type], path: Path) -> None:
             )
 
 
-def _check_members(
-    members: list[ZipInfo], header: dict[str, Any], path: Path, size: int
-) -> None:
+def _check_members(members: list[ZipInfo], header: dict[str, Any], path: Path, size: int) -> None:
     """Refuse, before anything is unpacked, members of other names, sizes or kinds than stated."""
     names, told = [member.filename for member in members], header["bytes"]
     listed = {*told, HEADER}
@@ -214,8 +217,10 @@ def _array(stream: IO[bytes], member: ZipInfo, digest: Any) -> NDArray[Any]:
         raise ModelFileError(f"{member.filename} is of dtype {name}, which no model file has")
     shape = tuple(int(length) for length in lengths.split(",") if length.strip())
     dtype, rest = np.dtype(name), member.file_size - len(start) - len(layout)
-    if len(shape) > 4 or math.prod(shape) * dtype.itemsize != rest or max(shape, default=0) > max(
-        rest, _EMPTY
+    if (
+        len(shape) > 4
+        or math.prod(shape) * dtype.itemsize != rest
+        or max(shape, default=0) > max(rest, _EMPTY)
     ):
         raise ModelFileError(f"{member.filename} has {rest} bytes for {shape} of {dtype}")
     array = np.empty(shape, dtype, order="F" if order == b"True" else "C")

@@ -29,17 +29,20 @@ _UNSAVED = {"n_jobs", "verbose", "memory", "warm_start", "copy", "copy_X", "cach
 _PAIRWISE = "additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf"
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "kernel": (*_PAIRWISE, "sigmoid"),
-    "metric": ("chebyshev", "cityblock", "cosine", "euclidean", "l1", "l2", "mahalanobis")
-    + ("manhattan", "minkowski", "seuclidean"),
+    "metric": (
+        *("chebyshev", "cityblock", "cosine", "euclidean", "l1", "l2", "mahalanobis"),
+        *("manhattan", "minkowski", "seuclidean"),
+    ),
     "init": (None, "zero"),
     "estimator": (),
     "func": (None,),
     "inverse_func": (None,),
 }
-_NODES = {"left_child": np.int32, "right_child": np.int32, "feature": np.int32}
+_NODES: dict[str, Any] = {"left_child": np.int32, "right_child": np.int32, "feature": np.int32}
 _NODES |= {"threshold": np.float64, "impurity": np.float64, "n_node_samples": np.int64}
 _NODES |= {"weighted_n_node_samples": np.float64, "missing_go_to_left": np.uint8}
 _LEAF = -1
+_ALWAYS = {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +51,7 @@ class Computed:
 
     Attributes
     ----------
-    type : str
+    kind : str
         The name in a file.
     module, name : str
         The class.
@@ -59,7 +62,7 @@ class Computed:
         Return other attributes from a fitted estimator, and set them from those of a file.
     """
 
-    type: str
+    kind: str
     module: str
     name: str
     arrays: dict[str, str]
@@ -92,11 +95,9 @@ class Computed:
             except AttributeError as error:
                 raise TypeError(f"{where} is not fitted as a whole: {error}.") from error
             fitted = {key: state[key] for key in state if state[key] is not None}
-            for key in ("n_features_in_", "feature_names_in_", "_sklearn_output_config"):
-                if key in vars(estimator):
-                    fitted[key] = vars(estimator)[key]
+            fitted |= {key: value for key, value in vars(estimator).items() if key in _ALWAYS}
         return {
-            "type": self.type,
+            "type": self.kind,
             "parameters": writer.each(given, where),
             "fitted": writer.each(fitted, where),
         }
@@ -109,7 +110,10 @@ class Computed:
         parameters = reader.parameters(cls, given["parameters"], outer)
         for key, value in parameters.items():
             fits = value in _CHOICES[key] if key in _CHOICES else _is_plain(value)
-            _require(fits and key not in _UNSAVED, f"the {key!r} parameter of {self.name} is of another kind")
+            _require(
+                fits and key not in _UNSAVED,
+                f"the {key!r} parameter of {self.name} is of another kind",
+            )
         estimator = cls(**parameters)
         try:
             estimator._validate_params()
@@ -121,8 +125,7 @@ class Computed:
         sizes.k = None
         fitted = reader.attributes(self.name, given["fitted"], sizes, own=False)
         _require("n_features_in_" in fitted, f"{self.name} has no number of columns")
-        extra = fitted.keys() - self.arrays.keys()
-        extra -= {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
+        extra = fitted.keys() - self.arrays.keys() - _ALWAYS
         _require(not extra, f"{self.name} has other attributes")
         for key, shape in self.arrays.items():
             value, may_lack = fitted.get(key), shape[0] == "?"
@@ -138,8 +141,7 @@ class Computed:
             self.unpack(estimator, fitted, sizes)
         else:
             vars(estimator).update(fitted)
-        for key in fitted.keys() & {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}:
-            vars(estimator)[key] = fitted[key]
+        vars(estimator).update({key: fitted[key] for key in fitted.keys() & _ALWAYS})
         return estimator
 
 
@@ -164,7 +166,8 @@ def _packed_trees(model: Any) -> dict[str, Any]:
     found["counts"] = np.array([state["node_count"] for state in states], dtype=np.int64)
     first = getattr(model, "init_", None)
     if first is not None and not isinstance(first, str):
-        found["first"] = np.ravel(getattr(first, "class_prior_", getattr(first, "constant_", None)))
+        constant: Any = getattr(first, "class_prior_", getattr(first, "constant_", None))
+        found["first"] = np.ravel(constant)
     return found
 
 
@@ -192,7 +195,13 @@ def _unpacked_trees(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
     for i, stop in enumerate(np.cumsum(counts)):
         part = kind(**settings) if kind else model
         rows = slice(stop - counts[i], stop)
-        _set_tree(part, {name: fitted[name][rows] for name in (*_NODES, "values")}, depths[i], width, sizes)
+        _set_tree(
+            part,
+            {name: fitted[name][rows] for name in (*_NODES, "values")},
+            depths[i],
+            width,
+            sizes,
+        )
         trees.append(part)
     model.n_outputs_ = 1
     if fitted.get("classes_") is not None:
@@ -228,7 +237,7 @@ def _depths(nodes: dict[str, Any], sizes: Sizes) -> NDArray[np.intp]:
     leaf = left == _LEAF
     _require(bool((leaf == (right == _LEAF)).all()), "a node of a tree has one child")
     inner = np.flatnonzero(~leaf)
-    own = (inner - starts[owner[inner]])
+    own = inner - starts[owner[inner]]
     for child in (left, right):
         ahead = (child[inner] > own) & (child[inner] < counts[owner[inner]])
         _require(bool(ahead.all()), "a tree has children that are not further on")
@@ -255,11 +264,13 @@ def _start_boosting(model: Any, fitted: dict[str, Any], n_classes: int, sizes: S
     if model.init == "zero":
         model.init_ = "zero"
         return
-    first, length = fitted.get("first"), n_classes if hasattr(model, "n_classes_") else 1
+    first: Any = fitted.get("first")
+    length = n_classes if hasattr(model, "n_classes_") else 1
     _require(first is not None and len(first) == length, "boosting has no first prediction")
-    model.init_ = model._init_estimator()
+    name = "DummyClassifier" if hasattr(model, "n_classes_") else "DummyRegressor"
+    model.init_ = getattr(import_module("sklearn.dummy"), name)()
     numbers = np.arange(max(length, 2)) % length
-    model.init_.fit(np.zeros((len(numbers), sizes.p and 1)), numbers)
+    model.init_.fit(np.zeros((len(numbers), 1)), numbers)
     model.init_.n_features_in_ = sizes.p
     if hasattr(model, "n_classes_"):
         model.init_.class_prior_ = first
@@ -277,7 +288,7 @@ def _unpacked_neighbours(model: Any, fitted: dict[str, Any], sizes: Sizes) -> No
     """Fit the rows of a file again, which makes their search tree."""
     answers, classes = fitted["answers"], fitted.get("classes_")
     if classes is not None:
-        codes = bool(answers.size) and answers.dtype.kind == "i" and 0 <= answers.min()
+        codes = bool(answers.size) and answers.dtype.kind == "i" and answers.min() >= 0
         _require(codes and answers.max() < len(classes), "nearest rows have other labels")
         answers = classes[answers]
     given = model.metric_params
@@ -294,7 +305,10 @@ def _unpacked_ridge(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
 
     classes = fitted.pop("classes_")
     model._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(classes)
-    _require(np.array_equal(model.classes_, classes), "ridge classes are not in order")
+    same = np.array_equal(model._label_binarizer.classes_, classes)
+    _require(same, "ridge classes are not in order")
+    if not isinstance(getattr(type(model), "classes_", None), property):
+        model.classes_ = classes
     vars(model).update(fitted)
 
 
@@ -323,9 +337,11 @@ def _unpacked_machine(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
     model.intercept_, model.dual_coef_ = sign * fitted["_intercept_"], sign * coefficients
 
 
-def _linear(name: str, form: str, **arrays: str) -> Computed:
-    given = {"coef_": "float[h,p] | float[p]", "intercept_": "float[h] | number", "classes_": "labels[k]"}
-    return Computed(f"linear scores, {form}", "sklearn.linear_model", name, given | arrays)
+_SCORES = {
+    "coef_": "float[h,p] | float[p]",
+    "intercept_": "float[h] | number",
+    "classes_": "labels[k]",
+}
 
 
 def _columns(name: str, **arrays: str) -> Computed:
@@ -334,12 +350,11 @@ def _columns(name: str, **arrays: str) -> Computed:
 
 
 def _trees(name: str, form: str, module: str = "sklearn.ensemble") -> Computed:
-    arrays = dict.fromkeys(_NODES, "any[n]") | {"values": "float[n,*]", "counts": "int[*]"}
-    kinds = {np.int32: "int", np.int64: "int", np.uint8: "int", np.float64: "any"}
-    arrays |= {name: f"{kinds[kind]}[n]" for name, kind in _NODES.items()}  # type: ignore[index]
+    arrays = {"values": "float[n,*]", "counts": "int[*]", "first": "?float[*]"}
+    kinds: dict[Any, str] = {np.int32: "int", np.int64: "int", np.uint8: "int", np.float64: "any"}
+    arrays |= {name: f"{kinds[kind]}[n]" for name, kind in _NODES.items()}
     if name.endswith("Classifier"):
         arrays["classes_"] = "labels[k]"
-    arrays["first"] = "?float[*]"
     return Computed(f"trees, {form}", module, name, arrays, _packed_trees, _unpacked_trees)
 
 
@@ -369,8 +384,8 @@ _NUMBERS = {"coef_": "float[p] | float[t,p]", "intercept_": "number | float[t]"}
 class _Chain:
     """Pipelines and unions: at most eight steps, one union, nothing within the steps of those."""
 
-    def __init__(self, type: str, name: str, steps: str) -> None:
-        self.type, self.name, self._steps = type, name, steps
+    def __init__(self, kind: str, name: str, steps: str) -> None:
+        self.kind, self.name, self._steps = kind, name, steps
 
     @property
     def cls(self) -> type:
@@ -385,12 +400,12 @@ class _Chain:
         ]
         weights = writer.value(getattr(model, "transformer_weights", None), where)
         config = writer.value(vars(model).get("_sklearn_output_config"), where)
-        return {"type": self.type, "steps": steps, "weights": weights, "output": config}
+        return {"type": self.kind, "steps": steps, "weights": weights, "output": config}
 
     def made(self, given: dict[str, Any], reader: Reader, sizes: Sizes) -> Any:
         """Return the chain or union of a description."""
         if given.keys() != {"type", "steps", "weights", "output"}:
-            _refuse(f"a {self.type} is described as something else")
+            _refuse(f"a {self.kind} is described as something else")
         steps: list[tuple[str, Any]] = []
         for step in given["steps"] if isinstance(given["steps"], list) else ():
             match step:
@@ -399,10 +414,10 @@ class _Chain:
                 case [str(name), dict(part)] if len(name) <= 100:
                     steps.append((name, reader.object(part, sizes)))
                 case _:
-                    _refuse(f"a step of a {self.type} is none")
+                    _refuse(f"a step of a {self.kind} is none")
         names = {name for name, _ in steps}
         plain = names and len(names) == len(steps) and not any("__" in name for name in names)
-        _require(bool(plain), f"the steps of a {self.type} have no names")
+        _require(bool(plain), f"the steps of a {self.kind} have no names")
         model = self.cls(steps)
         weights = reader.value(given["weights"], sizes)
         if weights is not None:
@@ -418,6 +433,7 @@ class _Chain:
         except TypeError as error:
             _refuse(str(error))
         return model
+
 
 def _check_composition(model: Any, where: str) -> None:
     """Refuse more than a chain whose steps are plain or a union of plain chains."""
@@ -450,26 +466,25 @@ class _Table(dict[str, Any]):
 
 
 COMPUTED = _Table(
-    (form.type, form)
+    (form.kind, form)
     for form in (
-        _linear("LogisticRegression", "logistic"),
+        Computed("linear scores, logistic", "sklearn.linear_model", "LogisticRegression", _SCORES),
         Computed(
             "linear scores, ridge classes",
             "sklearn.linear_model",
             "RidgeClassifier",
-            {"coef_": "float[h,p] | float[p]", "intercept_": "float[h] | number", "classes_": "labels[k]"},
-            None,
-            _unpacked_ridge,
+            _SCORES,
+            unpack=_unpacked_ridge,
         ),
         Computed("linear scores, ridge", "sklearn.linear_model", "Ridge", _NUMBERS),
+        Computed("linear scores, margin", "sklearn.svm", "LinearSVC", _SCORES),
         Computed(
-            "linear scores, margin",
+            "support rows, machine",
             "sklearn.svm",
-            "LinearSVC",
-            {"coef_": "float[h,p] | float[p]", "intercept_": "float[h] | number", "classes_": "labels[k]"},
-        ),
-        Computed(
-            "support rows, machine", "sklearn.svm", "SVC", _MACHINE, _packed_machine, _unpacked_machine
+            "SVC",
+            _MACHINE,
+            _packed_machine,
+            _unpacked_machine,
         ),
         Computed(
             "support rows, ridge",

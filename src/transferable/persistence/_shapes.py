@@ -1,9 +1,9 @@
 """Shapes of fitted arrays, as far as the parameters, columns and classes of a model imply them.
 
-A shape is written like ``float[n,p]``: what the array holds ("float" finite, "int", "any" or
-"labels"), and its sizes. A size is p, the columns of the model; k, its classes; h, the linear scores
-of k classes, one for two; pairs, of these; a number; ``*``, any; or a name, whose size is the same
-wherever it appears in one object. ``int[n]<k`` has values from 0 up to, but without, k.
+A shape is written like ``float[n,p]``: what the array holds ("float" finite, "int", "any", "text"
+or "labels"), and its sizes. A size is p, the columns of the model; k, its classes; h, the linear
+scores of k classes, one for two; pairs, of these; a number; ``*``, any; or a name, whose size is
+the same wherever it appears in one object. ``int[n]<k`` has values from 0 up to, but without, k.
 Alternatives are separated by a bar.
 """
 
@@ -18,7 +18,23 @@ import scipy.sparse as sp
 _ARRAY = re.compile(r"(\w+)\[(.*)\](?:<(\w+))?")
 _HELD = {"float": "f", "int": "iu", "any": "biuf", "labels": "biufUO", "text": "UO"}
 
-SHAPES: dict[str, str] = {}
+SHAPES = {
+    name: shape.replace("/", " | ")
+    for line in """
+transduction_ labels[all]  sample_weight_ float[all]  _target_sample any[*,*]
+class_shares_ float[k]  class_shares_history_ float[*,k]  prices_ float[k]  ratios float[k]
+_fitted_features float[r,*]  _beta float[r,k]  _offsets float[k]  _absent int[*]<k  _flow float[p,*]
+anchors float[*,p]  landmarks_ float[l,p]  _inverse_root float[l,l]  factor_ float[p,*]
+_coefficients float[*,d]  eigenvalues_ float[d]  _intercepts float[*]  linear_ float[p,p]
+_recolouring float[p,p]  source_components_ float[*,p]  target_components_ float[*,p]
+_source float[p]/float[m,p]  _target float[p]  _source_mean float[p]  _target_mean float[p]
+_moves float[m,p]  _moved float[p]  _plan float[m,*]  _order int[*]
+mean float[p]  V float[p,v]  values float[v]  _shares float[r,k]  label_distributions_ float[*,k]
+_tables float[c,t,k]  _added float[t,k]  _near int[t,*]  _factors float[k]
+_alone int[t]<k  _places int[t]<t  unfamiliar_ any[t]  agreement_ float[c,c]
+""".splitlines()
+    for name, shape in re.findall(r"(\w+) (\S+)", line)
+}
 """Shapes by the name of an attribute; what is not here is compared when the model is tried."""
 
 
@@ -76,8 +92,8 @@ class Sizes:
     def _size(self, name: str, known: dict[str, int]) -> int | None:
         if name.isdigit():
             return int(name)
-        if name in ("k", "h", "pairs"):
-            k = self.k or 0
+        if self.k is not None and name in ("k", "h", "pairs"):
+            k = self.k
             return {"k": k, "h": 1 if k == 2 else k, "pairs": k * (k - 1) // 2}[name]
         return self.p if name == "p" else known.get(name)
 

@@ -32,7 +32,7 @@ from sklearn.base import BaseEstimator
 
 from transferable._sklearn import validate_parameter_constraints
 from transferable.persistence._archive import ModelFileError, storable
-from transferable.persistence._computed import COMPUTED, Computed
+from transferable.persistence._computed import COMPUTED
 from transferable.persistence._shapes import SHAPES, Sizes
 
 DEEPEST = 16  # objects in one another
@@ -63,7 +63,8 @@ def own_class(name: Any) -> type:
         cls = vars(import_module(module)).get(found[2])
     except ImportError as error:
         if error.name is not None and not error.name.startswith("transferable"):
-            raise ModelFileError(f"{found[2]} needs {error.name}, which is not installed") from error
+            missing = f"{found[2]} needs {error.name}, which is not installed"
+            raise ModelFileError(missing) from error
     if not isinstance(cls, type) or cls.__module__ != module or not _is_own(cls):
         raise ModelFileError(f"{found[2]} is no type of this version of transferable")
     return cls
@@ -111,13 +112,13 @@ class Writer:
             return {"number": ["str", str(value)]}
         if isinstance(value, np.generic) and value.dtype.name in _NUMBERS:
             number = value.item()
-            exact = number if not isinstance(number, float) or math.isfinite(number) else str(number)
-            return {"number": [value.dtype.name, exact]}
+            plain = not isinstance(number, float) or math.isfinite(number)
+            return {"number": [value.dtype.name, number if plain else str(number)]}
         if isinstance(value, np.dtype) and value.name in _NUMBERS:
             return {"dtype": value.name}
         if isinstance(value, np.ma.MaskedArray):
-            parts = np.asarray(value.data), np.ma.getmaskarray(value)
-            return {"masked": [self.value(part, where) for part in parts]}
+            masked = np.asarray(value.data), np.ma.getmaskarray(value)
+            return {"masked": [self.value(part, where) for part in masked]}
         if sp.issparse(value) and value.format == "csr":
             parts = [self.value(part, where) for part in (value.data, value.indices, value.indptr)]
             matrix = isinstance(value, sp.csr_matrix)
@@ -155,9 +156,9 @@ class Writer:
         if array.dtype.kind == "O":
             places: dict[Any, int] = {}
             at = np.empty(array.shape, np.int32)
-            kept = []
+            kept: list[Any] = []
             for number, entry in enumerate(array.flat):
-                plain = isinstance(entry, str | int | float | None) and entry == entry  # noqa: PLR0124
+                plain = isinstance(entry, str | int | float | None) and entry == entry
                 key = (type(entry), entry) if plain else id(entry)
                 if key not in places:
                     places[key] = len(kept)
@@ -232,7 +233,7 @@ class Reader:
                 return table[at]
             case {"csr": [data, indices, indptr], "columns": int(n), "matrix": matrix}:
                 parts = [self.value(part, sizes, nested + 1) for part in (data, indices, indptr)]
-                return self._sparse(*parts, n, sizes, matrix)
+                return self._sparse(parts, n, sizes, matrix)
             case {"masked": [data, mask]} if len(given) == 1:
                 parts = [self.value(part, sizes, nested + 1) for part in (data, mask)]
                 if not all(isinstance(p, np.ndarray) for p in parts) or parts[1].dtype != bool:
@@ -265,7 +266,7 @@ class Reader:
             self._depth -= 1
 
     def sized(self, fitted: Any, outer: Sizes) -> Sizes:
-        """Return the sizes of what a fit set: columns p and classes k, or those of what holds it."""
+        """Return the sizes of what a fit set: its columns, and the classes of what holds it."""
         if not isinstance(fitted, dict) or not all(_is_name(key) for key in fitted):
             _refuse("the attributes of an object in it have no names")
         p = fitted.get("n_features_in_", outer.p)
@@ -303,7 +304,8 @@ class Reader:
         names = cls._get_param_names()  # type: ignore[attr-defined]
         if not isinstance(given, dict) or not given.keys() <= set(names):
             _refuse(f"{cls.__name__} has other parameters")
-        return {key: self.value(value, Sizes(None, None, sizes.columns)) for key, value in given.items()}
+        alone = Sizes(None, None, sizes.columns)
+        return {key: self.value(value, alone) for key, value in given.items()}
 
     def _estimator(self, cls: type, given: Any, fitted: Any, outer: Sizes) -> Any:
         parameters = self.parameters(cls, given, outer)
@@ -330,12 +332,12 @@ class Reader:
         return estimator
 
     def _of_fields(self, cls: type, given: Any, outer: Sizes) -> Any:
-        fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+        fields = dataclasses.fields(cls)
         if not isinstance(given, dict) or given.keys() != {field.name for field in fields}:
             _refuse(f"{cls.__name__} has other fields")
         sizes = Sizes(outer.p, outer.k, outer.columns)
         found = self.attributes(cls.__name__, given, sizes)
-        made = object.__new__(cls)
+        made: Any = object.__new__(cls)
         for field in fields:
             if not _suits(found[field.name], str(field.type)):
                 _refuse(f"{field.name} of {cls.__name__} is of another type")
@@ -353,17 +355,15 @@ class Reader:
         with np.errstate(all="ignore"):
             return array.astype(narrow)
 
-    def _sparse(
-        self, data: Any, indices: Any, indptr: Any, n: int, sizes: Sizes, matrix: Any
-    ) -> Any:
-        parts = data, indices, indptr
+    def _sparse(self, parts: list[Any], n: int, sizes: Sizes, matrix: Any) -> Any:
+        data, indices, indptr = parts
         plain = all(isinstance(part, np.ndarray) and part.ndim == 1 for part in parts)
         if not plain or data.dtype.kind != "f" or {indices.dtype.kind, indptr.dtype.kind} != {"i"}:
             _refuse("a sparse matrix has other parts")
         if not len(indptr) or (n != sizes.p and not 0 <= n <= len(data)):
             _refuse("a sparse matrix has other columns than its model")
         kind = sp.csr_matrix if matrix is True else sp.csr_array
-        made = kind(parts, shape=(len(indptr) - 1, n))
+        made: Any = kind(tuple(parts), shape=(len(indptr) - 1, n))
         made.check_format(full_check=True)
         if not np.isfinite(data).all():
             _refuse("a sparse matrix holds numbers that are not finite")

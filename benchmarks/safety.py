@@ -130,7 +130,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
         truth = true_shares(problem.yt, model.classes_)
         record["shares_error"] = float(np.abs(model.class_shares_ - list(truth.values())).sum())
     if hasattr(model, "candidates_"):
-        record["candidates"] = {row["name"]: row["weight"] for row in model.candidates_}
+        record["candidates"] = dict(model.candidates_.set_index("name").weight)
     return record
 
 

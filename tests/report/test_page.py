@@ -139,7 +139,7 @@ def test_auto_adapter_is_told_as_it_judges_itself():
     np.testing.assert_array_equal(data.unfamiliar, model.unfamiliar_)
     source = render_report(data)
     assert model.trust_.title in source
-    kept = [row["name"] for row in model.candidates_ if row["error"] is None]
+    kept = list(model.agreement_)
     assert [name in section(source, "agreement") for name in kept] == [True] * len(kept)
 
 

@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from transferable._linalg.arrays import dense
-from transferable.classifiers.trust import rows_to_label
 from transferable.diagnostics import (
     Assessment,
     ColumnShift,
@@ -28,6 +27,7 @@ from transferable.images.classifier import pictures_of
 from transferable.tables import TableClassifier, TableEncoder
 from transferable.tables.classifier import checked_labels
 from transferable.tables.encoder import as_table
+from transferable.trust import rows_to_label
 
 _MOST_ROWS = 1000  # of each domain, for the gap between them
 _TO_LABEL = 30

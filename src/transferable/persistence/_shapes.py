@@ -30,10 +30,13 @@ _recolouring float[p,p]  source_components_ float[*,p]  target_components_ float
 _source float[p]/float[m,p]  _target float[p]  _source_mean float[p]  _target_mean float[p]
 _moves float[m,p]  _moved float[p]  _plan float[m,*]  _order int[*]
 mean float[p]  V float[p,v]  values float[v]  _shares float[r,k]  label_distributions_ float[*,k]
-_tables float[c,t,k]  _added float[t,k]  _near int[t,*]  _factors float[k]
-_alone int[t]<k  _places int[t]<t  unfamiliar_ any[t]  agreement_ float[c,c]
+Consensus.tables float[c,t,k]  Consensus.P float[t,k]  Consensus.weights float[c]
+Consensus.agreed float[*]  Consensus.agreement float[*]  Consensus.factors float[k]
+Consensus.alone int[t]<k  Consensus.near int[t,*]  Consensus.unlikeness float[2,t]
+Consensus.source float[s,p]  Consensus.source_labels int[s]<k  Consensus.added float[t,k]
+Consensus.directions float[t,*]  Consensus.known int[3,*]
 """.splitlines()
-    for name, shape in re.findall(r"(\w+) (\S+)", line)
+    for name, shape in re.findall(r"([\w.]+) (\S+)", line)
 }
 """Shapes by the name of an attribute; what is not here is compared when the model is tried."""
 

@@ -287,7 +287,7 @@ class Reader:
         found: dict[str, Any] = {}
         for key in sorted(fitted, key=lambda key: key != "classes_"):
             found[key] = value = self.value(fitted[key], sizes)
-            fits = not own or sizes.fits(value, SHAPES.get(key))
+            fits = not own or sizes.fits(value, SHAPES.get(f"{name}.{key}", SHAPES.get(key)))
             if key == "classes_":
                 fits = sizes.has(value, "labels[*]")
                 sizes.k = len(value) if fits else None

@@ -96,20 +96,17 @@ def _record(method: type[Any]) -> dict[str, Any]:
 def _explained(method: type[Any]) -> dict[str, str]:
     """Return the documentation of each parameter, also by reference to another method."""
     classes = dict(all_estimators())
-    text = inspect.getdoc(method) or ""
-    part = re.search(
-        r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", text, re.DOTALL | re.MULTILINE
-    )
-    entries = re.split(r"^(?=\w)", part[1], flags=re.MULTILINE) if part else []
+    from transferable.base import _entries
+
     found: dict[str, str] = {}
-    for head, _, body in (entry.partition("\n") for entry in entries if entry.strip()):
+    for name, entry in _entries(inspect.getdoc(method) or "").items():
         # Words without the marks of reStructuredText.
-        words = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(body.split()))
+        body = " ".join(entry.partition("\n")[2].split())
+        words = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", body)
         words = words.replace("``", "").replace("`", "")
         other = re.search(r"\b[Aa]s (?:in|for) (\w+)\.?$", words)
         theirs = _explained(classes[other[1]]) if other and other[1] in classes else {}
-        for name in head.partition(":")[0].split(","):
-            found[name.strip()] = theirs.get(name.strip(), words)
+        found[name] = theirs.get(name, words)
     return found
 
 

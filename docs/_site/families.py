@@ -10,7 +10,7 @@ from sphinx.util.docutils import SphinxDirective
 
 from _site import toy
 from abilities import ABILITIES
-from transferable import FAMILIES, all_estimators
+from transferable import all_estimators
 
 COLUMNS = ("method", "what it is", "gives", "also takes")
 FIGURES = "families/figures"  # in the folder of the pages; not kept in the repository
@@ -35,9 +35,8 @@ class MethodsTable(SphinxDirective):
 
     def run(self):
         """Return the table as nodes."""
-        classes = dict(all_estimators())
-        names = FAMILIES[self.arguments[0]]
-        rows = [COLUMNS, ["---"] * len(COLUMNS), *(_row(name, classes[name]) for name in names)]
+        classes = {n: cls for n, cls in all_estimators() if cls.family == self.arguments[0]}
+        rows = [COLUMNS, ["---"] * len(COLUMNS), *(_row(*item) for item in classes.items())]
         lines = StringList([f"| {' | '.join(row)} |" for row in rows], source="methods-table")
         holder = nodes.container(classes=["methods"])
         self.state.nested_parse(lines, self.content_offset, holder)

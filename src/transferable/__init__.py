@@ -24,19 +24,6 @@ __all__ = [
 _KINDS = {"classifier": "transferable.classifiers", "transformer": "transferable.transformers"}
 _HOMES = {"load": "transferable.persistence", "save": "transferable.persistence"}
 
-# How estimators bring the domains together.
-FAMILIES = {
-    "objective": ("TFDF", "TFDFV", "MEDA", "ARTL", "DMM"),
-    "components": ("TCA", "JDA", "BDA", "TJM", "SCA", "JGSA", "McDA", "LPJT", "LDML"),
-    "subspace": ("GFK", "SubspaceAlignment"),
-    "moments": ("CORAL", "PerDomainScaler"),
-    "transport": ("OTMapping", "LinearOTMapping", "JDOTClassifier"),
-    "weighting": ("ImportanceWeighted", "TrAdaBoost"),
-    "pseudo-labels": ("CAPLS", "SPL", "EasyTL", "SelfTraining", "LabelPropagation", "DASVM"),
-    "pool": ("AutoAdapter",),
-    "parts": ("AdaptedClassifier", "LandmarkFeatures"),
-}
-
 
 def all_estimators(
     type_filter: Literal["classifier", "transformer"] | None = None,

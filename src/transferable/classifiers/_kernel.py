@@ -96,6 +96,7 @@ class KernelClassifier(DomainClassifier):
         Whether to show progress: a bar on a terminal, lines elsewhere.
     """
 
+    family = "objective"
     ridge: float = 0.1
     alignment: float = 10.0
     manifold: Any = 1.0

@@ -73,6 +73,7 @@ class AdaptedClassifier(Wrapper, DomainClassifier):
     1.0
     """
 
+    family = "parts"
     transformer: Any = field(default=None, kw_only=False)
     estimator: Any = field(default=None, kw_only=False)
 

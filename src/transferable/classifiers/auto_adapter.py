@@ -271,6 +271,7 @@ class AutoAdapter(DomainClassifier):
     ['logistic regression', 'random forest', 'TFDF', 'TFDF after JDA', 'unaligned TFDF per domain']
     """
 
+    family = "pool"
     effort: Literal["thorough", "fast"] = "thorough"
     caution: float = 0.4
     class_shares: ClassShares = "estimated"

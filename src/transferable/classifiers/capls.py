@@ -91,6 +91,7 @@ class CAPLS(DomainClassifier):
     1.0
     """
 
+    family = "pseudo-labels"
     n_components: int | None = field(default=None, kw_only=False)
     pca_components: int | None = 128
     ridge: float = 1.0

@@ -81,6 +81,7 @@ class DASVM(DomainClassifier):
     1.0
     """
 
+    family = "pseudo-labels"
     C: float = field(default=10.0, kw_only=False)
     kernel: str = "rbf"
     gamma: float | str = "scale"

@@ -106,6 +106,7 @@ class DMM(DomainClassifier):
     1.0
     """
 
+    family = "objective"
     n_components: int | None = field(default=None, kw_only=False)
     map_kernel: str | None = None
     regularization: float = 0.1

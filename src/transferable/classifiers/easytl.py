@@ -62,6 +62,7 @@ class EasyTL(DomainClassifier):
     1.0
     """
 
+    family = "pseudo-labels"
     _accept_sparse = True
 
     def _fit_domains(self, domains: Domains) -> None:

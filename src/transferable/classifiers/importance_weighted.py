@@ -82,6 +82,7 @@ default="logistic"
     1.0
     """
 
+    family = "weighting"
     estimator: ClassifierMixin | None = field(default=None, kw_only=False)
     ratio: str | Callable[[Any, Any], NDArray[np.floating]] = field(
         default="logistic", kw_only=False

@@ -80,6 +80,7 @@ class JDOTClassifier(DomainClassifier):
     1.0
     """
 
+    family = "transport"
     estimator: RegressorMixin | None = field(default=None, kw_only=False)
     distance_weight: float = 1.0
     max_iter: int = 10

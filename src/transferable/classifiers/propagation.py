@@ -79,6 +79,7 @@ class LabelPropagation(DomainClassifier):
     1.0
     """
 
+    family = "pseudo-labels"
     n_neighbors: int = field(default=5, kw_only=False)
     spread: float = 0.9
 

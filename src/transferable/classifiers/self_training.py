@@ -73,6 +73,7 @@ class SelfTraining(DomainClassifier):
     1.0
     """
 
+    family = "pseudo-labels"
     estimator: ClassifierMixin | None = field(default=None, kw_only=False)
     trusted: float = 1.0
     max_iter: int = 10

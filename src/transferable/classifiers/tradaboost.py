@@ -94,6 +94,7 @@ class TrAdaBoost(DomainClassifier):
     1.0
     """
 
+    family = "weighting"
     estimator: ClassifierMixin | None = field(default=None, kw_only=False)
     labeler: ClassifierMixin | None = None
     trusted: float = 0.5

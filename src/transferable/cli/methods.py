@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import typer
 from sklearn.utils import get_tags
 
-from transferable import FAMILIES, all_estimators
+from transferable import all_estimators
 from transferable.classifiers import AdaptedClassifier
 from transferable.cli._console import Messages, Terminal, print_table, reporting
 from transferable.cli._options import complete_methods, flag
@@ -82,7 +82,7 @@ def _record(method: type[Any]) -> dict[str, Any]:
     name, estimator = method.__name__, method()
     sparse = ["sparse rows"] if get_tags(estimator).input_tags.sparse else []
     return {
-        "family": next(family for family, names in FAMILIES.items() if name in names),
+        "family": method.family,
         "method": name.lower(),
         "default": isinstance(configured(None), method),
         "kind": "transformer" if hasattr(method, "transform") else "classifier",
@@ -112,7 +112,7 @@ def _explained(method: type[Any]) -> dict[str, str]:
 
 def all_methods() -> dict[str, type[Any]]:
     """Return every method by its class's name; a transformer is to be followed by a 1-NN."""
-    return {name: cls for name, cls in all_estimators() if name not in FAMILIES["parts"]}
+    return {name: cls for name, cls in all_estimators() if cls.family != "parts"}
 
 
 def method_named(name: str) -> type[Any]:

@@ -89,6 +89,7 @@ class SpectralTransformer(KernelParameters):
         Number of landmarks; None if the solution is exact.
     """
 
+    family = "components"
     _needs_factor: ClassVar[bool] = False
     _power: ClassVar[int | None] = None
     # Tables of the size of all rows' features that `_learn` forms.

@@ -63,6 +63,7 @@ class CORAL(PerDomainTransformer):
     (30, 5)
     """
 
+    family = "moments"
     _parameter_constraints = {  # noqa: RUF012
         "regularization": [WEIGHT],
         "align_means": ["boolean"],

@@ -56,6 +56,7 @@ class GFK(SubspaceTransformer):
     (30, 4)
     """
 
+    family = "subspace"
     takes = Takes(several_sources=True, no_labels=True)
     _accept_sparse = True
 

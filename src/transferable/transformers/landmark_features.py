@@ -71,6 +71,7 @@ class LandmarkFeatures(KernelParameters):
     (30,)
     """
 
+    family = "parts"
     takes = Takes(no_labels=True)
     _parameter_constraints = {"n_landmarks": [Interval(Integral, 2, None, closed="left")]}  # noqa: RUF012
 

@@ -66,6 +66,7 @@ class LinearOTMapping(DomainTransformer):
     True
     """
 
+    family = "transport"
     takes = Takes(no_labels=True)
     _parameter_constraints = {"regularization": [POSITIVE]}  # noqa: RUF012
 

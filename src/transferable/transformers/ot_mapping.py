@@ -90,6 +90,7 @@ class OTMapping(DomainTransformer):
     True
     """
 
+    family = "transport"
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "method": [StrOptions({"exact", "entropic", "class", "laplace"})],
         "entropy": [POSITIVE],

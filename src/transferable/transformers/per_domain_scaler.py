@@ -55,6 +55,7 @@ class PerDomainScaler(PerDomainTransformer):
     True
     """
 
+    family = "moments"
     takes = Takes(several_sources=True, several_targets=True, sample_weight=True, no_labels=True)
     _target_ids: NDArray[Any] = np.array([-1])
     _further: Sequence[Scale] = ()  # of sources after the first

@@ -55,6 +55,7 @@ class SubspaceAlignment(SubspaceTransformer):
     (30, 2)
     """
 
+    family = "subspace"
     takes = Takes(no_labels=True)
 
     def _fit_domains(self, domains: Domains) -> None:

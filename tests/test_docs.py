@@ -40,7 +40,7 @@ SHOWN = {"text", "json", "csv", "toml", "yaml", "html", "css"}
 # Blocks that do not run: the reasons of each page, in order.
 NOT_RUN = {
     "README.md": ["install", "install"],
-    "docs/cluster.md": ["install", "cluster", "cluster"],
+    "docs/cluster.md": ["install", "cluster"],
     "docs/deep.md": ["install", "network"],
     "docs/index.md": ["install"],
     "docs/many-rows.md": ["GPU"],

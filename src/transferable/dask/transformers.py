@@ -14,8 +14,9 @@ from transferable._linalg.moments import Moments
 from transferable.base import DomainTransformer
 from transferable.dask._adapter import DaskAdapter
 from transferable.dask._rows import Block, HeldRows, each_added
-from transferable.transformers._bases import Spread
-from transferable.transformers.coral import Covariance
+from transferable.transformers._features import Spread
+from transferable.transformers.coral import Covariance, Recolouring
+from transferable.transformers.per_domain_scaler import Scales
 
 __all__ = ["CORAL", "PerDomainScaler"]
 
@@ -110,8 +111,10 @@ class PerDomainScaler(DaskTransformer, local.PerDomainScaler, of=local.PerDomain
 
     def _learn_rows(self, rows: HeldRows) -> None:
         found = _about_means(Spread.of, rows)
-        self._source, self._target = ((mean, sums.deviations) for mean, sums in found)
-        self._n_features_out = len(self._source[0])
+        means, sums = zip(*found, strict=True)
+        deviations = np.stack([spread.deviations for spread in sums])
+        self._map = Scales(np.array([1]), np.array([-1]), np.stack(means), deviations)
+        self._n_features_out = len(means[0])
 
 
 class CORAL(DaskTransformer, local.CORAL, of=local.CORAL):
@@ -136,7 +139,8 @@ class CORAL(DaskTransformer, local.CORAL, of=local.CORAL):
         source, target = (
             Covariance.of_moments(mean, moments, self.regularization) for mean, moments in found
         )
-        self._align_covariances(source, target)
+        self._map = Recolouring.of(np.array([1]), [source], target)
+        self._n_features_out = len(source.mean)
 
 
 def _centred(rows: Matrix, mean: Matrix, weights: Matrix) -> Moments:

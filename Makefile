@@ -114,8 +114,8 @@ format: $(VENV)/installed-lint ## rewrite the code in the house format
 # Records are kept in build/paper: a run that was stopped goes on, and what no code changed is kept.
 REPRODUCTION := benchmarks/records/reproduction
 paper: $(VENV)/installed-core ## the paper's tables and figures from the real data, into benchmarks/records/reproduction
-	$(BIN)/transferable reproduce --out build/paper
-	$(BIN)/transferable reproduce --protocol label-free --methods TFDF --out build/paper-label-free
+	$(BIN)/python -m paper --out build/paper
+	$(BIN)/python -m paper --protocol label-free --methods TFDF --out build/paper-label-free
 	cp build/paper/summary.csv build/paper/tables/*.csv build/paper-label-free/tables/*.csv $(REPRODUCTION)
 	( echo "# The paper's experiments, reproduced"; echo; \
 	  echo "Commit \`$$(git describe --always --dirty)\`, written by \`make paper\`."; echo; \

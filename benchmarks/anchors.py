@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils import Bunch
-from transferable._paper.benchmarks import BENCHMARKS
 
 from cases import GROUPS
+from paper.benchmarks import BENCHMARKS
 from recording import tabulate
 from shift import synthetic_shift
 from transferable import TFDFV

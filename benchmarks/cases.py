@@ -14,8 +14,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import Bunch
-from transferable._paper.benchmarks import BENCHMARKS
 
+from paper.benchmarks import BENCHMARKS
 from transferable.datasets import fetch_tables, load_printed_to_handwritten
 from transferable.datasets._files import TABLES
 

@@ -16,10 +16,10 @@ import numpy as np
 import torch
 from sklearn.preprocessing import StandardScaler
 from torch import nn
-from transferable._paper.benchmarks import BENCHMARKS, FRAMINGS, in_frame, read_digits
 
+from paper import settings
+from paper.benchmarks import BENCHMARKS, FRAMINGS, in_frame, read_digits
 from transferable import deep
-from transferable._paper import settings
 from transferable.classifiers import TFDFV
 from transferable.deep.networks import Network
 from transferable.metrics import neighbor_consistency

@@ -34,8 +34,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import clone
 from sklearn.preprocessing import normalize
-from transferable._paper.benchmarks import BENCHMARKS
 
+from paper.benchmarks import BENCHMARKS
 from recording import tabulate
 from transferable import TFDF, TFDFV, all_estimators
 from transferable.classifiers import AdaptedClassifier

@@ -30,9 +30,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from transferable._paper.benchmarks import BENCHMARKS
 
 from cases import GROUPS, Case
+from paper.benchmarks import BENCHMARKS
 from recording import tabulate
 from transferable import MEDA, TFDF, TFDFV
 from transferable.classifiers import AdaptedClassifier

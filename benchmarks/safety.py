@@ -33,10 +33,10 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Bunch
 from threadpoolctl import threadpool_limits
-from transferable._paper.records import code_version
 
 import transferable
 from cases import GROUPS, SHIFTS, Case, cases, table_cases
+from paper.records import code_version
 from recording import tabulate
 
 ROOT = Path(__file__).parents[1]
@@ -130,7 +130,7 @@ def measure(case: Case, method: str) -> dict[str, Any]:
         truth = true_shares(problem.yt, model.classes_)
         record["shares_error"] = float(np.abs(model.class_shares_ - list(truth.values())).sum())
     if hasattr(model, "candidates_"):
-        record["candidates"] = {row["name"]: row["weight"] for row in model.candidates_}
+        record["candidates"] = dict(model.candidates_.set_index("name").weight)
     return record
 
 

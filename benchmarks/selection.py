@@ -21,11 +21,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.stats import rankdata, spearmanr
-from transferable._paper.benchmarks import BENCHMARKS
 
+from paper.benchmarks import BENCHMARKS
+from paper.lines import LineStore, parse_line
 from recording import tabulate
 from transferable import TFDFV
-from transferable._files import LineStore, parse_line
 from transferable.model_selection import SCORERS, LabelFreeSearch
 from transferable.model_selection.scorers import RECOMMENDED
 from transferable.model_selection.search import DEFAULT_GRID

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from transferable._paper.records import code_version
 
 from cases import Case, table_cases
+from paper.records import code_version
 from recording import tabulate
 from safety import LINEAR, ROOT, collect, select
 from safety import measure as measure_in_python

@@ -35,8 +35,8 @@ from sklearn.preprocessing import StandardScaler
 from cases import Case, development_cases
 from recording import tabulate
 from transferable import AutoAdapter
-from transferable.classifiers.trust import rows_to_label
 from transferable.tables import TableEncoder
+from transferable.trust import rows_to_label
 
 ROOT = Path(__file__).parents[1]
 SIZES = (10, 20, 40)
@@ -192,17 +192,19 @@ def measure(kind: str, family: str, name: str, rows: Problem, draws: int) -> dic
     if unknown.any() and not unknown.all():
         record["found"] = float(model.unfamiliar_[unknown].mean())
         record["found_wrongly"] = float(model.unfamiliar_[~unknown].mean())
-        measure = sum(model._unlikeness(model._validate_rows(Xs), model._consensus()))
-        record["auroc"] = float(roc_auc_score(unknown[model._places], measure))
+        consensus = model.consensus_
+        measure = consensus.unlikeness[:, consensus.near].mean(axis=2).sum(axis=0)
+        record["auroc"] = float(roc_auc_score(unknown[consensus.places], measure))
         record["auroc of doubt"] = float(roc_auc_score(unknown, 1 - P.max(axis=1)))
-    strata, confidence = model._strata(P[model._places]), P[model._places].max(axis=1)
+    places = model.consensus_.places
+    strata, confidence = model.consensus_.strata, P[places].max(axis=1)
     for size in SIZES if draws and kind not in MADE else ():
         found = []
         for draw in range(draws):
             some, _ = rows_to_label(
                 strata, confidence, min(size, len(yt) - 1), np.random.default_rng(draw)
             )
-            chosen = model._places[some]
+            chosen = places[some]
             audit = model.audit(chosen, yt[chosen])
             rest = np.setdiff1d(np.arange(len(yt)), chosen)
             found.append(

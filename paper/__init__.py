@@ -1,7 +1,6 @@
 """The paper's experiments: settings, plans, records, tables and figures.
 
-``transferable reproduce`` is the entry point. Reading order: `plans` lists the computations,
-`running` computes them into `records`, `tables` and `figures` show them beside the published
-numbers, and `report` is the command. The modules are imported as ``transferable._paper.plans`` and
-so on.
+``python -m paper`` is the entry point. Reading order: `plans` lists the computations, `running`
+computes them into `records`, `tables` and `figures` show them beside the published numbers, and
+`report` runs a study with them.
 """

@@ -8,18 +8,16 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
+from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix
 from sklearn.utils import Bunch
 
 from transferable._linalg.arrays import unit_rows
 from transferable.diagnostics import unit_variance
 from transferable.metrics import mmcd_distance, mmd_distance
-from transferable.plots import (
-    ConfusionDisplay,
-    ConvergenceDisplay,
-    DomainScatterDisplay,
-    SensitivityDisplay,
-)
+from transferable.plots import DomainScatterDisplay
+from transferable.plots._style import INK, finish, line_style
 
 from .benchmarks import BENCHMARKS
 from .plans import METHOD, SENSITIVITY, SOURCE_ONLY, parameter_path
@@ -39,6 +37,7 @@ CAPTIONS = {
     "fig-sensitivity": "Accuracy of TFDF as one parameter runs over the paper's grid and the "
     "others keep the dataset's setting (Fig. 5).",
 }
+_DECADES = 50  # ratio of the largest to the smallest value from which an axis is logarithmic
 _TSNE_ROWS = 80  # of each class and domain: enough to see clusters, few enough to see rows
 
 
@@ -67,18 +66,30 @@ def _load(cell: Cell) -> Bunch:
 def confusion(cells: Sequence[Cell]) -> Figure:
     """Draw Fig. 1: confusion by the source-only model in both domains, by others in the target."""
     task = _load(cells[0])
-    names = task.target_names
-    true: dict[str, NDArray[Any]] = {}
-    predicted: dict[str, NDArray[Any]] = {}
+    panels: dict[str, tuple[NDArray[Any], NDArray[Any]]] = {}
     for cell in cells:
         labels = fit_iterates(cell, task)[0].transduction_
         method = "source alone" if cell.method == SOURCE_ONLY else cell.method
         if cell.method == SOURCE_ONLY:
-            title = f"Source {cell.source} by {method}"
-            true[title], predicted[title] = names[task.ys], names[labels[: len(task.ys)]]
-        title = f"Target {cell.target} by {method}"
-        true[title], predicted[title] = names[task.yt], names[labels[len(task.ys) :]]
-    return ConfusionDisplay.from_predictions(true, predicted, labels=names).figure_
+            panels[f"Source {cell.source} by {method}"] = task.ys, labels[: len(task.ys)]
+        panels[f"Target {cell.target} by {method}"] = task.yt, labels[len(task.ys) :]
+    n_classes, n_panels = len(task.target_names), len(panels)
+    figure = Figure(figsize=(4 * n_panels, 4.6), layout="constrained")
+    axes = figure.subplots(1, n_panels, squeeze=False, sharey=True)[0]
+    for ax, (title, (true, predicted)) in zip(axes, panels.items(), strict=True):
+        shares = 100 * confusion_matrix(true, predicted, labels=range(n_classes), normalize="true")
+        ConfusionMatrixDisplay(shares, display_labels=task.target_names).plot(
+            ax=ax,
+            cmap="Blues",
+            colorbar=False,
+            include_values=n_classes <= 20,
+            values_format=".0f",
+            xticks_rotation="vertical",
+            im_kw={"vmin": 0, "vmax": 100},
+        )
+        ax.set_title(f"{title}\n{100 * np.mean(true == predicted):.1f} % correct", loc="left")
+        ax.label_outer()
+    return figure
 
 
 def convergence(cells: Sequence[Cell]) -> Figure:
@@ -89,13 +100,34 @@ def convergence(cells: Sequence[Cell]) -> Figure:
     """
     task = _load(cells[0])
     studies = {cell.method: fit_iterates(cell, task)[1] for cell in cells}
-    curves: dict[str, dict[str, list[float]]] = {}
+    curves: dict[str, dict[str, dict[float, float]]] = {}
     for method, iterates in studies.items():
-        for title, curve in _convergence_curves(iterates, task).items():
-            curves.setdefault(title, {})[method] = curve
-    # A method stops once its labels stay the same: later iterates equal the last.
-    settled = [method for method, iterates in studies.items() if iterates.settled]
-    return ConvergenceDisplay(curves, settled).plot().figure_
+        for title, values in _convergence_curves(iterates, task).items():
+            curves.setdefault(title, {})[method] = dict(enumerate(values, 1))
+    figure = _draw_curves(curves, (3.3, 2.5))
+    longest = max(len(iterates.labels) for iterates in studies.values())
+    for ax, (title, panel) in zip(figure.axes, curves.items(), strict=True):
+        finish(ax, title, "iteration")
+        ax.xaxis.set_major_locator(MaxNLocator(integer=True))
+        for position, (method, curve) in enumerate(panel.items()):
+            # A method stops once its labels stay the same: later iterates equal the last.
+            if studies[method].settled:
+                last, colour = len(curve), line_style(position)["color"]
+                ax.plot([last, longest], [curve[last]] * 2, color=colour, linestyle=":")
+    figure.axes[0].legend(frameon=False, labelcolor=INK)
+    return figure
+
+
+def _draw_curves(
+    panels: Mapping[str, Mapping[str, Mapping[float, float]]], size: tuple[float, float]
+) -> Figure:
+    """Draw a panel beside the other for each title, with a curve for each name."""
+    figure = Figure(figsize=(size[0] * len(panels) + 0.2, size[1] + 0.4), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for ax, curves in zip(axes, panels.values(), strict=True):
+        for position, (name, curve) in enumerate(curves.items()):
+            ax.plot(list(curve), list(curve.values()), label=name, **line_style(position))
+    return figure
 
 
 def _convergence_curves(iterates: Iterates, task: Bunch) -> dict[str, list[float]]:
@@ -149,8 +181,17 @@ def sensitivity(cells: Sequence[Cell], records: Mapping[str, Record]) -> Figure:
         }
         for name, letter in SENSITIVITY.items()
     }
-    score = f"accuracy of {METHOD} on the target (%)"
-    return SensitivityDisplay(curves, score).plot().figure_
+    figure = _draw_curves(curves, (3.1, 3.1))
+    for ax, (label, panel) in zip(figure.axes, curves.items(), strict=True):
+        finish(ax, "", label)
+        ax.sharey(figure.axes[0])
+        values = [value for curve in panel.values() for value in curve]
+        if values and min(values) > 0 and max(values) >= _DECADES * min(values):
+            ax.set_xscale("log")
+    figure.axes[0].set_ylabel(f"accuracy of {METHOD} on the target (%)", color=INK)
+    handles, _ = figure.axes[0].get_legend_handles_labels()
+    figure.legend(handles=handles, frameon=False, loc="outside upper center", ncols=len(tasks))
+    return figure
 
 
 def _curve(cells: Sequence[Cell], name: str, records: Mapping[str, Record]) -> dict[float, float]:

@@ -24,7 +24,9 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from transferable import __version__
-from transferable._files import LineStore, acquire, append_bytes, parse_line, replacing
+from transferable._files import replacing
+
+from .lines import LineStore, acquire, append_bytes, parse_line
 
 SEED = 0
 

@@ -1,4 +1,4 @@
-"""``transferable reproduce``: run a study, print its tables, write them and the figures."""
+"""Run a study, print its tables, write them and the figures."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _write_page(
     pictures: Mapping[str, Path],
 ) -> None:
     """Write all tables and figures on one Markdown page, with the command that made it."""
-    command = join(["transferable", *sys.argv[1:]])
+    command = join(["python", "-m", "paper", *sys.argv[1:]])
     libraries = versions(code_version())
     made_with = ", ".join(f"{name} {version}" for name, version in libraries.items())
     lines = [f"Made by `{command}` with {made_with}.", ""]

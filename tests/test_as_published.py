@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.neighbors import KNeighborsClassifier
-from transferable._paper.settings import build
 
+from paper.settings import build
 from problems import small_problem
 from transferable import TFDF, TFDFV, all_estimators
 from transferable.persistence import load, save

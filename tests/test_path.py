@@ -1,10 +1,17 @@
-"""How long the path of a call is: the functions and files of the package that it passes through.
+"""How long the ways through the package are that people take, and how large its classes.
 
-Code counts wherever it is moved: into lambdas, threads, or another package beside this one.
+Ways are counted in functions, files and calls of the package that a call passes through, wherever
+code is moved: into lambdas, threads, or another package beside this one. Classes are counted by
+what their objects have: bases, and owners of functions that are borrowed; methods; private
+attributes after a fit.
 """
 
+import inspect
 import sys
 import threading
+from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +19,7 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import transferable
-from transferable.transformers import PerDomainScaler
+from transferable.transformers import JDA, PerDomainScaler
 
 # Later steps only lower these numbers.
 PATHS = {  # named functions, files and lambdas on the second call
@@ -20,14 +27,38 @@ PATHS = {  # named functions, files and lambdas on the second call
     "TFDF, nothing automatic": (80, 16, 0),
     "PerDomainScaler().adapt": (25, 5, 0),
     "predict": (17, 5, 0),
+    "JDA().adapt": (97, 13, 3),
 }
-CLASSES = 4  # of our own that TFDF is made of, itself included
+CALLS = {"transferable adapt --model --report": 160_000}  # of named functions
+ENCODED = 8  # times that one command encodes the target
+ASKED = 11  # times that it asks the members for their probabilities of the target
+ASKING = {"AutoAdapter._answers", "Consensus.probabilities"}
+CLASSES = 6  # of our own that an estimator is made of, itself included
+OVER_DASK = 8
+METHODS = 16  # of one class, in its own body
+FITTED = 4  # private attributes that a fit sets
+# What is larger, by name.
+LARGER = {
+    "CLASSES": {"BDA": 9, "JDA": 8, "JGSA": 7, "LPJT": 7, "McDA": 7},
+    "OVER_DASK": {"JDA": 12, "TCA": 10},
+    "METHODS": {"AutoAdapter": 29, "DeepClassifier": 19},
+    "FITTED": dict.fromkeys(["ARTL", "TFDF", "TFDFV", "MEDA", "CORAL", "PerDomainScaler"], 8)
+    | dict.fromkeys(["CAPLS", "DASVM", "SPL"], 6)
+    | dict.fromkeys(["DMM", "LabelPropagation", "BDA", "JDA", "JGSA", "LDML", "LPJT", "SCA"], 5)
+    | dict.fromkeys(["TCA", "TJM", "LandmarkFeatures", "LinearOTMapping", "McDA"], 5)
+    | {"AutoAdapter": 15, "OTMapping": 7, "SubspaceAlignment": 5},
+}
 PARAMETERS = 22  # of TFDF
 MODULES = 13  # directly in the package
 PACKAGES = 1  # in src
+FILES = 139  # of the package, in Python, TOML and templates
+LINES = 34_000
 
 PACKAGE = Path(transferable.__file__).parent
 SOURCE = PACKAGE.parent if PACKAGE.parent.name == "src" else PACKAGE
+HOMES = ("classifiers", "transformers", "experimental", "tables", "model_selection")
+EXTRAS = {"deep": "torch", "images": "PIL", "dask": "distributed"}
+REPORTED = "transferable adapt --model --report"
 
 
 def walk(call):
@@ -35,16 +66,18 @@ def walk(call):
 
     Python versions differ in which of these have frames.
     """
-    entered, root = set(), f"{SOURCE}/"
+    entered, root = Counter(), f"{SOURCE}/"
 
     def watch(frame, event, _):
+        if event != "call":
+            return
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(root):
+        if code.co_filename.startswith(root):
             name = code.co_qualname
             if code.co_name == "<lambda>":
                 name += f", line {code.co_firstlineno}"
             if code.co_name == "<lambda>" or not code.co_name.startswith("<"):
-                entered.add((code.co_filename.removeprefix(root), name))
+                entered[code.co_filename.removeprefix(root), name] += 1
 
     everywhere = getattr(threading, "setprofile_all_threads", threading.setprofile)
     before = sys.getprofile()
@@ -55,11 +88,12 @@ def walk(call):
     finally:
         everywhere(None)
         sys.setprofile(before)
+    named = {key: count for key, count in entered.items() if "<lambda>, line" not in key[1]}
     return {
-        "functions": sorted(key for key in entered if "<lambda>, line" not in key[1]),
+        "functions": sorted(named),
         "files": sorted({file for file, _ in entered}),
-        "lambdas": sorted(key for key in entered if "<lambda>, line" in key[1]),
-    }
+        "lambdas": sorted(entered.keys() - named.keys()),
+    }, named
 
 
 def check(title, entered, most):
@@ -73,41 +107,102 @@ def check(title, entered, most):
         )
 
 
-def toy():
-    """80 rows of three classes, half of them of the target."""
+def toy(noise=1.0, n_target=40):
+    """40 source rows of three classes and target rows.
+
+    With noise=3, no member of AutoAdapter equals another and is left out.
+    """
     rng = np.random.default_rng(0)
     means = rng.normal(size=(3, 10)) * 2
-    ys, yt = rng.integers(0, 3, 40), rng.integers(0, 3, 40)
-    return means[ys] + rng.normal(size=(40, 10)), ys, means[yt] + rng.normal(size=(40, 10)) + 0.5
+    ys, yt = rng.integers(0, 3, 40), rng.integers(0, 3, n_target)
+    first, second = noise * rng.normal(size=(40, 10)), noise * rng.normal(size=(n_target, 10))
+    return means[ys] + first, ys, means[yt] + second + 0.5
 
 
+@pytest.fixture(scope="module")
 def calls():
     """The calls that are watched."""
     task = toy()
-    fitted = transferable.TFDF().adapt(*task)
     off = transferable.TFDF(class_shares="source", manifold=1.0, manifold_dim=5, balance=0.5)
+    fitted = transferable.TFDF().adapt(*task)
     return {
         "TFDF().adapt": lambda: transferable.TFDF().adapt(*task),
         "TFDF, nothing automatic": lambda: off.adapt(*task),
         "PerDomainScaler().adapt": lambda: PerDomainScaler().adapt(*task),
         "predict": lambda: fitted.predict(task[2]),
+        "JDA().adapt": lambda: JDA().adapt(*task),
     }
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("title", PATHS)
-def test_a_call_passes_through_few_functions(title, threads):
-    call = calls()[title]
+@pytest.mark.parametrize(("title", "threads"), [*((t, 1) for t in PATHS), ("TFDF().adapt", 2)])
+def test_a_call_passes_through_few_functions(title, threads, calls):
     with threadpool_limits(threads):
-        call()  # imports and caches
-        check(title, walk(call), PATHS[title])
+        calls[title]()  # imports and caches
+        entered, named = walk(calls[title])
+    check(title, entered, PATHS[title])
+    assert sum(named.values()) <= CALLS.get(title, 10_000), Counter(named).most_common(20)
 
 
-def test_few_classes_parameters_and_modules():
-    own = [
-        kind for kind in transferable.TFDF.__mro__ if kind.__module__.startswith("transferable.")
-    ]
-    assert len(own) <= CLASSES, own
+def public():
+    """Public estimators, by module and name."""
+    found = {}
+    for path in sorted(PACKAGE.glob("[a-z]*/__init__.py")):
+        home = path.parent.name
+        if home in EXTRAS and find_spec(EXTRAS[home]) is None:
+            continue
+        module = import_module(f"transferable.{home}")
+        for name in getattr(module, "__all__", ()):
+            kind = getattr(module, name)
+            if inspect.isclass(kind) and hasattr(kind, "fit"):
+                found[f"{home}.{name}"] = kind
+    return found
+
+
+ESTIMATORS = public()
+every_estimator = pytest.mark.parametrize("name", ESTIMATORS)
+
+
+def functions(member):
+    """Functions of the source that a value in the body of a class consists of."""
+    names = ("fget", "fset", "fdel", "__func__", "func", "fn")
+    parts = [getattr(member, name, None) for name in names] + [member]
+    found = [inspect.unwrap(part) for part in parts if callable(part)]
+    here = f"{SOURCE}/"
+    return [f for f in found if inspect.isfunction(f) and f.__code__.co_filename.startswith(here)]
+
+
+def methods(kind):
+    """Names of the methods and properties in the body of a class."""
+    return sorted(name for name, member in vars(kind).items() if functions(member))
+
+
+def own_classes(kind):
+    """Names of the classes of the source that a class is made of, itself and lenders included."""
+    own = set()
+    for base in kind.__mro__:
+        file = getattr(sys.modules.get(base.__module__), "__file__", None) or ""
+        if methods(base) or file.startswith(f"{SOURCE}/"):
+            own.add((base.__module__, base.__qualname__))
+        for part in (part for member in vars(base).values() for part in functions(member)):
+            owner = part.__qualname__.rpartition(".")[0]
+            if owner and not owner.endswith("<locals>"):
+                own.add((part.__module__, owner))
+    return sorted(own)
+
+
+@every_estimator
+def test_an_estimator_is_of_few_classes_and_these_have_few_methods(name):
+    kind, short = ESTIMATORS[name], name.partition(".")[2]
+    title, most = ("OVER_DASK", OVER_DASK) if name.startswith("dask.") else ("CLASSES", CLASSES)
+    own = own_classes(kind)
+    assert len(own) <= LARGER[title].get(short, most), own
+    for base in kind.__mro__:
+        if (base.__module__, base.__qualname__) in own:
+            has = methods(base)
+            assert len(has) <= LARGER["METHODS"].get(base.__name__, METHODS), (base, has)
+
+
+def test_few_parameters_and_modules():
     parameters = transferable.TFDF().get_params(deep=False)
     assert len(parameters) <= PARAMETERS, sorted(parameters)
     modules = sorted(path.name for path in PACKAGE.glob("*.py"))
@@ -117,9 +212,21 @@ def test_few_classes_parameters_and_modules():
         assert len(packages) <= PACKAGES, packages
 
 
+def test_the_package_is_small():
+    """Its own text in Python, schemas, templates: not the folder that links to the paper."""
+    kinds = {".py", ".toml", ".html", ".js", ".css", ".j2", ".jinja", ".json"}
+    counted = {
+        str(path.relative_to(PACKAGE)): path.read_text(encoding="utf-8").count("\n")
+        for path in PACKAGE.rglob("*")
+        if path.suffix in kinds
+    }
+    assert len(counted) <= FILES, sorted(counted)
+    assert sum(counted.values()) <= LINES, Counter(counted).most_common(20)
+
+
 def plant(file, text):
     """What `text` defines, as if it were in a file of the source."""
-    defined = {"threading": threading}
+    defined = {"threading": threading, "__name__": "transferable.planted"}
     exec(compile(text, str(SOURCE / file), "exec"), defined)  # noqa: S102
     return defined
 
@@ -130,13 +237,23 @@ def test_what_is_planted_is_found():
     text = "def named(call):\n (lambda: call())()\n t = threading.Thread(target=in_thread)\n"
     text += " t.start()\n t.join()\n return [i for i in range(2)]\ndef in_thread(): pass"
     named = plant(here, text)["named"]
-    found = walk(lambda: named(inner))
+    found, calls = walk(lambda: named(inner))
     assert found == {
         "functions": [("elsewhere.py", "beside"), (here, "in_thread"), (here, "named")],
         "files": ["elsewhere.py", here],
         "lambdas": [(here, "named.<locals>.<lambda>, line 2")],
     }
+    assert sum(calls.values()) == 3
     check("planted", found, (3, 2, 1))
     for most in ((2, 2, 1), (3, 1, 1), (3, 2, 0)):
         with pytest.raises(pytest.fail.Exception, match=r"beside\n.*in_thread\n.*named"):
             check("planted", found, most)
+
+
+def test_a_class_that_lends_its_methods_is_counted():
+    text = "class Lender:\n def fit(self): pass\n @property\n def p(self): pass\n"
+    text += "class Base:\n def __init_subclass__(cls): cls.more = Lender.p\n"
+    text += "class Borrower(Base):\n fit = Lender.fit\n n = 1\n def own(self): pass\n"
+    kind = plant(f"{PACKAGE.relative_to(SOURCE)}/planted.py", text)["Borrower"]
+    assert [name for _, name in own_classes(kind)] == ["Base", "Borrower", "Lender"]
+    assert methods(kind) == ["fit", "more", "own"]

@@ -8,11 +8,11 @@ import pytest
 from sklearn.decomposition import PCA
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
-from transferable._paper.benchmarks import BENCHMARKS, Benchmark
-from transferable._paper.records import Record, code_version
 
+from paper import plans, settings
+from paper.benchmarks import BENCHMARKS, Benchmark
+from paper.records import Record, code_version
 from transferable import MEDA, TFDF
-from transferable._paper import plans, settings
 from transferable.classifiers import AdaptedClassifier
 from transferable.datasets import DomainCollection
 from transferable.persistence import versions

@@ -8,19 +8,26 @@ TFDF paper, for the digits that come with the library.
 
 # %%
 # Kernel classifiers record the objective, its terms and the share of labels that changed.
+import matplotlib.pyplot as plt
+import pandas as pd
+
 from transferable import TFDF, TFDFV
 from transferable.datasets import load_printed_to_handwritten
-from transferable.plots import ConvergenceDisplay, SensitivityDisplay
 
 task = load_printed_to_handwritten()
 Xs, ys, Xt, yt = task.Xs[::7], task.ys[::7], task.Xt[::7], task.yt[::7]
 model = TFDF().adapt(Xs, ys, Xt)
-display = ConvergenceDisplay.from_estimator(model)
+history = pd.DataFrame(model.history_)
+figure, axes = plt.subplots(3, 3, figsize=(10, 6), sharex=True, layout="constrained")
+history.plot(subplots=True, ax=axes, marker="o", markersize=3, xlabel="round")
 
 # %%
 # Target labels serve to draw these curves, and choose nothing.
-display = SensitivityDisplay.from_estimator(
-    TFDFV(manifold_dim=20),
-    *(Xs, ys, Xt, yt),
-    param_ranges={"alignment": [0.1, 1, 10, 100], "n_neighbors": [3, 5, 10, 20]},
-)
+grid = {"alignment": [0.1, 1, 10, 100], "n_neighbors": [3, 5, 10, 20]}
+figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
+for ax, (name, values) in zip(axes, grid.items(), strict=True):
+    models = [TFDFV(manifold_dim=20, **{name: value}).adapt(Xs, ys, Xt) for value in values]
+    accuracies = [100 * (model.predict(Xt) == yt).mean() for model in models]
+    ax.plot([str(value) for value in values], accuracies, "o-")
+    ax.set_xlabel(name)
+axes[0].set_ylabel("accuracy on the target (%)")

@@ -9,7 +9,7 @@ reported with :func:`note`. Without a listener all this costs nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property
@@ -97,7 +97,8 @@ def iterate(codes: Made, table: Made) -> None:
 
 
 @contextmanager
-def _heard_by(listeners: tuple[Listener, ...]) -> Iterator[None]:
+def silence(*listeners: Listener) -> Iterator[None]:
+    """Pass events within to these listeners only, for fits that only serve to compare settings."""
     token = LISTENERS.set(listeners)
     try:
         yield
@@ -105,18 +106,9 @@ def _heard_by(listeners: tuple[Listener, ...]) -> Iterator[None]:
         LISTENERS.reset(token)
 
 
-@contextmanager
-def listen(listener: Listener) -> Iterator[None]:
+def listen(listener: Listener) -> AbstractContextManager[None]:
     """Pass every event within to the listener, besides those already listening."""
-    with _heard_by((*LISTENERS.get(), listener)):
-        yield
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """Suppress all events within, for fits that only serve to compare settings."""
-    with _heard_by(()):
-        yield
+    return silence(*LISTENERS.get(), listener)
 
 
 @contextmanager
@@ -132,8 +124,5 @@ def restoring(restore: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[None]
 
         return tell
 
-    token = LISTENERS.set(tuple(map(outward, LISTENERS.get())))
-    try:
+    with silence(*map(outward, LISTENERS.get())):
         yield
-    finally:
-        LISTENERS.reset(token)

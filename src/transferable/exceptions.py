@@ -78,6 +78,6 @@ def warn_of_marks(who: str, n_target: int) -> None:
     warn(
         f"{who} took the {n_target} rows labelled -1 for target rows; if a classifier of "
         "scikit-learn's follows it in a Pipeline, that learns -1 as a class. Put the two into an "
-        "AdaptedClassifier; if none follows, give sample_domain, and this is not said.",
+        "AdaptedClassifier; if none follows, pass sample_domain to silence this warning.",
         MarkedLabelsWarning,
     )

@@ -134,7 +134,7 @@ def many_classes(rng):
     Xt = Xs[:n_target] + 0.05 * rng.normal(size=(n_target, 16))
     model = transferable.AutoAdapter(effort="fast").adapt(Xs, np.arange(n_classes), Xt)
     found = model.predict(Xt)
-    errors = [row["error"] for row in model.candidates_ if row["error"]]
+    errors = model.candidates_.error.dropna()
     left_out = [error for error in errors if not error.startswith("same model")]  # copies are
     if left_out or np.mean(found == np.arange(n_target)) < 0.9:
         raise Violation(f"{n_classes} classes: {left_out}, labels {found}")

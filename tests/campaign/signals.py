@@ -75,19 +75,20 @@ TASKS = {
         *("--out", "out.csv", "--model", "model.tfm", "--report", "report.html"),
     ),
     "predict": _command("predict", "model.tfm", "target.csv", "--out", "out.csv"),
-    "reproduce": _command(
-        *("reproduce", "surf", "--methods", "1NN", "--tasks", "D-W,W-D,A-D"),
+    "paper": [
+        *(sys.executable, "-m", "paper", "surf", "--methods", "1NN", "--tasks", "D-W,W-D,A-D"),
         *("--jobs", "1", "--out", "records"),
-    ),
+    ],
 }
 if "TRANSFERABLE_DATA" not in os.environ:
-    del TASKS["reproduce"]
+    del TASKS["paper"]
 
 
 def _started(command, folder):
     return subprocess.Popen(
         command,
         cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},  # of the clone
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

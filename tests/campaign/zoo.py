@@ -224,7 +224,7 @@ def _of_tables(**settings):
 
 
 def _audited():
-    return _adapted(AutoAdapter()).audit([0, 1, 5], ["zebra", *LABELS[:2]]).model
+    return _adapted(AutoAdapter()).audit(range(10), ["zebra", *LABELS[:9]]).model
 
 
 def _of_many_sparse_rows():

@@ -12,11 +12,12 @@ import transferable
 from problems import small_problem
 from transferable import TFDF, TFDFV, AutoAdapter
 from transferable._kernel.solvers import ExactSolver
-from transferable.classifiers import auto_adapter
-from transferable.classifiers.trust import agreement, consensus_weights
+from transferable.classifiers import _consensus, auto_adapter
+from transferable.classifiers._consensus import Candidate, prior_weights
 from transferable.events import listen
 from transferable.limits import LIMITS
 from transferable.tables import TableClassifier
+from transferable.trust import agreement, consensus_weights
 
 PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)
 FAST = AutoAdapter(effort="fast")
@@ -32,7 +33,7 @@ def thorough():
 
 
 def column(model, name):
-    return [candidate[name] for candidate in model.candidates_]
+    return model.candidates_[name].tolist()
 
 
 def failing(message):
@@ -49,12 +50,15 @@ def test_the_pool_holds_models_of_both_kinds_that_differ(thorough):
     assert sum(column(thorough, "weight")) == pytest.approx(1)
     assert min(column(thorough, "seconds")) > 0
     assert len(adapted(AutoAdapter(effort="fast")).candidates_) == 5
-    assert list(pd.DataFrame(thorough.candidates_)["weight"]) == column(thorough, "weight")
+    columns = ["name", "block", "weight", "agreement", "seconds", "error"]
+    assert list(thorough.candidates_.columns) == columns
 
 
 def test_models_of_one_view_share_its_weight(thorough):
     """Of several that see the same rows, each knows little that the others do not."""
-    prior = dict(zip(column(thorough, "name"), thorough._prior(), strict=True))
+    members = thorough.consensus_.members
+    weights = prior_weights([member.view for member in members], caution=0.4)
+    prior = {member.name: weight for member, weight in zip(members, weights, strict=True)}
     assert prior["random forest"] == prior["logistic regression"] == pytest.approx(0.2)
     assert prior["TFDF"] == prior["TFDF after JDA"] == pytest.approx(0.3 / 2)
     assert sum(value for name, value in prior.items() if "per domain" in name) == pytest.approx(0.3)
@@ -62,7 +66,7 @@ def test_models_of_one_view_share_its_weight(thorough):
 
 def test_a_fitted_row_counts_half_and_five_neighbours_a_tenth_each(thorough):
     rows = PROBLEM.Xt
-    parts = zip(thorough._weights, thorough._members, strict=True)
+    parts = zip(thorough.consensus_.weights, thorough.consensus_.members, strict=True)
     own = sum(weight * member.probabilities(rows) for weight, member in parts)
     centred = rows - rows.mean(axis=0)
     further = np.sqrt(2 * (centred**2).mean())  # a coordinate of the size of two columns
@@ -81,11 +85,66 @@ def test_fitted_target_rows_are_not_predicted_again(thorough, monkeypatch):
     known = thorough.predict_proba(rows), thorough.predict_source_only(rows)
     np.testing.assert_allclose(thorough.predict_proba(mixed)[:9], apart, atol=1e-12)
     np.testing.assert_array_equal(thorough.predict_proba(mixed)[9:], known[0][::-1])
-    monkeypatch.setattr(auto_adapter.Candidate, "probabilities", failing("a member was asked"))
+    monkeypatch.setattr(Candidate, "probabilities", failing("a member was asked"))
     np.testing.assert_array_equal(thorough.predict_proba(rows), known[0])
     np.testing.assert_array_equal(thorough.predict_source_only(rows), known[1])
     with pytest.raises(MemoryError, match="a member was asked"):
         thorough.predict(rows + 1e-4)
+
+
+def test_labels_are_a_table_that_is_made_once(monkeypatch):
+    asked, ask = [], Candidate.probabilities
+    monkeypatch.setattr(
+        Candidate, "probabilities", lambda one, rows: asked.append(one.name) or ask(one, rows)
+    )
+    model = adapted(AutoAdapter(effort="fast"))
+    table, rows = model.labels_, model.audit_rows().rows
+    audited = model.audit(rows, PROBLEM.yt[rows]).model
+    again = model.label(PROBLEM.Xt)
+    assert asked == column(model, "name")  # each member once
+    pd.testing.assert_frame_equal(again, table)
+    assert list(table) == ["prediction", "confidence", "runner_up", "source_only", "unfamiliar"]
+    P = np.sort(model.predict_proba(PROBLEM.Xt), axis=1)
+    np.testing.assert_array_equal(table.prediction, model.transduction_[60:])
+    np.testing.assert_allclose(table.confidence, P[:, -1], atol=1e-6)
+    np.testing.assert_array_equal(table.source_only, model.predict_source_only(PROBLEM.Xt))
+    np.testing.assert_array_equal(table.unfamiliar, model.unfamiliar_)
+    assert (table.runner_up != table.prediction).all()
+    np.testing.assert_array_equal(audited.labels_.prediction, audited.transduction_[60:])
+    np.testing.assert_array_equal(audited.labels_.prediction, audited.predict(PROBLEM.Xt))
+    new = audited.label(PROBLEM.Xt + 1e-3)
+    np.testing.assert_array_equal(new.prediction, audited.predict(PROBLEM.Xt + 1e-3))
+    alone = model.predict_source_only(PROBLEM.Xt + 1e-3)
+    np.testing.assert_array_equal(new.source_only, alone)
+
+
+def test_source_rows_have_their_given_label_also_if_their_weight_is_zero():
+    p, weights = PROBLEM, np.ones(108)
+    weights[[0, 1, 60, 61]] = 0
+    model = AutoAdapter(effort="fast").adapt(p.Xs, 1 - p.ys, p.Xt, weights)
+    np.testing.assert_array_equal(model.transduction_[:60], 1 - p.ys)
+    assert len(model.labels_) == 48
+    np.testing.assert_array_equal(model.labels_.prediction, model.predict(p.Xt))
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_consensus_keeps_the_rows_that_an_audit_can_fit_to(monkeypatch, sparse):
+    p = PROBLEM
+    monkeypatch.setattr(_consensus, "_KEPT_ROWS", 30)
+    monkeypatch.setattr(LIMITS, "block_values", 100)  # else few sparse rows become dense
+    X = np.where(np.abs(p.X) < 1, 0.0, p.X)
+    X = csr_array(X) if sparse else X
+    y = np.r_[p.ys, np.full(48, -1)]
+    found = []
+    for order in (np.arange(108), np.random.default_rng(0).permutation(108)):
+        kept = AutoAdapter(effort="fast").fit(X[order], y[order]).consensus_
+        source, target = (rows.toarray() if sparse else rows for rows in (kept.source, kept.target))
+        assert source.dtype == target.dtype == np.float32
+        rows = X[order][y[order] < 0][kept.places]
+        np.testing.assert_allclose(target, rows.toarray() if sparse else rows, atol=1e-6)
+        np.testing.assert_array_equal(np.bincount(kept.source_labels), np.bincount(p.ys) * 30 // 60)
+        found.append(source)
+    np.testing.assert_array_equal(*found)
 
 
 @pytest.mark.parametrize(("limit", "left"), [(None, ""), (600.0, ", at most 600 s more")])
@@ -111,12 +170,12 @@ def test_members_of_the_same_rows_share_one_factorisation(monkeypatch):
     model = adapted(AutoAdapter(class_shares="source"))
     assert sum("TFDF" in name for name in column(model, "name")) == 4
     assert len(made) == 3  # the aligned one and the unaligned one per domain have the same
-    assert not any("_store" in vars(member.model) for member in model._members)
+    assert not any("_store" in vars(member.model) for member in model.consensus_.members)
 
 
 def test_new_rows_are_averaged_with_fitted_target_rows(thorough):
     rows, new = PROBLEM.Xt, PROBLEM.Xt + 1e-4  # so near that they have the same neighbours
-    parts = zip(thorough._weights, thorough._members, strict=True)
+    parts = zip(thorough.consensus_.weights, thorough.consensus_.members, strict=True)
     change = sum(w * (m.probabilities(new) - m.probabilities(rows)) for w, m in parts)
     assert np.abs(change).max() > 1e-6
     expected = thorough.predict_proba(rows) + 0.4 * change
@@ -128,7 +187,8 @@ def test_caution_is_the_prior_weight_of_the_source_only_models():
     for caution in (0.0, 0.3, 0.5, 1.0):
         model = adapted(AutoAdapter(effort="fast", caution=caution))
         expected = np.repeat([caution / 2, (1 - caution) / 4, (1 - caution) / 2], [2, 2, 1])
-        np.testing.assert_allclose(model._prior(), expected)
+        views = [member.view for member in model.consensus_.members]
+        np.testing.assert_allclose(prior_weights(views, caution), expected)
         share[caution] = sum(column(model, "weight")[:2])
     assert share[0.0] == 0 < share[0.3] < share[0.5] < share[1.0] == 1
 
@@ -174,10 +234,7 @@ def test_a_candidate_that_fails_is_left_out_named_and_warned_of(monkeypatch):
 def test_where_nothing_fits_in_memory_the_answer_is_the_source_alone_and_says_so():
     with pytest.warns(UserWarning, match="the answer is that of the source alone"):
         model = adapted(AutoAdapter(max_memory=1))
-    assert [row["name"] for row in model.candidates_ if row["error"] is None] == [
-        "logistic regression",
-        "random forest",
-    ]
+    assert list(model.agreement_.columns) == ["logistic regression", "random forest"]
     assert model.trust_.state != "use"
     assert np.mean(model.predict(PROBLEM.Xt) == PROBLEM.yt) > 0.4
 
@@ -197,7 +254,7 @@ def test_candidates_and_what_they_share_stay_within_max_memory():
 
 
 def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):
-    monkeypatch.setattr(auto_adapter.Candidate, "fit", failing("no room"))
+    monkeypatch.setattr(Candidate, "fit", failing("no room"))
     with pytest.raises(RuntimeError, match=r"logistic regression \(MemoryError: no room\); random"):
         adapted(AutoAdapter(effort="fast"))
 
@@ -208,7 +265,7 @@ def test_a_forest_that_would_take_too_much_has_fewer_trees():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what does not fit
         model = adapted(AutoAdapter(effort="fast", max_memory=30 * per_tree), p)
-    forest = model._members[1].model
+    forest = model.consensus_.members[1].model
     assert forest.n_estimators == 30
     assert sum(tree.tree_.value.nbytes for tree in forest) < 30 * per_tree
 
@@ -220,22 +277,23 @@ def test_what_time_cut_short_says_so():
     assert all("had passed" in error for error in column(model, "error")[1:])
 
 
-def test_a_fit_that_is_being_adapted_stops_between_rounds(monkeypatch):
-    domains = small_problem(n_source=60, n_target=48, n_features=5)
-    codes = np.r_[domains.ys, np.full(len(domains.yt), -1)]
-    with (
-        pytest.raises(auto_adapter.OutOfTime),
-        listen(auto_adapter._stop_after(-np.inf)),
-    ):
-        TFDFV().fit(domains.X, codes)
+def test_a_fit_that_is_being_adapted_stops_between_rounds():
+    codes = np.r_[PROBLEM.ys, np.full(48, -1)]
+
+    def stop(_):
+        raise auto_adapter.OutOfTime
+
+    candidate = Candidate("TFDF", "as given", TFDFV())
+    with pytest.raises(auto_adapter.OutOfTime):
+        candidate.fit(PROBLEM.X, codes, np.sign(codes + 0.5), None, clock=[stop])
 
 
 def test_any_number_of_processes_gives_the_same_bits(thorough):
     side_by_side = adapted(AutoAdapter(random_state=np.random.RandomState(3), n_jobs=2))
     rows = PROBLEM.Xt
     np.testing.assert_array_equal(side_by_side.predict_proba(rows), thorough.predict_proba(rows))
-    told = [{**row, "seconds": 0.0} for row in side_by_side.candidates_]
-    assert told == [{**row, "seconds": 0.0} for row in thorough.candidates_]
+    told = (model.candidates_.drop(columns="seconds") for model in (side_by_side, thorough))
+    pd.testing.assert_frame_equal(*told, check_exact=True)
 
 
 def test_no_process_at_all_is_refused():
@@ -268,7 +326,7 @@ def test_many_sparse_rows_are_scaled_and_not_centred(monkeypatch):
     monkeypatch.setattr(LIMITS, "block_values", 100)
     Xs, Xt = (np.where(np.abs(X) < 1, 0.0, X) for X in (p.Xs, p.Xt))
     model = AutoAdapter().adapt(csr_array(Xs), p.ys, csr_array(Xt))
-    scaler = model._members[-1].scaler
+    scaler = model.consensus_.members[-1].scaler
     assert not scaler.with_mean
     np.testing.assert_allclose(scaler.scale_, Xt.std(axis=0))
     np.testing.assert_array_equal(model.predict(csr_array(Xt)), model.transduction_[len(Xs) :])
@@ -284,7 +342,7 @@ def test_sparse_rows_with_long_indices_are_taken(monkeypatch):
     )
     long = AutoAdapter(effort="fast").fit(stacked, y)
     assert column(long, "error") == [None] * 4
-    np.testing.assert_array_equal(long.predict(stacked), short.transduction_)
+    np.testing.assert_array_equal(long.predict(stacked), short.predict(stacked))
 
 
 def test_columns_of_zeros_and_ones_keep_their_scale():
@@ -292,7 +350,7 @@ def test_columns_of_zeros_and_ones_keep_their_scale():
     flags = np.random.default_rng(0).integers(0, 2, (len(p.X), 1)).astype(float)
     X = np.hstack([p.X, flags])
     model = AutoAdapter().adapt(X[: len(p.ys)], p.ys, X[len(p.ys) :])
-    scaler = model._members[-1].scaler
+    scaler = model.consensus_.members[-1].scaler
     assert (scaler.mean_[-1], scaler.scale_[-1]) == (0, 1)
     np.testing.assert_allclose(scaler.mean_[:-1], p.Xt.mean(axis=0))
 
@@ -311,7 +369,10 @@ def test_without_a_target_the_source_is_fitted_alone():
     model = AutoAdapter().fit(PROBLEM.Xs, PROBLEM.ys)
     assert column(model, "block") == ["source-only"] * 2
     assert model.trust_ is None
-    assert np.mean(model.transduction_ == PROBLEM.ys) > 0.9
+    np.testing.assert_array_equal(model.transduction_, PROBLEM.ys)  # the given labels
+    assert np.mean(model.predict(PROBLEM.Xs) == PROBLEM.ys) > 0.9
+    assert len(model.labels_) == 0
+    assert model.label(PROBLEM.Xt).prediction.tolist() == model.predict(PROBLEM.Xt).tolist()
 
 
 def test_many_classes_of_few_rows():
@@ -328,7 +389,8 @@ def test_a_saved_model_says_the_same(thorough, tmp_path):
     np.testing.assert_array_equal(
         loaded.predict_proba(PROBLEM.X), thorough.predict_proba(PROBLEM.X)
     )
-    assert loaded.candidates_ == thorough.candidates_
+    pd.testing.assert_frame_equal(loaded.candidates_, thorough.candidates_)
+    pd.testing.assert_frame_equal(loaded.labels_, thorough.labels_)
     assert loaded.trust_ == thorough.trust_
 
 
@@ -360,10 +422,11 @@ def test_logistic_regression_that_has_not_converged_warns_of_nothing():
 def test_a_copy_is_the_same_model_of_the_same_rows_and_not_equal_output():
     p = small_problem(0, n_source=60, n_target=60)
     easy = AutoAdapter().adapt(p.Xs + 40 * p.ys[:, None], p.ys, p.Xt + 40 * p.yt[:, None])
-    assert [row["error"] for row in easy.candidates_] == [None] * len(easy.candidates_)
+    assert column(easy, "error") == [None] * 7
     for width, copied in ((3, "same model and input as TFDF"), (20, None)):
         rng = np.random.default_rng(0)
         flags = [(rng.random((60, width)) < 0.2 + 0.3 * y[:, None]) * 1.0 for y in (p.ys, p.yt)]
-        pool = AutoAdapter().adapt(flags[0], p.ys, flags[1]).candidates_
-        assert (pool[-1]["name"], pool[-1]["error"]) == ("TFDF without flow", copied)
+        pool = AutoAdapter().adapt(flags[0], p.ys, flags[1])
+        assert column(pool, "name")[-1] == "TFDF without flow"
+        assert column(pool, "error")[-1] == copied
         assert (TFDF().adapt(flags[0], p.ys, flags[1]).manifold_dim_ is None) == bool(copied)

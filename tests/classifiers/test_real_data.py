@@ -7,9 +7,9 @@ core: about 5 for each method on all of SURF or digits, 1 on COIL.
 import numpy as np
 import pytest
 from sklearn.base import clone
-from transferable._paper.settings import build
-from transferable._paper.tables import published
 
+from paper.settings import build
+from paper.tables import published
 from transferable import ARTL, MEDA
 from transferable.datasets import fetch_coil20, fetch_mnist_usps, fetch_office_caltech
 

@@ -46,7 +46,7 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     files = ("--out", "predictions.csv", "--model", "model.tfm", "--report", "report.html")
     result = invoke("adapt", "source", "target", *TINY, *files)
     assert result.exit_code == 0, result.output
-    assert "Note: 05 cut.jpg: it is no picture that pillow knows: left out" in result.stderr
+    assert "Note: 05 cut.jpg: pillow does not recognise it as a picture: left out" in result.stderr
     assert "'list.txt' are no pictures: left out" in result.stderr
     assert re.search(
         r"AutoAdapter learnt from 36 source and 36 target pictures, \d+ fea", result.stdout

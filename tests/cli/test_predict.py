@@ -105,7 +105,7 @@ def test_a_large_file_is_labelled_in_bounded_memory(saved):
             stream.write(block)
     code = (
         "import sys\n"
-        "from transferable._paper.running import peak_memory_mib\n"
+        "from paper.running import peak_memory_mib\n"
         "from transferable.cli import app\n"
         "app(sys.argv[1:], standalone_mode=False)\n"
         "print(peak_memory_mib(), file=sys.stderr)"

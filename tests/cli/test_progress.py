@@ -11,6 +11,7 @@ import time
 import pytest
 from rich.console import Console
 
+from paper.__main__ import app as paper
 from problems import small_problem
 from toys import install
 from transferable import TFDF, progress
@@ -29,7 +30,7 @@ ENDS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]+")
 def terminal():
     """Run a command whose standard error is a terminal; what that shows, line by line."""
 
-    def run(*arguments):
+    def run(*arguments, app=app):
         ours, theirs = pty.openpty()
         shown = bytearray()
 
@@ -89,8 +90,8 @@ def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkey
     install(monkeypatch)
     fit = JDA.fit  # a worker's rounds are not heard here: its fits are slow themselves
     monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.3) or fit(*a, **k))
-    command = ("reproduce", "coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
-    lines, results = terminal(*command)
+    command = ("coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
+    lines, results = terminal(*command, app=paper)
     assert any(
         re.search(r"^Computing: coil COIL\d->COIL\d .*about \d+:\d\d left", line) for line in lines
     )

@@ -173,7 +173,7 @@ def test_progress_is_told():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there():
-    with pytest.raises(ValueError, match='device="cuda" was asked for, but torch sees no CUDA GPU'):
+    with pytest.raises(ValueError, match='device="cuda" needs a GPU, but torch sees no CUDA GPU'):
         make("SourceOnly", device="cuda").fit(PROBLEM.X, MARKED)
 
 

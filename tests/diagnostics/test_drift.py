@@ -64,7 +64,7 @@ def test_a_saved_model_remembers(estimator, tmp_path):
 def test_a_pool_keeps_one_sample():
     fitted = AutoAdapter(effort="fast").adapt(PROBLEM.Xs, PROBLEM.ys, OURS)
     assert remembers_target(fitted)
-    assert not any(remembers_target(member.model) for member in fitted._members)
+    assert not any(remembers_target(member.model) for member in fitted.consensus_.members)
 
 
 def test_sparse_rows_and_tables():

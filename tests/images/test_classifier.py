@@ -220,7 +220,7 @@ def test_wrong_kinds_are_named(settings, pictures, told, photos):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="a GPU")
 def test_a_gpu_that_is_not_there(named, photos):
-    with pytest.raises(ValueError, match='device="cuda" was asked for'):
+    with pytest.raises(ValueError, match='device="cuda" needs a GPU'):
         classifier(model="torchvision:tiny", device="cuda").embed(photos / "target")
 
 

@@ -115,11 +115,11 @@ def test_turned_pictures_stand_upright():
 def test_broken_files_are_one_line(tmp_path, monkeypatch):
     whole = saved(Image.fromarray(np.random.default_rng(0).integers(0, 255, (60, 60, 3), np.uint8)))
     broken = {
-        b"": "no picture that pillow knows",
-        b"GIF89a": "cannot be decoded|no picture",
-        b"text": "no picture that pillow knows",
+        b"": "does not recognise it as a picture",
+        b"GIF89a": "cannot be decoded|as a picture",
+        b"text": "does not recognise it as a picture",
         whole[: len(whole) // 2]: "cannot be decoded",
-        whole[:40] + b"\0" * 40 + whole[80:]: "cannot be decoded|no picture",
+        whole[:40] + b"\0" * 40 + whole[80:]: "cannot be decoded|as a picture",
     }
     for content, told in broken.items():
         with pytest.raises(PictureError, match=told) as caught:

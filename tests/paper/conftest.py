@@ -1,10 +1,10 @@
 """Toy datasets under the real names, so that every experiment runs in a moment without data."""
 
 import pytest
-from transferable._paper.records import Cell
 
+from paper import plans
+from paper.records import Cell
 from toys import install
-from transferable._paper import plans
 
 
 @pytest.fixture

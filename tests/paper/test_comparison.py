@@ -5,7 +5,8 @@ import io
 from xml.etree import ElementTree
 
 from rich.console import Console
-from transferable._paper.comparison import Comparison, to_csv, to_html, to_markdown, to_terminal
+
+from paper.comparison import Comparison, to_csv, to_html, to_markdown, to_terminal
 
 TABLE = Comparison(
     name="toy",

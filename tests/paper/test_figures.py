@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from transferable._paper.plans import SENSITIVITY, cells_of
 
+from paper import figures
+from paper.plans import SENSITIVITY, cells_of
 from toys import record_of
-from transferable._paper import figures
 
 pytestmark = pytest.mark.usefixtures("toy")
 

@@ -8,10 +8,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.decomposition import PCA
 from sklearn.utils import Bunch
-from transferable._paper.benchmarks import BENCHMARKS
-from transferable._paper.plans import cells_of
-from transferable._paper.running import fit_iterates, measure
 
+from paper.benchmarks import BENCHMARKS
+from paper.plans import cells_of
+from paper.running import fit_iterates, measure
 from transferable.classifiers import AdaptedClassifier
 
 

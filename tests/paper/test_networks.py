@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from transferable._paper.networks import NETWORKS
-from transferable._paper.settings import from_setting
 
+from paper.networks import NETWORKS
+from paper.settings import from_setting
 from transferable.deep.networks import build, feature_width
 
 SHAPES = {"convm": [(1, 28, 28), (3, 8, 8)], "alexnet": [(3, 64, 64)]}

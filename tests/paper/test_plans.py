@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from transferable._paper.plans import ABLATION, EXPERIMENTS, GRID, cells_of, plan_study
+
+from paper.plans import ABLATION, EXPERIMENTS, GRID, cells_of, plan_study
 
 pytestmark = pytest.mark.usefixtures("toy")
 

@@ -1,8 +1,9 @@
 """The printed numbers and their contradictions."""
 
 import pytest
-from transferable._paper.plans import ABLATION, COMPARED
-from transferable._paper.tables import contradicted_averages, published
+
+from paper.plans import ABLATION, COMPARED
+from paper.tables import contradicted_averages, published
 
 
 @pytest.mark.parametrize(

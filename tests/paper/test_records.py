@@ -7,17 +7,19 @@ import subprocess
 import sys
 import time
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 import pytest
-from transferable._paper.records import Record, RecordStore
 
+from paper.records import Record, RecordStore
 from toys import make_record
 
+ROOT = Path(__file__).parents[2]
 APPENDER = """
 import sys
 from dataclasses import replace
-from transferable._paper.records import Record, RecordStore
+from paper.records import Record, RecordStore
 store, line = RecordStore(sys.argv[1]), sys.argv[2]
 first = Record.from_line(line)
 for i in range(10**6):
@@ -29,7 +31,7 @@ for i in range(10**6):
 
 def appender(folder, name):
     command = [sys.executable, "-c", APPENDER, str(folder), make_record().to_line(), name]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
 
 
 def line_with(**texts):
@@ -156,13 +158,13 @@ def test_two_writers_do_not_mix_their_lines(tmp_path):
 
 def test_a_claim_keeps_other_processes_out_and_ends_with_its_holder(tmp_path):
     script = (
-        "import sys, time; from transferable._paper.records import RecordStore\n"
+        "import sys, time; from paper.records import RecordStore\n"
         "with RecordStore(sys.argv[1]).claim(sys.argv[2], wait=False) as mine:\n"
         "    print(mine, flush=True); time.sleep(60)"
     )
     key, other = make_record().key, make_record(task="other").key
     command = [sys.executable, "-c", script, str(tmp_path), key]
-    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    holder = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT)
     assert holder.stdout.readline() == "True\n"
     store = RecordStore(tmp_path)
     with store.claim(key, wait=False) as mine:

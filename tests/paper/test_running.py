@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from sklearn.decomposition import PCA
-from transferable._paper.plans import cells_of
-from transferable._paper.records import RecordStore
-from transferable._paper.running import run_cells
 
+from paper.plans import cells_of
+from paper.records import RecordStore
+from paper.running import run_cells
 from toys import Deadly
 from transferable.classifiers import AdaptedClassifier
 
@@ -23,10 +23,10 @@ sys.path.insert(0, sys.argv[3])
 from sklearn.decomposition import PCA
 from toys import DOMAINS, toy_collection
 from transferable.classifiers import AdaptedClassifier
-from transferable._paper.benchmarks import BENCHMARKS, Benchmark
-from transferable._paper.records import Cell
-from transferable._paper.records import RecordStore
-from transferable._paper.running import run_cells
+from paper.benchmarks import BENCHMARKS, Benchmark
+from paper.records import Cell
+from paper.records import RecordStore
+from paper.running import run_cells
 surf = toy_collection("surf", DOMAINS["surf"])
 BENCHMARKS["surf"] = Benchmark("surf", lambda: surf)
 cells = [

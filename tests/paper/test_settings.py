@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from transferable._paper.benchmarks import BENCHMARKS
 
+from paper import settings
+from paper.benchmarks import BENCHMARKS
 from problems import small_problem
-from transferable._paper import settings
 
 EVERY = [(d, m) for d in settings.datasets() for m in settings.methods(d)]
 

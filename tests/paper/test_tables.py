@@ -1,9 +1,9 @@
 """Tables say what records say."""
 
 import pytest
-from transferable._paper.plans import cells_of
-from transferable._paper.tables import ablation_table, accuracy_table, published, timing_tables
 
+from paper.plans import cells_of
+from paper.tables import ablation_table, accuracy_table, published, timing_tables
 from toys import METHODS, record_of
 from transferable import TFDF
 

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from problems import small_problem
 from transferable import TFDF
-from transferable.classifiers.trust import changes_of
 from transferable.diagnostics import Assessment, RowsToLabel, Trust
 from transferable.report import Facts, describe
+from transferable.trust import changes_of
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}
 
@@ -54,14 +55,12 @@ def fixed_trust(labels, state="use", *, own=True):
     n, alone = len(labels), np.roll(labels, 1)
     changes = changes_of(alone, labels)
     trust = Trust(state, 0.66, 0.94, 0.8, n, sum(rows for *_, rows in changes), changes)
-    candidates = [
-        {"name": "logistic regression", "weight": 0.6, "error": None},
-        {"name": "TFDF", "weight": 0.4, "error": None},
-        {"name": "random forest", "weight": 0.0, "error": "same model and input as TFDF"},
-    ]
+    names = ["logistic regression", "TFDF", "random forest"]
+    errors = [None, None, "same model and input as TFDF"]
+    candidates = pd.DataFrame({"name": names, "weight": [0.6, 0.4, 0.0], "error": errors})
     pool = SimpleNamespace(
         candidates_=candidates,
-        agreement_=np.array([[1.0, 0.72], [0.72, 1.0]]),
+        agreement_=pd.DataFrame([[1.0, 0.72], [0.72, 1.0]], names[:2], names[:2]),
         unfamiliar_=np.arange(n) < 5,
         audit_rows=lambda n_rows: RowsToLabel(np.arange(n_rows)[::-1], np.ones(n_rows)),
     )

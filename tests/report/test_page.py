@@ -18,8 +18,9 @@ from problems import small_problem
 from report.examples import Page, fixed_trust, report_data
 from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import AdaptedClassifier
+from transferable.events import listen
 from transferable.report import Facts, describe, render_report, write_report
-from transferable.report.sections import agreement, fit, pictures, text, to_label, uncertain
+from transferable.report.sections import short
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL
 
@@ -38,6 +39,11 @@ def source():
 @pytest.fixture(scope="module")
 def page(source):
     return Page(source)
+
+
+def section(page, key):
+    """The markup of one section."""
+    return re.search(rf'<section aria-labelledby="{key}">.*?</section>', page, flags=re.DOTALL)[0]
 
 
 def test_says_what_was_given_what_came_out_and_how_to_repeat_it(page):
@@ -108,11 +114,11 @@ def test_without_a_verdict_there_is_none():
 
 def test_rows_to_label_are_shown_without_what_was_predicted():
     data = report_data(ids=pd.DataFrame({"plot": [f"plot {i}" for i in range(33)]}))
-    section = to_label(data).html()
-    named = re.findall(r'scope="row">(plot \d+)', section)
+    label = section(render_report(data), "label")
+    named = re.findall(r'scope="row">(plot \d+)', label)
     assert named == [f"plot {i}" for i in range(29, -1, -1)]
-    assert not re.search("ant|bee|cat", Page(section).text)
-    assert section.count("<td") == 30 * 4, "the first columns"
+    assert not re.search("ant|bee|cat", Page(label).text)
+    assert label.count("<td") == 30 * 4, "the first columns"
 
 
 def test_rows_to_label_of_another_method_are_drawn_from_its_own_labels():
@@ -133,8 +139,8 @@ def test_auto_adapter_is_told_as_it_judges_itself():
     np.testing.assert_array_equal(data.unfamiliar, model.unfamiliar_)
     source = render_report(data)
     assert model.trust_.title in source
-    kept = [row["name"] for row in model.candidates_ if row["error"] is None]
-    assert [name in agreement(data).html() for name in kept] == [True] * len(kept)
+    kept = list(model.agreement_)
+    assert [name in section(source, "agreement") for name in kept] == [True] * len(kept)
 
 
 def test_many_kinds_of_changes_are_in_a_table(source):
@@ -230,13 +236,14 @@ def test_least_certain_rows_come_with_their_ids_and_lead_to_their_points():
     data = report_data(ids=pd.DataFrame({"plot": [f"plot {i}" for i in range(33)]}))
     ranked = np.sort(data.probabilities, axis=1)
     first = int(np.argmin(ranked[:, -1] - ranked[:, -2]))
-    listed = uncertain(data).html()
+    page = render_report(data)
+    listed = section(page, "uncertain")
     anchor, name = re.search(r'scope="row"><a href="#(p\d+)">([^<]+)', listed).groups()
     assert name == f"plot {first}"
     marked = re.findall(r">plot (\d+)</a> <small>unfamiliar</small>", listed)
     assert sorted(marked) == list("01234")
     assert "Unfamiliar rows, 5 of 33," in listed
-    drawn = pictures(data).html()
+    drawn = section(page, "pictures")
     assert drawn.count(f'id="{anchor}"') == 1
     points = json.loads(re.search(r'id="points">(.*?)</script>', drawn)[1])
     code, told, sure = points["points"][int(anchor[1:])]
@@ -265,8 +272,9 @@ def test_numbers_are_aligned_and_no_count_of_nothing_is_told(source):
 
 def test_the_second_stage_is_explained_where_there_is_one():
     data = report_data()
-    assert "the second stage" in fit(data).html()
-    assert "second stage" not in fit(report_data(TFDFV(manifold_dim=None, max_iter=3))).html()
+    assert "the second stage" in section(render_report(data), "fit")
+    single = report_data(TFDFV(manifold_dim=None, max_iter=3))
+    assert "second stage" not in render_report(single)
 
 
 class _Bare:
@@ -296,7 +304,8 @@ def test_sections_without_content_are_left_out():
 def test_two_classes_lie_along_a_score_in_a_band_for_each_domain():
     data = report_data(names=("yes", "no"))
     assert data.space(np.arange(5)).shape[1] == 1
-    drawn = pictures(data).html()
+    page = render_report(data)
+    drawn = section(page, "pictures")
     assert "by the score between the classes; source rows above, target rows below, at" in drawn
     after = drawn[drawn.index("After") :]
     dots, triangles = (
@@ -304,33 +313,34 @@ def test_two_classes_lie_along_a_score_in_a_band_for_each_domain():
         for pattern in (r'cy="([\d.]+)"', r'd="M[\d.]+ ([\d.]+)l')
     )
     assert max(dots) < min(triangles)
-    assert ">runner-up<" not in uncertain(data).html(), "it is the other class"
-    assert "below 50" not in render_report(data)
+    assert ">runner-up<" not in section(page, "uncertain"), "it is the other class"
+    assert "below 50" not in page
 
 
 def test_a_single_column_is_named():
     task = small_problem(n_source=42, n_target=33)
     model = TFDFV(manifold_dim=None).adapt(task.Xs[:, :1], task.ys, task.Xt[:, :1])
     data = describe(model, task.Xs[:, :1], task.ys, task.Xt[:, :1], trust=False)
-    assert "Before adaptation, by column 1; source rows above" in pictures(data).html()
+    assert "Before adaptation, by column 1; source rows above" in render_report(data)
 
 
 def test_outliers_neither_turn_nor_squeeze_the_picture():
     data = report_data()
     far = data.before[1].copy()
     far[0] = 1e6
-    drawn = pictures(replace(data, before=(data.before[0], far))).html()
+    page = render_report(replace(data, before=(data.before[0], far)))
+    drawn = section(page, "pictures")
     assert "; rows farther out, drawn at the edge: 1<" in drawn
     before = drawn[drawn.index("Before") : drawn.index("After")]
     xs = np.array([float(x) for x in re.findall(r'cx="([\d.]+)"', before)])
     assert np.ptp(xs) > 100, "the others still fill a third of its width"
-    assert "farther" not in pictures(data).html()
+    assert "farther" not in render_report(data)
 
 
 def test_long_names_stay_distinct():
     names = [f"mean temperature in the northern part of the plant {i}" for i in range(10)]
-    assert len({text(name, 24) for name in names}) == 10
-    assert all(len(text(name, 24)) == 24 for name in names)
+    assert len({short(name, 24) for name in names}) == 10
+    assert all(len(short(name, 24)) == 24 for name in names)
 
 
 def test_writes_a_whole_file_about_tables_and_tells_its_progress(tmp_path):
@@ -340,16 +350,13 @@ def test_writes_a_whole_file_about_tables_and_tells_its_progress(tmp_path):
     target = pd.DataFrame(task.Xt + 100, columns=list("abcdef")).assign(who=range(33))
     model = TableClassifier(TFDFV(), ids=["who"], scale="per-domain").adapt(table, "kind", target)
     steps = []
-
-    def track(sections):
-        for section in sections:
-            steps.append(section)
-            yield section
-
     path = tmp_path / "report.html"
-    write_report(path, model, table, "kind", target, yt=names[task.yt], track=track)
+    with listen(steps.append):
+        write_report(path, model, table, "kind", target, yt=names[task.yt])
     assert re.search(r'class="card (use|check|reject)"', path.read_text(encoding="utf-8"))
-    assert len(steps) == 13
+    told = [step.share for step in steps if getattr(step, "what", "") == "Writing the report"]
+    assert len(told) == 13
+    assert told == sorted(told)
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     data = describe(model, table, "kind", target, trust=False)
     assert data.gaps[0].overall["A-distance"] == 2, "before, the rows are as they were given"
@@ -361,4 +368,4 @@ def test_a_table_classifier_of_arrays_and_of_fewer_rows_than_are_labelled():
     model = TableClassifier(AutoAdapter(effort="fast")).adapt(task.Xs, task.ys, task.Xt)
     source = render_report(describe(model, task.Xs, task.ys, task.Xt))
     assert "model.audit_rows(12)" in source
-    assert to_label(describe(model, task.Xs, task.ys, task.Xt)).html().count("<tr>") == 13
+    assert section(source, "label").count("<tr>") == 13

@@ -4,6 +4,7 @@ import gzip
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array
 
 from transferable.tables import TableError, iter_table, read_table
 
+ROOT = Path(__file__).parents[2]
 TABLE = pd.DataFrame(
     {
         "size": [1.5, np.nan, -3.0],
@@ -170,13 +172,15 @@ def test_memory_is_bounded_by_the_pieces(tmp_path):
 
     code = (
         "import json, sys\n"
-        "from transferable._paper.running import peak_memory_mib\n"
+        "from paper.running import peak_memory_mib\n"
         "from transferable.tables import iter_table\n"
         "rows = sum(len(piece) for piece, _ in iter_table(sys.argv[1]))\n"
         "print(json.dumps([rows, peak_memory_mib()]))"
     )
     answers = [
-        json.loads(subprocess.check_output([sys.executable, "-c", code, str(tmp_path / name)]))
+        json.loads(
+            subprocess.check_output([sys.executable, "-c", code, str(tmp_path / name)], cwd=ROOT)
+        )
         for name in ("small.csv", "big.csv")
     ]
     (few, base), (many, peak) = answers

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from transferable._paper.settings import build
-from transferable._paper.tables import published
 
+from paper.settings import build
+from paper.tables import published
 from transferable.datasets import fetch_coil20, fetch_mnist_usps, fetch_office_caltech
 
 # Per task in the order of the loader, C->A C->W C->D A->C A->W A->D W->C W->A W->D D->C D->A D->W:

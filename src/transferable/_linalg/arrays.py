@@ -53,7 +53,7 @@ class Arrays:
             return cls("cpu")
         if not _has_cuda():
             raise ValueError(
-                f'device="{device}" was asked for, but torch sees no CUDA GPU here; device="cpu" '
+                f'device="{device}" needs a GPU, but torch sees no CUDA GPU here; device="cpu" '
                 'computes with numpy, device="torch" with torch on the CPU.'
             )
         return cls("cuda" if device == "auto" else device)

@@ -83,7 +83,7 @@ def nearest(
     n_base = n_queries if base is None else base.shape[0]
     available = n_base - (base is None)
     if k > available:
-        raise ValueError(f"k={k} neighbours of each row were asked for, but there are {available}.")
+        raise ValueError(f"k={k} must be at most {available}, the number of other rows.")
     few = n_queries * n_base <= LIMITS.exact_pairs
     if few or min(n_queries, n_base) <= LIMITS.short_rows or sp.issparse(queries):
         own = None

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from transferable import __version__
-from transferable.cli import adapt, audit, compare, demo, diagnose, methods, predict, reproduce
+from transferable.cli import adapt, audit, compare, demo, diagnose, methods, predict
 from transferable.cli._console import literal_errors, prepare_process
 
 __all__ = ["app", "main"]
@@ -71,7 +71,6 @@ _add("diagnose", diagnose.run, f"transferable diagnose {_PAIR}")
 _add("compare", compare.run, f"transferable compare {_PAIR} --methods tfdf,coral,jda")
 _add("methods", methods.run, "transferable methods", "transferable methods tfdf")
 _add("demo", demo.run, "transferable demo", "transferable demo --export digits")
-_add("reproduce", reproduce.run)
 
 
 def _print_version(wanted: bool) -> None:

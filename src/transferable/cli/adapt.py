@@ -328,7 +328,7 @@ def _report(
             true = None
     names = ["standard input" if str(f) == "-" else f.name or f.resolve().name for f in files]
     command = shlex.join(["transferable", *sys.argv[1:]])
-    with messages.bar("Writing the report") as bar:
+    with messages.bar("Writing the report"):
         write_report(
             path,
             result.model,
@@ -338,7 +338,6 @@ def _report(
             facts=Facts(
                 *(names[0], names[-1], command, seed, messages.notes, result.seconds), audit=audit
             ),
-            track=lambda sections: bar.through(sections, name=lambda write: write.__name__),
         )
 
 

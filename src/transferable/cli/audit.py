@@ -170,9 +170,9 @@ def _read_pair(
     import numpy as np
     import pandas as pd
 
-    from transferable.classifiers.trust import strata_of
     from transferable.tables import TableError, read_table
     from transferable.tables._errors import require_columns, who
+    from transferable.trust import strata_of
 
     labels = ["prediction", "source_only"]
     lines = console.without_escapes(read_table(predictions, as_written=[*labels, "runner_up"]))
@@ -251,8 +251,8 @@ def _choose_rows(
     import numpy as np
 
     from transferable._files import replacing
-    from transferable.classifiers.trust import rows_to_label
     from transferable.tables._errors import who
+    from transferable.trust import rows_to_label
 
     target, label, suffix = pair.target, pair.label, path.suffix.lower()
     n, where = len(target), who(target, "the target")
@@ -338,7 +338,7 @@ def _compare(
     """Compare labels with those that were predicted and, by a model that can, correct these."""
     import numpy as np
 
-    from transferable.classifiers.trust import compared, stratum_weights
+    from transferable.trust import compared, stratum_weights
 
     if model is not None and hasattr(model, "audit"):
         _check_model(model, path, pair, messages)

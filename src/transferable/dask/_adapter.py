@@ -243,7 +243,7 @@ def refuse_sizes(**sizes: Any) -> None:
     for name, value in sizes.items():
         if value is None or (not isinstance(value, str) and int(value) > _MOST_LANDMARKS):
             raise ValueError(
-                f"{name}={value!r} is not for rows that nobody holds together; take "
+                f"{name}={value!r} needs all rows in one process; take "
                 f'"auto" or at most {_MOST_LANDMARKS}.'
             )
 

@@ -121,7 +121,7 @@ class Training:
     domains : Domains
         Rows and class codes of both domains.
     history : list of dict
-        What became of the epochs so far.
+        One entry for each epoch that is done.
 
     Examples
     --------
@@ -388,7 +388,7 @@ class _Judge:
         self.scorer, self.patience = SCORERS[spec.scoring], spec.patience
 
     def is_over(self, training: Training) -> bool:
-        """Score the last epoch, keep its weights if they are the best, say if it is time to end."""
+        """Score the last epoch, keep its weights if they are the best; return whether to end."""
         self.P = training.probabilities(_JUDGED_ROWS)
         score = self.scorer.score(Evidence(self, None, (), split=(self.domains, None, None)))
         entry = training.history[-1]

@@ -267,7 +267,7 @@ def device_called(name: str) -> torch.device:
         name = "cuda" if torch.cuda.is_available() else "cpu"
     if name.startswith("cuda") and not torch.cuda.is_available():
         raise ValueError(
-            f'device="{name}" was asked for, but torch sees no CUDA GPU here; device="cpu" trains '
+            f'device="{name}" needs a GPU, but torch sees no CUDA GPU here; device="cpu" trains '
             'on the CPU, device="auto" on a GPU if there is one.'
         )
     return torch.device(name)

@@ -22,10 +22,10 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from transferable._sklearn import safe_indexing
 from transferable.classifiers import AdaptedClassifier, AutoAdapter
-from transferable.classifiers.trust import Trust, changes_of, percent
 from transferable.domains import are_several
 from transferable.events import Event, listen, stage
 from transferable.tables import TableClassifier
+from transferable.trust import Trust, changes_of, percent
 
 _Named = tuple[str, Any]
 

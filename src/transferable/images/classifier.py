@@ -298,7 +298,7 @@ class ImageClassifier(AroundClassifier):
     def _relabel(self, corrected: Any) -> None:
         files = self._labels["file"]
         labels = corrected.transduction_[-len(files) :].tolist()
-        confidence = corrected._target_confidence().tolist()
+        confidence = corrected.labels_.confidence.tolist()
         self._labels = {"file": files, "label": labels, "confidence": confidence}
 
     def _read(self, X: Any) -> Embeddings:

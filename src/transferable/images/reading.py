@@ -238,7 +238,7 @@ def open_picture(content: bytes | FilePath) -> Image:
             f"it has more than the {Image.MAX_IMAGE_PIXELS:,} pixels that pillow decodes"
         ) from error
     except UnidentifiedImageError as error:
-        raise PictureError("it is no picture that pillow knows") from error
+        raise PictureError("pillow does not recognise it as a picture") from error
     except MemoryError as error:
         raise PictureError("its pixels do not fit into memory") from error
     except Exception as error:  # whatever the decoders of damaged files raise

@@ -54,26 +54,20 @@ class Display:
         what: str,
         *,
         panel: tuple[float, float],
-        extra: tuple[float, float] = (0.2, 0.5),
-        columns: int | None = None,
+        extra: tuple[float, float],
         sharey: bool = False,
     ) -> None:
         """Set one axes for each panel; `what` names them in the error if their number is wrong.
 
-        `panel` and `extra` are width and height of a panel and of the surroundings of all of them,
-        in inches. Without `columns`, all panels of a new figure are in a row.
+        The panels of a new figure are in a row; `panel` and `extra` are width and height of a panel
+        and of the surroundings of all of them, in inches.
         """
         if ax is None:
-            columns = min(columns or n_panels, n_panels)
-            rows = -(-n_panels // columns)
             figure = Figure(
-                figsize=(panel[0] * columns + extra[0], panel[1] * rows + extra[1]),
+                figsize=(panel[0] * n_panels + extra[0], panel[1] + extra[1]),
                 layout=ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1),
             )
-            axes = figure.subplots(rows, columns, squeeze=False, sharey=sharey).ravel()
-            for unused in axes[n_panels:]:
-                unused.remove()
-            axes = axes[:n_panels]
+            axes = figure.subplots(1, n_panels, squeeze=False, sharey=sharey).ravel()
         else:
             axes = np.array([ax] if isinstance(ax, Axes) else ax, dtype=object).ravel()
         if len(axes) != n_panels:
@@ -83,14 +77,15 @@ class Display:
             )
         self.axes_, self.figure_ = axes, axes[0].figure
 
-    def _add_legend(self, handles: Sequence[Artist], *, ours: bool, place: str = "lower") -> None:
+    def _add_legend(self, handles: Sequence[Artist], *, ours: bool) -> None:
         """Explain marks: outside the panels of a new figure, in the last panel of a given one."""
         style: dict[str, Any] = {"frameon": False, "labelcolor": INK, "fontsize": 9}
         if not ours:
             self.axes_[-1].legend(handles=handles, **style)
             return
-        columns = min(len(handles), 4 * len(self.axes_))
-        style |= {"loc": f"outside {place} center", "ncols": columns, "columnspacing": 1.0}
+        entry = 0.4 + 0.09 * max(len(str(handle.get_label())) for handle in handles)  # inches
+        columns = max(1, min(4 * len(self.axes_), int(self.figure_.get_figwidth() / entry)))
+        style |= {"loc": "outside lower center", "ncols": columns, "columnspacing": 1.0}
         self.figure_.legend(handles=handles, handletextpad=0.3, **style)
 
 

@@ -9,27 +9,30 @@ from __future__ import annotations
 import base64
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
+from jinja2 import Environment, StrictUndefined
 from numpy.typing import ArrayLike
 
 from transferable._files import replacing
 from transferable.diagnostics import Assessment
+from transferable.events import stage
+from transferable.exceptions import visible
 from transferable.persistence import versions
-from transferable.report import sections
 from transferable.report.data import Facts, ReportData, describe
-from transferable.report.sections import CLASS_COLOURS, Section, answer, text
+from transferable.report.sections import (
+    CLASS_COLOURS,
+    SECTIONS,
+    Album,
+    Bar,
+    Row,
+    Shade,
+    percent,
+    short,
+)
 
 __all__ = ["Facts", "ReportData", "describe", "render_report", "write_report"]
-
-_Writer = Callable[[ReportData], Section | None]
-_SECTIONS: tuple[_Writer, ...] = (
-    *(sections.changed, sections.balance, sections.classes, sections.agreement, sections.to_label),
-    *(sections.uncertain, sections.evaluation, sections.pictures, sections.columns),
-    *(sections.gap, sections.given, sections.repeat, sections.fit),
-)
 
 
 def write_report(
@@ -42,7 +45,6 @@ def write_report(
     yt: ArrayLike | None = None,
     trust: Assessment | bool = True,
     facts: Facts | None = None,
-    track: Callable[[Sequence[_Writer]], Iterable[_Writer]] = iter,
 ) -> None:
     """Write the report of a fitted model to a file, completely or not at all.
 
@@ -63,8 +65,6 @@ def write_report(
         computes it, for methods other than AutoAdapter by a fit of one, and False leaves it out.
     facts : Facts or None, default=None
         Names of the domains, commands, the seed, notes, time and date, where they are known.
-    track : callable, default=iter
-        Goes through the sections while they are written, for a progress bar.
 
     Examples
     --------
@@ -81,72 +81,63 @@ def write_report(
     True
     """
     data = describe(model, Xs, ys, Xt, yt=yt, trust=trust, facts=facts)
-    page = render_report(data, track=track)
+    page = render_report(data)
     with replacing(path) as file:
         file.write(page)
 
 
-def render_report(
-    data: ReportData, *, track: Callable[[Sequence[_Writer]], Iterable[_Writer]] = iter
-) -> str:
+def render_report(data: ReportData) -> str:
     """Return the report of an adaptation as HTML.
 
     Parameters
     ----------
     data : ReportData
         Content of the report, from :func:`describe`.
-    track : callable, default=iter
-        Goes through the sections while they are written, for a progress bar.
 
     Returns
     -------
     page : str
         A page that needs nothing but itself.
     """
-    found = [section for write in track(_SECTIONS) if (section := write(data)) is not None]
-    names = text(data.facts.source_name), text(data.facts.target_name)
-    title, made = f"{names[0]} → {names[1]}", data.facts.made.isoformat()
-    links = "".join(f'<li><a href="#{s.key}">{text(s.title)}</a></li>' for s in found)
-    body = "\n".join(section.html() for section in found)
-    script, style = (
+    shown = {}
+    for i, (key, section) in enumerate(SECTIONS.items()):
+        stage("Writing the report", i / len(SECTIONS), key)
+        if (content := section(data)) is not None:
+            shown[key] = content
+    script, style, page = (
         files("transferable.report").joinpath(name).read_text(encoding="utf-8")
-        for name in ("script.js", "style.css")
+        for name in ("script.js", "style.css", "page.html")
     )
-    # Only this script may run, and nothing may be loaded or sent.
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    policy = (
-        f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; "
-        f"script-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    return (
+        _environment()
+        .from_string(page)
+        .render(
+            data=data,
+            shown=shown,
+            colours=CLASS_COLOURS,
+            version=versions()["transferable"],
+            script=script,
+            style=style,
+            digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
+        )
     )
-    colours = "".join(f".c{i} {{ --own: {colour}; }}\n" for i, colour in enumerate(CLASS_COLOURS))
-    lead = (
-        f"<strong>{text(data.method)}</strong> labelled {len(data.predicted):,} rows of "
-        f"{names[1]} with what {len(data.ys):,} labelled rows of {names[0]} teach."
+
+
+def _environment() -> Environment:
+    """Return what renders the page: every value is escaped, invisible characters are shown."""
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=lambda value: value if hasattr(value, "__html__") else visible(value),
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="generator" content="transferable {text(versions()["transferable"])}">
-<title>{title}, {made}</title>
-<style>
-{style}{colours}</style>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the report</a>
-<header>
-<h1>{title} <time datetime="{made}">{made}</time></h1>
-<p class="lead">{lead}</p>
-</header>
-<main id="main">
-{answer(data)}
-<nav aria-label="Sections"><ol>{links}</ol></nav>
-{body}
-</main>
-<script>{script}</script>
-</body>
-</html>
-"""
+    environment.filters |= {
+        "grouped": "{:,}".format,
+        "percent": percent,
+        "short": short,
+        "tenths": "{:.1f}".format,
+    }
+    for kind in (Album, Bar, Row, Shade):
+        environment.tests[kind.__name__.lower()] = lambda value, kind=kind: isinstance(value, kind)
+    return environment

@@ -13,7 +13,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from transferable._linalg.arrays import dense
-from transferable.classifiers.trust import rows_to_label
 from transferable.diagnostics import (
     Assessment,
     ColumnShift,
@@ -28,6 +27,7 @@ from transferable.images.classifier import pictures_of
 from transferable.tables import TableClassifier, TableEncoder
 from transferable.tables.classifier import checked_labels
 from transferable.tables.encoder import as_table
+from transferable.trust import rows_to_label
 
 _MOST_ROWS = 1000  # of each domain, for the gap between them
 _TO_LABEL = 30
@@ -101,6 +101,19 @@ class ReportData:
     def confidence(self) -> NDArray[np.float64] | None:
         """Probability of the label that was given to each target row."""
         return None if self.probabilities is None else self.probabilities.max(axis=1)
+
+    @property
+    def accuracy(self) -> float | None:
+        """Share of target rows that got their true label, where that is known."""
+        return None if self.yt is None else float(np.mean(self.predicted == self.yt))
+
+    @property
+    def audit(self) -> str:
+        """The command, or the call, that chooses rows to label."""
+        judge = "model"
+        if self.trust is not None and self.trust.agreement is not None:
+            judge = f"{type(self.trust.pool).__name__}().adapt(Xs, ys, Xt)"
+        return self.facts.audit or f"{judge}.audit_rows({len(self.to_label)})"
 
     @cached_property
     def row_names(self) -> list[str]:

@@ -18,12 +18,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import Takes, refusal
 from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
-from transferable.classifiers.trust import Audit, RowsToLabel, Trust
 from transferable.domains import are_several, check_order, domain_ids, target_labels
 from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, require_columns, who
 from transferable.tables.columns import Scale, joined
 from transferable.tables.encoder import TableEncoder, as_table
+from transferable.trust import Audit, RowsToLabel, Trust
 
 _POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
 _MANY_CLASSES = 50  # more labels than that, and than half of the rows, are no classes

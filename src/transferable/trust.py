@@ -2,21 +2,27 @@
 
 Without labels, :class:`Trust` combines the confidence of a consensus and the agreement of three
 views of the target. With some rows that a person labels, :class:`Audit` has an unbiased accuracy,
-and :func:`correction` improves the labels of the other rows.
+and :func:`correction` improves the labels of the other rows. :func:`label_table` is the table of
+labels that files hold.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfc
 from scipy.stats import beta, binomtest
+
+from transferable.domains import as_labels, labelled_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Codes = NDArray[np.intp]
 Probabilities = NDArray[np.float64]
@@ -35,6 +41,7 @@ _STEPS, _SETTLED = 300, 1e-4
 _COUNTED = 5.0  # rows that all known labels together count as, where they weight the members
 _SMALLEST = 0.01  # probability of a label, so that one row cannot rule a member out
 _CHANGES_SHOWN = 3
+LEAST_AUDITED = 10  # rows with a label, for an audit of classes
 
 TITLES = {
     "use": "These labels can be used",
@@ -222,6 +229,63 @@ def overlap(source: Any, target: Any) -> float:
     return float(np.mean(erfc(moved[varies] / spread[varies] / np.sqrt(8))))
 
 
+# -- labels ------------------------------------------------------------------------------------
+
+
+def label_table(
+    classes: NDArray[Any],
+    probabilities: Probabilities,
+    source_only: Codes | None = None,
+    unfamiliar: NDArray[np.bool_] | None = None,
+    *,
+    prediction: NDArray[Any] | None = None,
+) -> pd.DataFrame:
+    """Return the table of labels, with the columns and values of ``predictions.csv``.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Labels of the codes.
+    probabilities : ndarray of shape (n_rows, n_classes)
+        Probabilities of the classes.
+    source_only : ndarray of shape (n_rows,), optional
+        Codes by models of the source alone.
+    unfamiliar : ndarray of shape (n_rows,), optional
+        Whether rows are unlike any source row.
+    prediction : ndarray of shape (n_rows,), optional
+        Labels of the rows, if they need not be the most probable ones.
+
+    Returns
+    -------
+    table : DataFrame
+        The columns prediction, confidence (the largest probability, to six digits), runner_up (the
+        most probable other label, empty if all others are impossible), and source_only and
+        unfamiliar if they are given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable.trust import label_table
+    >>> P = np.array([[0.9, 0.1], [0.0, 1.0]])
+    >>> label_table(np.array(["cat", "dog"]), P).to_numpy().tolist()
+    [['cat', 0.9, 'dog'], ['dog', 1.0, '']]
+    """
+    import pandas as pd
+
+    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
+    best, second = np.take_along_axis(probabilities, order, axis=1).T
+    labels = classes[order[:, 0]] if prediction is None else prediction
+    other = classes[np.where(classes[order[:, 0]] == labels, order[:, 1], order[:, 0])]
+    columns: dict[str, Any] = {
+        "prediction": labels,
+        "confidence": best.round(6).astype(float),
+        "runner_up": pd.Series(other).astype(object).where(second > 0, ""),
+    }
+    columns |= {} if source_only is None else {"source_only": classes[source_only]}
+    columns |= {} if unfamiliar is None else {"unfamiliar": unfamiliar}
+    return pd.DataFrame(columns)
+
+
 # -- audit -------------------------------------------------------------------------------------
 
 
@@ -308,6 +372,73 @@ class Audit:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+    @classmethod
+    def of(cls, consensus: Any, rows: ArrayLike, labels: ArrayLike, classes: NDArray[Any]) -> Self:
+        """Audit a consensus, which stays as it is.
+
+        Parameters
+        ----------
+        consensus : Consensus
+            What is audited.
+        rows, labels : array-like of shape (n_rows,)
+            Numbers of target rows in the order of the input, and their true labels.
+        classes : ndarray of shape (n_classes,)
+            Labels of the codes.
+
+        Returns
+        -------
+        audit : Audit
+            Its ``model`` is the corrected consensus, its ``labels`` those of the fitted target
+            rows in the order of the consensus.
+        """
+        at, given = _checked(rows, labels, consensus.places)
+        earlier = np.setdiff1d(consensus.known[0], at)
+        code = {label: position for position, label in enumerate(classes.tolist())}
+        truth = np.array([code.get(label, -1) for label in given.tolist()], dtype=np.intp)
+        strange = list(dict.fromkeys(given[truth < 0].tolist()))
+        unknown = {
+            label: np.sort(consensus.places[np.unique(consensus.near[at[given == label]])])
+            for label in strange
+        }
+        weights = stratum_weights(consensus.strata, at)
+        codes = consensus.P.argmax(axis=1)
+        found = compared(
+            codes, consensus.alone, at, truth, weights, unknown, n_earlier=len(earlier)
+        )
+        model = consensus.corrected(at, truth)
+        corrected = left_out_accuracy(model.known[2, -len(at) :] == truth, weights)
+        now = classes[model.P.argmax(axis=1)]
+        if strange:  # the given labels may be longer, or of another kind
+            now = now.astype(np.result_type(now, given))
+        now[at] = given
+        return replace(found, labels=now, corrected=corrected, model=model)
+
+
+def _checked(rows: ArrayLike, labels: ArrayLike, places: Codes) -> tuple[Codes, NDArray[Any]]:
+    """Return the positions of audited rows among the fitted ones, and their labels, checked."""
+    if not len(places):
+        raise ValueError("The model was fitted without a target; there is no label to audit.")
+    numbers, given = np.asarray(rows), as_labels(labels)
+    if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
+        raise ValueError("rows must be a list of numbers of target rows, from audit_rows.")
+    if len(numbers) != len(given):
+        raise ValueError(f"{len(numbers)} rows have {len(given)} labels; give one each.")
+    missing = ~labelled_rows(given)
+    if missing.any():
+        raise ValueError(
+            f"{missing.sum()} of the {len(given)} audited rows have no label; leave them out."
+        )
+    values, counts = np.unique(numbers, return_counts=True)
+    if counts.max() > 1:
+        raise ValueError(f"row {values[counts.argmax()]} is there {counts.max()} times.")
+    order = np.argsort(places)
+    at = order[np.searchsorted(places, numbers, sorter=order) % len(places)]
+    strange = np.sort(numbers[places[at] != numbers])
+    if len(strange):
+        n = int(places.max()) + 1
+        raise ValueError(f"{strange[0]} is no fitted target row; there are {n}, from 0.")
+    return at, given
 
 
 def _better_line(better: str | None, adapted: int, alone: int) -> str:
@@ -410,8 +541,19 @@ def compared(
     truth: Codes,
     weights: NDArray[np.float64],
     unknown: dict[Any, Codes],
+    *,
+    n_earlier: int = 0,
 ) -> Audit:
-    """Return the audit of labels of all target rows by true ones of some, without correction."""
+    """Return the audit of labels of all target rows by true ones of some, without correction.
+
+    Of further rows, `n_earlier`, labels were known before.
+    """
+    n, least = len(rows) + n_earlier, min(LEAST_AUDITED, len(adapted))
+    if n < least:
+        raise ValueError(
+            f"{n} row{'s'[n == 1 :]} with a label, all batches together, are too few for an audit; "
+            f"label at least {least}."
+        )
     accuracy = audited_accuracy(adapted[rows] == truth, weights)
     return Audit(len(rows), *accuracy, *better_of(adapted[rows], alone[rows], truth), unknown)
 

@@ -10,21 +10,22 @@ from sklearn.preprocessing import StandardScaler
 import transferable
 from problems import small_problem
 from transferable import AutoAdapter
-from transferable.classifiers.trust import (
+from transferable.datasets import load_printed_to_handwritten
+from transferable.tables import TableClassifier
+from transferable.trust import (
     Audit,
     Trust,
     agreement,
     assess,
     audited_accuracy,
     better_of,
+    compared,
     consensus_weights,
     correction,
     overlap,
     rows_to_label,
     stratum_weights,
 )
-from transferable.datasets import load_printed_to_handwritten
-from transferable.tables import TableClassifier
 
 PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)
 CLASSES = np.array(["a", "b"])
@@ -298,7 +299,7 @@ def test_a_corrected_model_knows_its_rows_in_single_precision():
     rows = model.audit_rows(30).rows
     found = model.audit(rows, yt[rows])
     P = found.model.predict_proba(Xt.astype(np.float32))
-    np.testing.assert_allclose(P.max(axis=1), found.model._target_confidence(), atol=1e-5)
+    np.testing.assert_allclose(P.max(axis=1), found.model.labels_.confidence, atol=1e-5)
     np.testing.assert_array_equal(P.argmax(axis=1)[rows], yt[rows])
 
 
@@ -319,13 +320,30 @@ def test_a_second_audit_keeps_what_the_first_one_learnt(model):
     )
 
 
+def test_few_rows_are_refused_unless_there_are_no_more(model):
+    rows, _ = model.audit_rows(12)
+    with pytest.raises(ValueError, match=r"^9 rows with a label, all .*; label at least 10.$"):
+        model.audit(rows[:9], PROBLEM.yt[rows[:9]])
+    first = model.audit(rows[:10], PROBLEM.yt[rows[:10]]).model
+    assert first.audit(rows[10:], PROBLEM.yt[rows[10:]]).rows == 2  # twelve in both batches
+    few = AutoAdapter(effort="fast").adapt(PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt[:4])
+    every, _ = few.audit_rows()
+    assert sorted(every) == [0, 1, 2, 3]
+    assert few.audit(every, PROBLEM.yt[every]).rows == 4
+    with pytest.raises(ValueError, match=r"3 rows with a label.*; label at least 4"):
+        few.audit(every[:3], PROBLEM.yt[every[:3]])
+    codes = np.zeros(20, int)
+    with pytest.raises(ValueError, match="1 row with a label"):
+        compared(codes, codes, np.array([3]), codes[:1], np.ones(1), {})
+
+
 def test_labels_that_the_source_lacks_count_as_wrong_and_are_named(model):
-    rows, _ = model.audit_rows(6)
+    rows, _ = model.audit_rows(10)
     labels = PROBLEM.yt[rows].astype(object)
     labels[0] = "zebra"
     found = model.audit(rows, [str(label) for label in labels])
     assert found.accuracy < 1
-    ours = model.audit(rows[:1], ["zebra"])
+    ours = model.audit(rows, ["zebra"] * 10)
     assert list(ours.unknown) == ["zebra"]
     assert rows[0] in ours.unknown["zebra"]
     assert ours.labels[rows[0]] == "zebra"
@@ -348,10 +366,11 @@ def test_bad_audits_are_refused(model, rows, labels, message):
         model.audit(rows, labels)
 
 
-@pytest.mark.parametrize("n_rows", [0, 49, 2.5])
-def test_no_more_rows_than_there_are(model, n_rows):
-    with pytest.raises(ValueError, match="choose from 1 to 48"):
+@pytest.mark.parametrize("n_rows", [0, 9, 20.5])
+def test_no_fewer_rows_than_an_audit_needs_and_no_more_than_there_are(model, n_rows):
+    with pytest.raises(ValueError, match="choose at least 10 rows"):
         model.audit_rows(n_rows)
+    assert sorted(model.audit_rows(50).rows) == list(range(48))
 
 
 @pytest.mark.filterwarnings("ignore::transferable.exceptions.NoTargetWarning")
@@ -402,7 +421,7 @@ def test_several_sources_and_weights_are_taken():
     p = PROBLEM
     sources = [p.Xs[::2], p.Xs[1::2] + 1], [p.ys[::2], p.ys[1::2]]
     model = AutoAdapter().adapt(*sources, p.Xt)
-    assert all(c["error"] is None or "same model" in c["error"] for c in model.candidates_)
+    assert all(error is None or "same model" in error for error in model.candidates_.error)
     assert np.mean(model.predict(p.Xt) == p.yt) > 0.6
     weights = np.r_[np.zeros(20), np.ones(40)]
     weighted = AutoAdapter().adapt(p.Xs, p.ys, p.Xt, sample_weight=weights)
@@ -443,10 +462,10 @@ def test_no_two_members_are_copies_where_columns_are_flags(sparse):
     Xs, Xt = ((rng.random((120, 30)) < 0.2 + 0.5 * np.eye(3, 30)[ys]) * 1.0 for _ in range(2))
     given = (csr_array(Xs), csr_array(Xt)) if sparse else (Xs, Xt)
     model = AutoAdapter().adapt(given[0], ys, given[1])
-    names = [c["name"] for c in model.candidates_ if c["error"] is None]
+    names = list(model.agreement_.columns)
     assert "per domain" not in " ".join(names)
     assert "unaligned TFDF without flow" in names
-    tables = model._tables  # of the target rows
+    tables = model.consensus_.tables  # of the target rows
     for k, one in enumerate(tables):
         for other in tables[:k]:
             assert np.abs(one - other).max() > 1e-9

@@ -1,17 +1,19 @@
-"""``transferable reproduce``: the paper's tables and figures from the real data."""
+"""``python -m paper``: the paper's tables and figures from the real data."""
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from transferable.cli._console import FAILURE, Messages, reporting
+from transferable.cli._console import FAILURE, Messages, prepare_process, reporting
 from transferable.cli._options import Quiet, flag
 
+app = typer.Typer(pretty_exceptions_show_locals=False)
 
+
+@app.command()
 def run(
     what: Annotated[
         list[str] | None,
@@ -52,21 +54,15 @@ def run(
 ) -> None:
     """Reproduce the paper's tables and figures, ours beside the published numbers.
 
-    Needs the source, a clone or the sdist: they are not part of the installed package.
     Finished records are kept in the folder as they come: a run that was stopped goes on from there.
     Data is looked up in the folder named by TRANSFERABLE_DATA, and downloaded where it can be.
     Ends with status 1 if data is missing or a method failed, and with 130 if interrupted.
     """
     messages = Messages(quiet=quiet)
     with reporting(f"Interrupted; the same command goes on with what {out} holds."):
-        from transferable import _paper
+        from .report import reproduce
 
-        if not _paper.__path__:
-            raise ValueError(
-                "the tables and figures of the paper are not part of the installed package: get "
-                "the source, as a clone or as the sdist, and run pip install --editable . there."
-            )
-        succeeded = import_module("transferable._paper.report").reproduce(
+        succeeded = reproduce(
             what or [],
             methods=methods,
             tasks=tasks,
@@ -78,3 +74,8 @@ def run(
         )
     if not succeeded:
         raise typer.Exit(FAILURE)
+
+
+if __name__ == "__main__":
+    prepare_process()
+    app(prog_name="python -m paper")

@@ -1,8 +1,7 @@
-"""``transferable reproduce``: every experiment in a reduced form, on toy data and on the real."""
+"""``python -m paper``: every experiment in a reduced form, on toy data and on the real."""
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
-from transferable._paper.benchmarks import BENCHMARKS, Benchmark
-from transferable._paper.plans import EXPERIMENTS, plan_study
-from transferable._paper.records import RecordStore
 from typer.testing import CliRunner
 
+from paper import plans, settings
+from paper.__main__ import app
+from paper.benchmarks import BENCHMARKS, Benchmark
+from paper.plans import EXPERIMENTS, plan_study
+from paper.records import RecordStore
 from toys import METHODS, install
-from transferable._paper import plans, settings
 from transferable.classifiers import AdaptedClassifier
-from transferable.cli import app
 from transferable.datasets import DomainCollection
 
 ROOT = Path(__file__).parents[2]
@@ -56,7 +55,7 @@ def toy(monkeypatch):
 
 
 def reproduce(*arguments, code=0):
-    result = CliRunner().invoke(app, ["reproduce", *map(str, arguments)])
+    result = CliRunner().invoke(app, [*map(str, arguments)])
     assert result.exit_code == code, result.output
     return result
 
@@ -74,7 +73,7 @@ def test_a_reduced_form_of_every_experiment_is_tested():
 def test_every_experiment_runs_and_leaves_its_files(tmp_path, what):
     result = reproduce(what, *REDUCED[what], "--out", tmp_path, "--jobs", 1)
     page = (tmp_path / "report.md").read_text()
-    assert page.startswith("Made by `transferable")
+    assert page.startswith("Made by `python -m paper")
     if what.startswith("fig-"):
         assert f"figures/{what}.png" in page
         assert (tmp_path / "figures" / f"{what}.png").stat().st_size > 1000
@@ -242,63 +241,24 @@ def test_the_deep_table_is_run_by_name_only():
     assert "digits-full" not in plan_study().plan
 
 
-@pytest.fixture
-def command(tmp_path):
-    """Run the command with another package called paper first in the path, and in the folder."""
-    impostor = tmp_path / "elsewhere"
-    (impostor / "paper").mkdir(parents=True)
-    (impostor / "paper" / "__init__.py").write_text("raise RuntimeError('not ours')")
-
-    def run(source, *arguments):
-        path = os.pathsep.join([str(impostor), str(source)])
-        return subprocess.run(
-            [sys.executable, "-m", "transferable", *arguments],
-            capture_output=True, text=True, cwd=impostor, env=os.environ | {"PYTHONPATH": path},
-        )  # fmt: skip
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("folder", "project"),
-    [
-        ("site-packages", 'name = "transferable"'),
-        ("src", 'name = "other"'),
-        ("src", None),
-    ],
-)
-def test_an_installed_package_says_in_one_line_where_the_tables_are(
-    tmp_path, command, folder, project
-):
-    left_out = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(
-        ROOT / "src" / "transferable", tmp_path / folder / "transferable", ignore=left_out
-    )
-    shutil.copytree(tmp_path / "elsewhere" / "paper", tmp_path / "paper")
-    if project is not None:
-        (tmp_path / "pyproject.toml").write_text(f"[project]\n{project}\n")
-    result = command(tmp_path / folder, "reproduce", "coil")
-    assert result.returncode == 2
-    assert result.stdout == ""
-    assert result.stderr.count("\n") == 1
-    assert "not part of the installed package: get the source, as a clone or as" in result.stderr
-    assert "reproduce" in command(tmp_path / folder, "--help").stdout
-
-
-def test_another_package_called_paper_is_not_taken_for_ours(data_home, tmp_path, command):
-    arguments = ("surf", "--tasks", "D-W,W-D", "--methods", "1NN", "--jobs", "2", "--json")
-    result = command(ROOT / "src", "reproduce", *arguments)
-    assert result.returncode == 0, result.stderr
-    assert len(result.stdout.splitlines()) == 2
-
-
 def test_an_interrupted_run_says_how_to_go_on(data_home, tmp_path):
-    command = [sys.executable, "-c", "from transferable.cli import main; main()", "reproduce"]
     process = subprocess.Popen(
-        [*command, "surf", "--methods", "1NN,PCA", "--jobs", "1", "--out", str(tmp_path)],
+        [
+            sys.executable,
+            "-m",
+            "paper",
+            "surf",
+            "--methods",
+            "1NN,PCA",
+            "--jobs",
+            "1",
+            "--out",
+            str(tmp_path),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        cwd=ROOT,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     records = Path(tmp_path, "records.jsonl")

@@ -42,7 +42,7 @@ from campaign import forging
 from problems import small_problem
 from saved import NAMES, NEW, PROBLEM, adapted, outputs
 from transferable import persistence
-from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier
+from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier, EasyTL
 from transferable.persistence import ModelFileError, _schemas, about
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL, JDA, PerDomainScaler
@@ -187,8 +187,7 @@ def own_kernel(X, Y):
 
 
 def with_nan(model):
-    mean, deviation = model._source
-    model._source = (mean * np.nan, deviation)
+    model._means = model._means * np.nan
     return model
 
 
@@ -199,7 +198,7 @@ def with_nan(model):
         (lambda: adapted(TFDFV(kernel=own_kernel)), "own_kernel"),
         (lambda: adapted(AdaptedClassifier(CORAL(), GradientBoostingClassifier())), "Gradient"),
         (lambda: SGDClassifier().fit(PROBLEM.Xs, PROBLEM.ys), "holds .*SGDClassifier"),
-        (lambda: with_nan(adapted(PerDomainScaler())), "_source of PerDomainScaler is of another"),
+        (lambda: with_nan(adapted(EasyTL())), "_means of EasyTL is of another"),
         (lambda: {"a": 1}, "dict"),
     ],
 )

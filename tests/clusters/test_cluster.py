@@ -170,7 +170,7 @@ def test_workers_that_are_killed_change_no_bit(name, what, times, delay, deaths,
     with listen(killer):
         hurt = clone(model).adapt(*rows)
     assert killer.left <= 0
-    np.testing.assert_array_equal(hurt._beta, calm._beta)
+    np.testing.assert_array_equal(hurt._machine.coefficients, calm._machine.coefficients)
     assert hurt.temperature_ == calm.temperature_
     client.wait_for_workers(2, timeout=120)
 

@@ -67,10 +67,7 @@ def test_search_trees_are_never_taken_from_a_file(change, tmp_path):
     [
         (TFDFV(manifold_dim=None), "indices", lambda a: a * 0 + 10**8),
         (TFDFV(manifold_dim=None), "indptr", lambda a: a[::-1].copy()),
-        (TFDFV(), "_beta", lambda a: a[:-1]),
-        (TFDFV(), "_beta", lambda a: a * np.nan),
         (TFDFV(), "classes_", lambda a: a[:2]),
-        (JDA(n_components=3), "_coefficients", lambda a: a[:, :2]),
         (AdaptedClassifier(), "_fit_X", lambda a: a[:4]),
         (AdaptedClassifier(CORAL(), SVC()), "_n_support", in_place(0, 10**6)),
         (AdaptedClassifier(CORAL(), SVC()), "_n_support", lambda a: a + a * [10**6, -(10**6), 0]),
@@ -345,7 +342,7 @@ def test_a_member_is_read_by_one_object_only(tmp_path):
     file = saved(adapted(TFDFV()), tmp_path / "model.tfm")
 
     def change(attributes):
-        copies = [attributes["_beta"] | {"__id__": number} for number in range(1, 11)]
+        copies = [attributes["class_shares_"] | {"__id__": number} for number in range(1, 11)]
         attributes["device"] = a_list(11, copies)
 
     with pytest.raises(ModelFileError, match=r"the object of number \d+ is read from"):

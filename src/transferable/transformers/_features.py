@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
 from transferable._linalg.eigen import Matrix, gram_basis, row_basis
-from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
+from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable._linalg.moments import Moments, RowTable, moments_of_blocks, moments_of_groups
 from transferable._linalg.nystrom import FeatureTable
 from transferable._sklearn import COUNT, NUMBER, POSITIVE, StrOptions
@@ -62,10 +62,6 @@ class KernelParameters(DomainTransformer):
     degree: int = 3
     coef0: float = 1.0
     random_state: int | RandomState | None = 0
-
-    @property
-    def _scale_free(self) -> bool:
-        return is_scale_free(self.kernel, self.gamma)
 
     def _kernel(self, spread: Spread) -> KernelFunction:
         """Return the kernel for rows of this spread."""

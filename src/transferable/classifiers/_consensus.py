@@ -38,6 +38,7 @@ from transferable.trust import (
     strata_of,
     stratum_weights,
 )
+from transferable.wrapping import unwrap
 
 Tables = NDArray[np.float64]  # probabilities by each of several models
 
@@ -125,7 +126,7 @@ class Candidate:
                 model._store = store
                 call_with_marks(model.fit, X, codes, ids, weights)
                 del model._store
-            decides: Any = getattr(model, "estimator_", model)
+            decides: Any = unwrap(model)
             model._target_sample = decides._target_sample = None  # the pool keeps one for all
             found = float(decides._source_temperature)
         else:

@@ -7,14 +7,15 @@ from importlib import import_module
 MODULES = tuple(
     f"transferable.{name}"
     for name in (
-        *("classifiers", "transformers", "deep", "tables", "images", "datasets"),
+        *("classifiers", "transformers", "experimental", "deep", "tables", "images", "datasets"),
         *("model_selection", "diagnostics", "report", "plots", "metrics", "ratios"),
         *("persistence", "dask", "exceptions", "testing", "base", "domains", "events", "limits"),
     )
 )
 # Modules whose estimators have a page each; all other names stand on the page of their module.
 PAGED = (
-    *("transferable.classifiers", "transferable.transformers", "transferable.deep"),
+    *("transferable.classifiers", "transferable.transformers", "transferable.experimental"),
+    "transferable.deep",
     *("transferable.tables", "transferable.images", "transferable.model_selection"),
 )
 

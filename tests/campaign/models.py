@@ -19,7 +19,8 @@ from sklearn.svm import SVC
 import transferable
 from campaign import Violation, forging
 from problems import small_problem
-from transferable.classifiers import CAPLS, DMM, TFDF, TFDFV, AdaptedClassifier
+from transferable.classifiers import CAPLS, TFDF, TFDFV, AdaptedClassifier
+from transferable.experimental import DMM
 from transferable.persistence import ModelFileError
 from transferable.transformers import CORAL, JDA, PerDomainScaler
 

@@ -50,7 +50,8 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from problems import small_problem
 from transferable import all_estimators, model_selection
-from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier, AutoAdapter
+from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier, AutoAdapter
+from transferable.experimental import DMM
 from transferable.limits import LIMITS
 from transferable.model_selection import LabelFreeSearch, RankSum
 from transferable.tables import TableClassifier

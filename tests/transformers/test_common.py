@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-import transferable.transformers as transformers
 from problems import small_problem
+from transferable import all_estimators
 from transferable.transformers import BDA, JDA, JGSA, LPJT, SCA, TCA, TJM, McDA
 
-TRANSFORMERS = [getattr(transformers, name)() for name in transformers.__all__]
+TRANSFORMERS = [cls() for _, cls in all_estimators("transformer")]
 LABELLED = [BDA(), BDA(class_weighted=True), JDA(), JGSA(), LPJT(), McDA()]
 WITH_KERNEL = [BDA(), JDA(), JGSA(), LPJT(), McDA(), SCA(), TCA(), TJM()]
 

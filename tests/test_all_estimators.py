@@ -129,9 +129,11 @@ def test_the_order_of_labels_does_not_matter(estimator):
 @every_classifier
 def test_fitted_rows_are_predicted_as_they_were_labelled(estimator):
     model = clone(estimator).fit(PROBLEM.X, MARKED)
-    np.testing.assert_array_equal(model.predict(PROBLEM.X), model.transduction_)
+    labels = model.predict(PROBLEM.X)
     one_by_one = [model.predict(row[None, :])[0] for row in PROBLEM.X[::7]]
-    np.testing.assert_array_equal(one_by_one, model.transduction_[::7])
+    np.testing.assert_array_equal(one_by_one, labels[::7])
+    np.testing.assert_array_equal(model.transduction_[MARKS < 0], labels[MARKS < 0])
+    np.testing.assert_array_equal(model.transduction_[MARKS > 0], PROBLEM.ys)  # as given
 
 
 @every_transformer

@@ -155,7 +155,7 @@ class TableClassifier(AroundClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_rows,)
-        The predicted label of every fitted row, in input order.
+        The label of every fitted row, in input order: source rows have their given one.
     label_ : str or None
         The column of labels, if it was named.
     encoder_ : TableEncoder

@@ -23,6 +23,10 @@ $(VENV)/installed-core: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable .
 	@touch $@
 
+$(VENV)/installed-data: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --editable ".[data]"
+	@touch $@
+
 $(VENV)/installed-test: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --editable ".[test]"
 	@touch $@
@@ -32,7 +36,7 @@ $(VENV)/installed-lint: pyproject.toml | $(BIN)/python
 	@touch $@
 
 $(VENV)/installed-bench: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	$(BIN)/python -m pip install --quiet --editable ".[bench,data]"
 	@touch $@
 
 $(VENV)/installed-dist: pyproject.toml | $(BIN)/python
@@ -113,7 +117,7 @@ format: $(VENV)/installed-lint ## rewrite the code in the house format
 
 # Records are kept in build/paper: a run that was stopped goes on, and what no code changed is kept.
 REPRODUCTION := benchmarks/records/reproduction
-paper: $(VENV)/installed-core ## the paper's tables and figures from the real data, into benchmarks/records/reproduction
+paper: $(VENV)/installed-data ## the paper's tables and figures from the real data, into benchmarks/records/reproduction
 	$(BIN)/python -m paper --out build/paper
 	$(BIN)/python -m paper --protocol label-free --methods TFDF --out build/paper-label-free
 	cp build/paper/summary.csv build/paper/tables/*.csv build/paper-label-free/tables/*.csv $(REPRODUCTION)
@@ -123,7 +127,7 @@ paper: $(VENV)/installed-core ## the paper's tables and figures from the real da
 	  cat build/paper-label-free/report.md ) > $(REPRODUCTION)/report.md
 	cp build/paper/figures/*.png $(REPRODUCTION)/figures/
 
-bench-literal: $(VENV)/installed-core ## time the library against the paper's equations as printed
+bench-literal: $(VENV)/installed-data ## time the library against the paper's equations as printed
 	$(BIN)/python benchmarks/bench_literal.py
 
 bench-peers: $(VENV)/installed-bench ## time the transformers against skada's and against dense formulas
@@ -145,28 +149,28 @@ $(VENV)/installed-dask: pyproject.toml | $(BIN)/python
 bench-dask: $(VENV)/installed-dask ## fits over Dask on two worker processes beside those in memory
 	$(ONE_THREAD) $(BIN)/python benchmarks/dask_scale.py
 
-bench-anchors: $(VENV)/installed-core ## accuracy of the graph of anchors beside that of neighbours, on every kind of data
+bench-anchors: $(VENV)/installed-data ## accuracy of the graph of anchors beside that of neighbours, on every kind of data
 	$(ONE_THREAD) $(BIN)/python benchmarks/anchors.py
 
-bench-selection: $(VENV)/installed-core ## how well settings are chosen without target labels
+bench-selection: $(VENV)/installed-data ## how well settings are chosen without target labels
 	$(ONE_THREAD) $(BIN)/python benchmarks/selection.py
 	$(ONE_THREAD) $(BIN)/python benchmarks/grids.py
 
 # Records are kept in build/safety: a run that was stopped goes on.
-bench-safety: $(VENV)/installed-core ## what shifted class shares cost
+bench-safety: $(VENV)/installed-data ## what shifted class shares cost
 	$(ONE_THREAD) $(BIN)/python benchmarks/safety.py
 
 # Records are kept in build/auto: a run that was stopped goes on.
-bench-auto: $(VENV)/installed-core ## AutoAdapter beside logistic regression and TFDF
+bench-auto: $(VENV)/installed-data ## AutoAdapter beside logistic regression and TFDF
 	$(ONE_THREAD) $(BIN)/python benchmarks/auto.py
 
 bench-trust: $(VENV)/installed-bench ## how far verdicts hold and what audits buy
 	$(ONE_THREAD) $(BIN)/python benchmarks/trust.py
 
-bench-tables: $(VENV)/installed-core ## pairs of tables through transferable adapt
+bench-tables: $(VENV)/installed-data ## pairs of tables through transferable adapt
 	$(ONE_THREAD) $(BIN)/python benchmarks/tables.py
 
-bench-drift: $(VENV)/installed-core ## how often drift raises false and true alarms
+bench-drift: $(VENV)/installed-data ## how often drift raises false and true alarms
 	$(ONE_THREAD) $(BIN)/python benchmarks/drift.py
 
 $(VENV)/installed-deep: pyproject.toml | $(BIN)/python

@@ -25,7 +25,7 @@ predicted = {
     "MEDA": MEDA().adapt(Xs, ys, Xt).predict(Xt),
     "TFDF": TFDF().adapt(Xs, ys, Xt).predict(Xt),
 }
-figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(11, 4.4), sharey=True, layout="constrained")
 for ax, (name, labels) in zip(axes, predicted.items(), strict=True):
     ConfusionMatrixDisplay.from_predictions(
         yt,

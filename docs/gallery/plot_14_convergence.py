@@ -18,7 +18,8 @@ task = load_printed_to_handwritten()
 Xs, ys, Xt, yt = task.Xs[::7], task.ys[::7], task.Xt[::7], task.yt[::7]
 model = TFDF().adapt(Xs, ys, Xt)
 history = pd.DataFrame(model.history_)
-axes = history.plot(subplots=True, layout=(-1, 3), figsize=(10, 6), marker="o", markersize=3)
+figure, axes = plt.subplots(3, 3, figsize=(10, 6), sharex=True, layout="constrained")
+history.plot(subplots=True, ax=axes, marker="o", markersize=3, xlabel="round")
 
 # %%
 # Target labels serve to draw these curves, and choose nothing.
@@ -26,6 +27,7 @@ grid = {"alignment": [0.1, 1, 10, 100], "n_neighbors": [3, 5, 10, 20]}
 figure, axes = plt.subplots(1, 2, figsize=(8, 3), sharey=True, layout="constrained")
 for ax, (name, values) in zip(axes, grid.items(), strict=True):
     models = [TFDFV(manifold_dim=20, **{name: value}).adapt(Xs, ys, Xt) for value in values]
-    ax.semilogx(values, [100 * (model.predict(Xt) == yt).mean() for model in models], "o-")
+    accuracies = [100 * (model.predict(Xt) == yt).mean() for model in models]
+    ax.plot([str(value) for value in values], accuracies, "o-")
     ax.set_xlabel(name)
 axes[0].set_ylabel("accuracy on the target (%)")

@@ -11,6 +11,14 @@ from pathlib import Path
 from typing import IO, Any
 
 
+def cache_folder() -> Path:
+    """Return the platform's folder for files of this library that can be made again."""
+    home = Path.home()
+    usual = {"win32": home / "AppData" / "Local", "darwin": home / "Library" / "Caches"}
+    named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
+    return Path(named or usual.get(sys.platform, home / ".cache")) / "transferable"
+
+
 @contextmanager
 def replacing(path: str | os.PathLike[str], mode: str = "w") -> Iterator[IO[Any]]:
     """Open a file under a temporary name that is replaced by the given one on success.

@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize
-from scipy.special import expit
 from sklearn.decomposition import TruncatedSVD
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_array
@@ -41,7 +40,6 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
 _MEDIAN_ROWS = 250  # of each sample, among which distances are measured
-_LIMITS = {"maxiter": 500, "gtol": 1e-4}
 _ROUNDING = 1e-12
 _WIDTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # times the coefficient given by the median distance
 _RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
@@ -216,8 +214,8 @@ def logistic_ratio(
     for fold in range(n_folds):
         kept = folds != fold
         if len(np.unique(is_target[kept])) == 2:
-            weights, intercept = _logistic_regression(Z[kept], is_target[kept], C)
-            scores = Z[~kept] @ weights + intercept
+            model = LogisticRegression(C=C, max_iter=500).fit(Z[kept], is_target[kept])
+            scores = model.decision_function(Z[~kept])
             odds[~kept] = np.exp(np.clip(scores, -20.0, 20.0))
     return _mean_one(odds[:n_source])[restore]
 
@@ -229,25 +227,6 @@ def _standardized(X: Matrix) -> Matrix:
     deviations = np.sqrt(np.einsum("ij,ij->j", X, X) / len(X))
     X *= 1.0 / np.where(deviations > _ROUNDING * np.abs(means), deviations, 1.0)
     return X
-
-
-def _logistic_regression(Z: Matrix, positive: NDArray[np.bool_], C: float) -> tuple[Vector, float]:
-    """Return weights and intercept as scikit-learn does, whose checks outlast small fits."""
-    n, ones = len(Z), positive.astype(np.float64)
-    penalty = 1.0 / (C * n)
-
-    def mean_loss(w: Vector) -> tuple[float, Vector]:
-        scores = Z @ w[:-1]
-        scores += w[-1]
-        loss = (np.logaddexp(0.0, scores).sum() - ones @ scores) / n
-        excess = expit(scores) - ones
-        gradient = np.append(Z.T @ excess, excess.sum()) / n
-        gradient[:-1] += penalty * w[:-1]
-        return float(loss + penalty * w[:-1] @ w[:-1] / 2), gradient
-
-    start = np.zeros(Z.shape[1] + 1)
-    found = minimize(mean_loss, start, jac=True, method="L-BFGS-B", options=_LIMITS).x
-    return found[:-1], float(found[-1])
 
 
 def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100) -> Vector:

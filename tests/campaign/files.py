@@ -15,7 +15,7 @@ from transferable.cli import app
 
 NAMES = ["ant", "[/red]", "[bold]x", "=1+1", "é\u0301", "🦀", "a,b", 'quo"te', "new\nline", "", " "]
 NAMES += ["x" * 3000, "nan", "None", "<b>", "-1", "1e5", "日本", "\u202eltr", "{0}", "%s", "\t"]
-KINDS = ["csv"] * 8 + ["tsv", "parquet", "feather", "npz", "npy", "mat", "txt"]
+KINDS = ["csv"] * 8 + ["tsv", "parquet", "feather", "npz", "npy", "txt"]
 METHODS = ["tfdf", "tfdfv", "meda", "jda", "coral", "capls", "1nn", "no such method", "TFDF"]
 ENDINGS = {0, 1, 2, 130}
 
@@ -112,19 +112,13 @@ def write(rng, path, frame):
     unique = frame.loc[:, ~frame.columns.duplicated()]
     if kind in ("parquet", "feather"):
         getattr(unique, f"to_{kind}")(path)
-    elif kind in ("npz", "npy", "mat"):
+    elif kind in ("npz", "npy"):
         numbers = frame.select_dtypes("number").to_numpy(dtype=float)
         labels = frame["label"].astype(str).to_numpy() if "label" in frame else np.zeros(0)
         if kind == "npy":
             np.save(path, numbers)
-        elif kind == "npz":
-            np.savez(path, X=numbers, y=labels)
-        elif rng.random() < 0.5:
-            path.write_text("no MATLAB file\n1,2,3\n")
         else:
-            from scipy.io import savemat
-
-            savemat(path, {"X": numbers, "label": np.arange(len(numbers)) % 2})
+            np.savez(path, X=numbers, y=labels)
     else:
         separator = {"tsv": "\t", "txt": ";"}.get(kind, rng.choice([",", ",", ";"]))
         encoding = str(rng.choice(["utf-8", "utf-8", "utf-8", "utf-16", "latin-1", "utf-8-sig"]))

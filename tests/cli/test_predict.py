@@ -173,13 +173,6 @@ def test_formulas_in_labels_can_be_escaped(folder, invoke, options, expected):
     assert found <= {expected, "bee", "cat"}
 
 
-def test_text_that_is_named_like_a_mat_file_is_refused(folder, invoke):
-    Path("source.mat").write_text("a,b\n1,2\n")
-    done = invoke("adapt", "source.mat", "target.csv", "--label", "kind")
-    assert done.exit_code == 2
-    assert "cannot be read as a MAT file" in done.stderr
-
-
 def test_rows_that_drifted_are_warned_of(saved, invoke):
     same = invoke("predict", "m.tfm", "target.csv", "--out", "q.csv", "--json")
     assert json.loads(same.stdout)["drift"]["likely"] is False

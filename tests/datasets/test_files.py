@@ -131,6 +131,14 @@ def test_missing_without_permission_to_download(site, tmp_path):
     assert site.requests == []
 
 
+def test_without_pooch_the_extra_and_the_address_are_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("transferable.datasets._files.find_spec", lambda name: None)
+    url = "http://127.0.0.1:9/rows.mat"
+    with pytest.raises(ImportError, match=rf"rows\.mat needs pooch: .*\[data\].* {url}"):
+        DataFile("set/rows.mat", SHA256, url).locate(tmp_path, download=True)
+    assert not (tmp_path / "set").exists()
+
+
 def test_folder_that_cannot_be_written(site, tmp_path):
     (tmp_path / "set").write_text("a file where the folder should be")
     file = DataFile("set/rows.mat", SHA256, site.serve("/rows.mat", CONTENT))

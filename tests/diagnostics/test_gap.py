@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 from problems import small_problem
 from transferable import TFDFV
 from transferable.classifiers import AdaptedClassifier
-from transferable.diagnostics import MEASURES, domain_gap, history_of, shared_space, unit_variance
+from transferable.diagnostics import MEASURES, domain_gap, shared_space, unit_variance
 from transferable.metrics import proxy_a_distance
 from transferable.transformers import TCA, PerDomainScaler
 
@@ -81,13 +81,12 @@ def test_space_of_an_adapted_classifier_is_the_embedding_each_domain_by_its_own_
     np.testing.assert_array_equal(table, expected)
 
 
-def test_space_and_history_are_those_of_the_innermost_method():
+def test_space_is_that_of_the_innermost_method():
     model = AdaptedClassifier(StandardScaler(), TFDFV(manifold_dim=None, max_iter=3))
     model.adapt(TASK.Xs, TASK.ys, TASK.Xt)
     inner = model.estimator_
     scores = inner.decision_function(model.transformer_.transform(TASK.X))
     np.testing.assert_array_equal(shared_space(model, TASK.X, DOMAIN), scores)
-    assert history_of(model) == inner.history_
 
 
 def test_scores_of_two_classes_are_one_column():

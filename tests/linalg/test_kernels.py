@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from transferable._linalg.arrays import dense, unit_rows
-from transferable._linalg.kernels import KERNELS, KernelFunction, is_scale_free
+from transferable._linalg.kernels import KERNELS, KernelFunction
 
 PARAMETERS = {"gamma": 0.7, "degree": 2, "coef0": 1.5}
 
@@ -61,14 +61,6 @@ def test_kernels_are_equal_by_their_parameters():
     assert KernelFunction("rbf", 0.5) == KernelFunction("rbf", 0.5)
     assert KernelFunction("rbf", 0.5) != KernelFunction("rbf", 0.6)
     assert hash(KernelFunction("poly", 1.0)) == hash(KernelFunction("poly", 1.0, 3, 1.0))
-
-
-@pytest.mark.parametrize(
-    ("kernel", "gamma", "free"),
-    [("rbf", 0.5, False), ("rbf", "scale", True), ("linear", 0.5, True), (max, "scale", False)],
-)
-def test_which_kernels_depend_on_the_unit(kernel, gamma, free):
-    assert is_scale_free(kernel, gamma) == free
 
 
 def test_a_buffer_holds_the_matrix(tables):

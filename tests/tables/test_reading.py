@@ -9,8 +9,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.io import savemat
-from scipy.sparse import csr_array
 
 from transferable.tables import TableError, iter_table, read_table
 
@@ -70,12 +68,6 @@ def test_formats_of_arrays(tmp_path):
     assert table.columns.tolist() == ["X0", "X1", "X2", "y"]
     assert table["y"].tolist() == y.tolist()
 
-    savemat(tmp_path / "x.mat", {"fts": csr_array(X), "labels": np.array([[1, 2, 1, 2]])})
-    table = read_table(tmp_path / "x.mat")
-    assert table.columns.tolist() == ["fts0", "fts1", "fts2", "labels"]
-    np.testing.assert_array_equal(table.iloc[:, :3], X)
-    assert table["labels"].tolist() == [1, 2, 1, 2]
-
     named = np.array([(1.0, "a"), (2.0, "b")], dtype=[("size", float), ("kind", "S1")])
     np.save(tmp_path / "named.npy", named)
     assert read_table(tmp_path / "named.npy").to_dict("list") == {
@@ -123,7 +115,6 @@ def test_pieces_tell_how_much_is_done(tmp_path):
         ("junk.feather", b"no feather", "cannot be read"),
         ("junk.npy", b"no array", "cannot be read"),
         ("junk.npz", b"PK no archive", "cannot be read"),
-        ("junk.mat", b"no matrices" * 30, "cannot be read"),
         ("table.xls", b"PK", "must end in"),
         ("junk.xlsx", b"PK no workbook", "cannot be read"),
         ("table", b"a\n1\n", "must end in"),

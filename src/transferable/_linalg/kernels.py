@@ -57,11 +57,6 @@ def squared_lengths(X: Any) -> Any:
     return namespace(X).vecdot(X, X, axis=1)
 
 
-def is_scale_free(kernel: Kernel | None, gamma: float | str) -> bool:
-    """Return whether a kernel's parameters do not depend on the unit of the rows."""
-    return not callable(kernel) and (gamma == "scale" or kernel in (None, "linear"))
-
-
 def _called(kernel: Callable[[Any, Any], Any], X: Any, Y: Any) -> Any:
     if is_torch_array(X):
         raise ValueError(

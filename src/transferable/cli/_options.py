@@ -82,7 +82,7 @@ Source = Annotated[
     Path,
     typer.Argument(
         metavar="SOURCE",
-        help="Labelled rows: .csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy or .mat, also .gz; "
+        help="Labelled rows: .csv, .tsv, .parquet, .feather, .xlsx, .npz or .npy, also .gz; "
         "- for CSV on standard input. 'adapt' takes a folder of pictures by class too.",
         allow_dash=True,
     ),

@@ -152,7 +152,7 @@ class _Tally:
         """Keep rows drawn at random from all so far: those of the lowest draws."""
         import pandas as pd
 
-        from transferable.diagnostics.gap import MOST_ROWS
+        from transferable.diagnostics.drift import MOST_ROWS
 
         draws = pd.Index(self._draws.random(len(piece)))
         before = self._rows

@@ -31,9 +31,9 @@ from transferable._linalg.moments import Moments
 from transferable._linalg.nystrom import draw_landmarks
 from transferable.domains import (
     Domains,
-    in_unit,
     labelled_rows,
     marked_ids,
+    refuse_size,
     row_hash,
     row_keys,
 )
@@ -361,7 +361,7 @@ class Survey:
     moments: list[Moments]  # of the source and of the target
     labels: NDArray[Any]  # of the source, each once
     counts: NDArray[np.intp]  # of source rows with each label
-    exponent: int  # of two, in which rows are too large or too small; 0 for ordinary rows
+    largest: float  # absolute value
     first: list[NDArray[Any]]  # the first places of each domain, sorted
     marks: frozenset[float]  # ids that rows were marked with, positive for sources
     blocks: tuple[tuple[int, int], ...]  # rows of source and target in each
@@ -380,7 +380,7 @@ class Survey:
         return cls(
             moments,
             *np.unique(block.labels, return_counts=True),
-            exponent=in_unit(block.X)[1],
+            largest=float(np.abs(block.X).max(initial=0)),
             first=first,
             marks=block.marks,
             blocks=((n_source, n_target),),
@@ -394,7 +394,7 @@ class Survey:
             moments=each_added(self.moments, other.moments),
             labels=labels,
             counts=np.bincount(groups, sizes, len(labels)).astype(np.intp),
-            exponent=max(self.exponent, other.exponent, key=abs),
+            largest=max(self.largest, other.largest),
             first=[side[_first(side, most)] for side in _each_stacked(self.first, other.first)],
             marks=self.marks | other.marks,
             blocks=self.blocks + other.blocks,
@@ -434,11 +434,7 @@ def surveyed(blocks: list[Delayed], workers: Workers, fewest: int = 2) -> Survey
             f"All {found.sizes[0]} source rows are of one class, {found.labels.tolist()[0]!r}; a "
             "classifier needs at least 2 classes."
         )
-    if found.exponent:
-        raise ValueError(
-            f"X holds values of about 1e{round(0.30103 * found.exponent)}, too far from 1 to "
-            "compute with; scale X."
-        )
+    refuse_size(found.largest, fitting=True)
     return found
 
 

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
 from numpy.typing import NDArray
 from scipy.io import loadmat
 
+from transferable._files import cache_folder
 from transferable.exceptions import installing
 
 Rows = tuple[NDArray[Any], NDArray[np.int64]]  # pictures may be bytes
@@ -63,7 +63,7 @@ def get_data_home(data_home: str | os.PathLike[str] | None = None) -> Path:
     >>> get_data_home("my_data").name
     'my_data'
     """
-    chosen = data_home or os.environ.get(_ENVIRONMENT) or pooch.os_cache("transferable")
+    chosen = data_home or os.environ.get(_ENVIRONMENT) or cache_folder()
     return Path(chosen).expanduser()
 
 
@@ -118,6 +118,11 @@ class DataFile:
 
     def _download(self, file: Path) -> None:
         """Download to a temporary file beside it, verify, and only then rename it."""
+        if find_spec("pooch") is None:
+            raise ImportError(
+                f"Downloading {file.name} needs pooch: {installing('data')}. Or save {self.url} in "
+                f"{file.parent} yourself."
+            )
         try:
             file.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=file.parent, prefix=".part-") as folder:
@@ -141,6 +146,7 @@ class DataFile:
 
     def _transfer(self, part: Path) -> str | None:
         """Fetch the file's address into `part`; return the error, None if there is none."""
+        import pooch
         from requests import HTTPError, RequestException
 
         bar = bool(sys.stderr) and sys.stderr.isatty() and find_spec("tqdm") is not None

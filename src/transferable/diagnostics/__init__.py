@@ -1,17 +1,13 @@
 """Comparisons of two domains, and of methods on them, without target labels."""
 
-from transferable.diagnostics.advice import Diagnosis, diagnose
+from transferable.diagnostics.diagnosis import Diagnosis, diagnose
+from transferable.diagnostics.drift import Drift, drift, remembers_target
 from transferable.diagnostics.gap import (
     MEASURES,
-    TERM_TITLES,
     ColumnShift,
     DomainGap,
-    Drift,
     column_shifts,
     domain_gap,
-    drift,
-    history_of,
-    remembers_target,
     shared_space,
     unit_variance,
 )
@@ -27,7 +23,6 @@ from transferable.trust import Audit, RowsToLabel, Trust
 
 __all__ = [
     "MEASURES",
-    "TERM_TITLES",
     "Assessment",
     "Audit",
     "ColumnShift",
@@ -43,7 +38,6 @@ __all__ = [
     "diagnose",
     "domain_gap",
     "drift",
-    "history_of",
     "remembers_target",
     "shared_space",
     "source_only_methods",

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pooch
 from numpy.typing import NDArray
 
+from transferable._files import cache_folder
 from transferable.events import note, stage
 from transferable.exceptions import installing, visible
 from transferable.images.reading import PictureError, Pictures, open_picture, require_pillow
@@ -240,7 +240,7 @@ class _Cache:
         self._file: sqlite3.Connection | None = None
         if path is None:
             return
-        place = Path(pooch.os_cache("transferable")) / "embeddings.sqlite3"
+        place = cache_folder() / "embeddings.sqlite3"
         place = place if path == "auto" else Path(path).expanduser()
         try:
             place.parent.mkdir(parents=True, exist_ok=True)

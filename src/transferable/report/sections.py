@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
-from transferable.diagnostics import MEASURES, TERM_TITLES, history_of
+from transferable.diagnostics import MEASURES
 from transferable.exceptions import visible
 from transferable.images import PictureError, thumbnail
 from transferable.persistence import versions
@@ -34,6 +34,19 @@ _MOST_POINTS = 1200
 _LEAST_CERTAIN = 40
 _SIDE = 64  # pixels of a thumbnail, which take at most 6 kB of the page
 _CHANGED_SHOWN, _CLASSES_SHOWN, _OF_CLASSES = 30, 40, 160  # thumbnails; classes that have any
+# Meaning of the entries of ``history_``.
+_TERMS = {
+    "objective": "objective (sum of terms)",
+    "source": "squared error on the source",
+    "ridge": "norm of the classifier",
+    "manifold": "roughness along the graph",
+    "variance": "variance of the scores",
+    "means": "discrepancy of means",
+    "covariances": "discrepancy of covariances",
+    "confusion": "class confusion",
+    "balance": "balance",
+    "changed": "share of labels changed",
+}
 _TAIL = 0.02  # of the rows at either end of an axis, which do not set its limits
 
 
@@ -391,10 +404,13 @@ def repeat(data: ReportData) -> dict[str, Any]:
 
 def fit(data: ReportData) -> dict[str, Any]:
     """Give each term of the objective after each round, if recorded, and where a stage begins."""
-    history = history_of(data.estimator)
-    if history is None:
+    estimator, history = data.estimator, None
+    while history is None and estimator is not None:  # of the innermost method
+        history = getattr(estimator, "history_", None)
+        estimator = getattr(estimator, "estimator_", None)
+    if not history:
         return {"curves": {}}
-    curves = {TERM_TITLES.get(key, key): [entry[key] for entry in history] for key in history[0]}
+    curves = {_TERMS.get(key, key): [entry[key] for entry in history] for key in history[0]}
     return {"curves": curves, "stage": _second_stage(data, history)}
 
 

@@ -26,7 +26,6 @@ from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from numpy.typing import NDArray
 from pandas._libs.parsers import STR_NA_VALUES
 from pandas.api.types import is_float_dtype, is_numeric_dtype, union_categoricals
@@ -50,7 +49,7 @@ _NEEDED = {
     ".feather": ("pyarrow", "tables"),
     ".xlsx": ("openpyxl", "excel"),
 }
-FORMATS = (*_SEPARATORS, *_NEEDED, ".npz", ".npy", ".mat")
+FORMATS = (*_SEPARATORS, *_NEEDED, ".npz", ".npy")
 STDIN = "-"
 
 Names = Collection[str]
@@ -102,8 +101,8 @@ def read_table(
     Parameters
     ----------
     path : str or path-like
-        A .csv, .tsv, .parquet, .feather, .xlsx, .npz, .npy or .mat file, with or without .gz, or
-        "-" for CSV on standard input.
+        A .csv, .tsv, .parquet, .feather, .xlsx, .npz or .npy file, with or without .gz, or "-" for
+        CSV on standard input.
     as_written : collection of str, default=()
         Columns of names, such as ids and labels: text, kept as it is written; missing only where
         the cell is empty or holds a text named in `dialect`. Names that no column has are ignored.
@@ -322,8 +321,6 @@ def _read_whole(
     stream: IO[bytes], path: Path, suffix: str, as_written: Names, dialect: Dialect
 ) -> pd.DataFrame:
     """Read a table of a format that is read at once."""
-    if suffix == ".mat":
-        return _as_table(_mat_arrays(stream, path), path)
     if suffix not in _NEEDED:
         loaded = np.load(stream, allow_pickle=False)
         if not isinstance(loaded, np.ndarray):
@@ -380,26 +377,6 @@ def _sheet(book: Any, path: Path, wanted: str | None) -> str:
             f"{path} holds several sheets, {listed(filled)}; name one: sheet={filled[0]!r}."
         )
     return filled[0] if filled else book.sheet_names[0]
-
-
-def _mat_arrays(stream: IO[bytes], path: Path) -> dict[str, NDArray[Any]]:
-    """Read matrices, also sparse ones, and column or row vectors of as many rows each."""
-    from scipy.io import loadmat
-
-    try:
-        arrays = loadmat(stream, spmatrix=False)
-    except NotImplementedError as error:
-        raise TableError(f"{path} is a MAT file of version 7.3; save it with -v7.") from error
-    except Exception as error:  # its readers take any bytes for sizes and types
-        raise TableError(f"{path} cannot be read as a MAT file ({error}).") from error
-    dense = {
-        name: value.toarray() if sp.issparse(value) else np.asarray(value)
-        for name, value in arrays.items()
-        if not name.startswith("__")
-    }
-    matrices = [value for value in dense.values() if min(value.shape, default=0) > 1]
-    rows = len(matrices[0]) if matrices else max((v.size for v in dense.values()), default=0)
-    return {name: v.ravel() if v.size == rows else v for name, v in dense.items()}
 
 
 def _as_table(arrays: Mapping[str, NDArray[Any]], path: Path) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from transferable._linalg.arrays import Reordered
 from transferable._linalg.eigen import Matrix
 from transferable._linalg.grassmann import basis_of_moments, principal_basis
-from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction, is_scale_free
+from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable._linalg.moments import RowTable, moments_of_blocks
 from transferable._sklearn import NUMBER, POSITIVE, Interval, StrOptions
 from transferable.base import DomainTransformer
@@ -57,10 +57,6 @@ class KernelParameters(DomainTransformer):
     degree: int = 3
     coef0: float = 1.0
     random_state: int | RandomState | None = 0
-
-    @property
-    def _scale_free(self) -> bool:
-        return is_scale_free(self.kernel, self.gamma)
 
     def _kernel(self, spread: Spread) -> KernelFunction:
         """Return the kernel for rows of this spread."""

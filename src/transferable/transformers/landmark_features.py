@@ -81,8 +81,8 @@ class LandmarkFeatures(KernelParameters):
         kernel = self._kernel(Spread.of_rows(domains.X, domains.weights))
         rng = check_random_state(self.random_state)
         drawn = draw_landmarks(domains.X, domains.n_source, self.n_landmarks, rng)
-        landmarks = np.ascontiguousarray(domains.X[drawn], dtype=np.float64)
-        self.landmarks_ = np.ldexp(domains.X[drawn], self._exponent)
+        self.landmarks_ = domains.X[drawn]
+        landmarks = np.ascontiguousarray(self.landmarks_, dtype=np.float64)
         V, roots = gram_basis(np.asarray(kernel(landmarks, landmarks)))
         # The symmetric one of all inverse roots: it does not depend on how eigenvectors are turned.
         self._inverse_root = (V / roots) @ V.T

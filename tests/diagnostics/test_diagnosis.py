@@ -6,7 +6,7 @@ import pytest
 from problems import small_problem
 from transferable.datasets import load_printed_to_handwritten
 from transferable.diagnostics import column_shifts, diagnose
-from transferable.diagnostics.advice import _beyond_chance
+from transferable.diagnostics.diagnosis import _beyond_chance
 
 
 def halves(n=160, seed=0):

@@ -139,7 +139,6 @@ bench-methods: $(VENV)/installed-bench ## every method on the same tasks, and be
 
 bench-scale: $(VENV)/installed-bench ## time and memory as rows grow, and the peers on the same rows
 	$(BIN)/python benchmarks/scale.py
-	$(BIN)/python benchmarks/scale_graph.py --faiss --rows 20000 80000 320000
 	$(BIN)/python benchmarks/scale_transformers.py
 
 $(VENV)/installed-dask: pyproject.toml | $(BIN)/python

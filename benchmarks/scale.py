@@ -144,8 +144,6 @@ def _fitted(estimator: Any, Xs: Any, ys: Any, Xt: Any, yt: Any) -> Record:
         stages[what] = stages.get(what, 0.0) + ended - begun
     accuracy = float(np.mean(estimator.transduction_[len(ys) :] == yt))
     found = {"seconds": end - start, "accuracy": 100 * accuracy}
-    if hasattr(estimator, "graph_recall_"):
-        found["recall"] = float(estimator.graph_recall_)
     return found | {"stages": {name: round(value, 2) for name, value in stages.items()}}
 
 

@@ -52,7 +52,7 @@ def synchronise(device: str) -> None:
 
 
 def fit(n: int, n_landmarks: int, device: str) -> dict[str, Any]:
-    """Seconds by stage, accuracy and graph recall of one fit."""
+    """Seconds by stage, accuracy of one fit."""
     from transferable import TFDF
     from transferable.events import Event, Progress, listen
 
@@ -79,7 +79,6 @@ def fit(n: int, n_landmarks: int, device: str) -> dict[str, Any]:
         "seconds": end - start,
         "stages": stages,
         "accuracy": 100 * float(np.mean(model.transduction_[len(ys) :] == yt)),
-        "recall": float(model.graph_recall_),
         "rounds": model.n_iter_,
         "manifold_dim": model.manifold_dim_,
         "neighbors": model.n_neighbors,

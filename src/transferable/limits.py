@@ -1,8 +1,7 @@
 """Size thresholds that select an algorithm: blocks, copies, exact searches and solves.
 
-Results do not depend on them beyond rounding, except for approximate searches and the landmarks
-that "auto" takes. They suit ordinary machines; on others, and in tests, the attributes of
-:data:`LIMITS` may be set.
+Results do not depend on them beyond rounding, except for the landmarks that "auto" takes. They suit
+ordinary machines; on others, and in tests, the attributes of :data:`LIMITS` may be set.
 """
 
 from __future__ import annotations
@@ -41,13 +40,8 @@ class Limits:
         First rows of each domain in canonical order, used for automatic choices and first labels.
     unsettled_share : float
         Rounds end where a smaller share of the labels changes: none of up to 10,000.
-    exact_pairs : int
-        Pairs of rows up to which all are compared (32,768 rows with each other).
-    short_rows : int
-        Rows of a table so short that clustering costs as much as comparing all.
-    candidates : int
-        Average number of candidates for each row where clusters are searched, which makes time
-        linear at the cost of recall.
+    double_pairs : int
+        Pairs of rows up to which dense rows are compared in double precision.
     labelled_pairs : int
         Pairs up to which labels of nearest rows come from all distances.
     announced_seconds : float
@@ -69,9 +63,7 @@ class Limits:
     class_bytes: int = 2**28
     pool_rows: int = 20_000
     unsettled_share: float = 1e-4
-    exact_pairs: int = 2**30
-    short_rows: int = 4096
-    candidates: int = 8192
+    double_pairs: int = 2**30
     labelled_pairs: int = 2**30
     announced_seconds: float = 60.0
     awaited_seconds: float = 2.0

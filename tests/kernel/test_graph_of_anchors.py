@@ -45,7 +45,7 @@ def test_the_form_is_that_of_the_dense_graph():
     model = TFDFV(manifold=2.0, manifold_dim=None, graph=20)
     problem = choose.parameters(model, domains)
     [term] = problem.graph(3)
-    assert (term.weight, problem.n_anchors, term.recall) == (2.0, 20, 1.0)
+    assert (term.weight, problem.n_anchors) == (2.0, 20)
     Z = term.anchors.ties(problem.Z).toarray()
     assert Z.shape == (160, 20)
     assert ((Z > 1e-9).sum(axis=1) <= 3).all()
@@ -123,7 +123,7 @@ def test_other_values_are_refused(wrong):
 def test_other_class_shares_leave_the_graph_as_it_is(n_landmarks, monkeypatch):
     """Of three rounds of shares none searches or places anything again."""
     placed = []
-    for name in ("spherical_means", "neighbor_graph"):
+    for name in ("spherical_means", "cosine_neighbors"):
         monkeypatch.setattr(choose, name, _noting(placed, getattr(choose, name)))
     known = {"class_shares": {0: 0.5, 1: 0.3, 2: 0.2}, "n_landmarks": n_landmarks}
     adapted(TFDFV(**ANCHORED, **known))

@@ -100,16 +100,6 @@ def test_of_equal_entries_those_of_the_lowest_columns_are_taken(library, dtype, 
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("width", [100, 1003])
-def test_columns_may_have_ids_that_ties_are_broken_by(library, width):
-    S, expected = planted_ties(width, np.float64)
-    ids = np.random.default_rng(1).permutation(width)
-    table = arrays_of(library).table
-    _, columns = largest(table(S[:, ids]), 3, 16, table(ids))
-    np.testing.assert_array_equal(np.sort(ids[to_numpy(columns)], axis=1), expected)
-
-
-@pytest.mark.parametrize("library", LIBRARIES)
 def test_all_columns_of_a_table_are_not_those_of_the_next(library, monkeypatch):
     monkeypatch.setattr(LIMITS, "similarity_values", 1)
     monkeypatch.setattr(LIMITS, "fewest_queries", 2)

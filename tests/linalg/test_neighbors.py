@@ -9,11 +9,8 @@ from hypothesis import strategies as st
 import literal
 from problems import small_problem
 from transferable import TFDF
-from transferable._linalg.arrays import unit_rows
 from transferable._linalg.search import (
     cosine_neighbors,
-    nearest,
-    neighbor_graph,
     normalised_adjacency,
 )
 from transferable.limits import LIMITS
@@ -107,19 +104,6 @@ def test_graph_of_a_tensor_is_that_of_the_array(n_neighbors, self_loops):
     )
     steps = np.diff(on_device.crow_indices().numpy())
     np.testing.assert_array_equal(steps, np.diff(W.indptr))
-
-
-def test_graph_knows_the_recall_of_its_search(monkeypatch):
-    X = np.random.default_rng(7).normal(size=(300, 5))
-    assert nearest(unit_rows(X), None, 3).method == "exact"
-    assert neighbor_graph(X, 3).recall == 1.0
-    monkeypatch.setattr(LIMITS, "exact_pairs", 0)
-    monkeypatch.setattr(LIMITS, "short_rows", 0)
-    searched = nearest(unit_rows(X), None, 3)
-    found = neighbor_graph(X, 3)
-    assert (searched.method, searched.recall) == ("clustered", found.recall)
-    assert found.recall > 0.9
-    np.testing.assert_allclose(found.weights.toarray(), found.weights.toarray().T)
 
 
 def test_a_fit_with_equal_rows_is_that_of_any_order_and_block(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 from problems import small_problem
 from transferable import TFDF, TFDFV
 from transferable._linalg.arrays import Arrays
-from transferable._linalg.search import neighbor_graph
+from transferable._linalg.search import cosine_neighbors
 from transferable.domains import Domains
 from transferable.model_selection import LabelFreeSearch, search
 from transferable.model_selection.scorers import Store
@@ -94,7 +94,7 @@ def test_a_sparse_graph_counts_by_its_edges(device):
         pytest.importorskip("torch")
     store, rng = Store(most_bytes=20_000), np.random.default_rng(0)
     X = Arrays.on(device).table(rng.normal(size=(100, 4)))  # 80,000 bytes if it were dense
-    graphs = [store.get("graph", neighbor_graph, X, 3) for _ in range(2)]
+    graphs = [store.get("graph", cosine_neighbors, X, 3) for _ in range(2)]
     assert graphs[0] is graphs[1]
 
 

@@ -33,8 +33,8 @@ from transferable._linalg.kernels import KernelFunction
 from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.nystrom import draw_landmarks
 from transferable._linalg.search import (
+    cosine_neighbors,
     nearest,
-    neighbor_graph,
     normalised_adjacency,
     spherical_means,
 )
@@ -122,11 +122,11 @@ class Problem:
             return [AnchorSmoothness(self.manifold, anchors, self.table, placed)]
         stage("Finding neighbours")
         key = "graph", where, n_neighbors, self_loops
-        found = share(key, neighbor_graph, self.table, n_neighbors, self_loops)
-        W = found.weights if self.arrays.device is None else self.arrays.sparse(found.weights)
+        found = share(key, cosine_neighbors, self.table, n_neighbors, self_loops)
+        W = found if self.arrays.device is None else self.arrays.sparse(found)
         W = normalised_adjacency(W)
         starts = W.indptr if sp.issparse(W) else W.crow_indices()
-        return [Smoothness(self.manifold, W, starts[1:] == starts[:-1], found.recall, key)]
+        return [Smoothness(self.manifold, W, starts[1:] == starts[:-1], key)]
 
     def _anchor_centers(self) -> Any:
         """Return centres by k-means of the first rows of both domains, whose order is random."""

@@ -112,7 +112,6 @@ class Smoothness(Term):
     weight: float
     adjacency: Any
     lone: Any  # True on rows without neighbours
-    recall: float = 1.0  # share of the neighbours that the search found
     key: Any = None
     name: ClassVar[str] = "manifold"
 
@@ -143,7 +142,6 @@ class AnchorSmoothness(Term):
     anchors: Any
     table: Any
     key: Any = None
-    recall: ClassVar[float] = 1.0
     name: ClassVar[str] = "manifold"
 
     @cached_property

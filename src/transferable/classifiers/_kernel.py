@@ -220,8 +220,6 @@ class KernelClassifier(DomainClassifier):
         self.manifold_ = problem.manifold
         self.manifold_dim_ = problem.flow.shape[1] // 2 or None
         self.n_anchors_ = problem.n_anchors or None
-        graphs = [term for term in rounds.objective.fixed if term.name == "manifold"]
-        self.graph_recall_ = graphs[0].recall if graphs else 1.0
         self.n_landmarks_ = solver.n_landmarks
         self.history_ = rounds.history
         self.class_shares_history_ = np.array(rounds.shares_history)
@@ -288,8 +286,8 @@ class NearestSource:
     arrays: Arrays = CPU
 
     def __call__(self, Z: Any) -> NDArray[np.intp]:
-        """Return class codes; the search is exact however many rows there are."""
-        step = max(1, LIMITS.exact_pairs // len(self.codes))
+        """Return class codes, searched in double precision however many rows there are."""
+        step = max(1, LIMITS.double_pairs // len(self.codes))
         base, found = self.arrays.table(self.rows), [np.empty(0, dtype=np.intp)]
         for start in range(0, Z.shape[0], step):
             indices = nearest(self.arrays.table(Z[start : start + step]), base).indices

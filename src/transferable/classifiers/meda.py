@@ -37,7 +37,7 @@ class MEDA(KernelClassifier):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDF`.
-    n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_, source_weights_
+    n_landmarks_, n_anchors_, class_shares_, class_shares_history_, source_weights_
         As in :class:`TFDF`.
     n_features_in_ : int
         Number of features seen in ``fit``.

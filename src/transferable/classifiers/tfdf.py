@@ -73,10 +73,6 @@ class TFDF(KernelClassifier):
         The number of landmarks used, None for the exact solve.
     n_anchors_ : int or None
         The number of anchors of the graph, None for one of neighbours or none.
-    graph_recall_ : float
-        Share of the graph's neighbours that the search found, measured on a sample; 1 up to some
-        30,000 rows, where it is exact, and for anchors, which are not searched for. Beyond, each
-        row is compared with about 8,192 others at most.
     temperature_ : float
         The divisor of the scores in ``predict_proba``: the higher, more cautious of two fitted by
         maximum likelihood, one to left-out source rows and one to the target rows with their first
@@ -192,7 +188,7 @@ class TFDFV(TFDF):
     ----------
     classes_, transduction_, n_iter_, balance_, manifold_, manifold_dim_, temperature_, history_
         As in :class:`TFDF`.
-    n_landmarks_, n_anchors_, graph_recall_, class_shares_, class_shares_history_, source_weights_
+    n_landmarks_, n_anchors_, class_shares_, class_shares_history_, source_weights_
         As in :class:`TFDF`.
     n_features_in_ : int
         Number of features seen in ``fit``.

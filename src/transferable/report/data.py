@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from transferable._linalg.arrays import dense
+from transferable.classifiers import AutoAdapter
 from transferable.diagnostics import (
     Assessment,
     ColumnShift,
@@ -26,6 +27,7 @@ from transferable.images import ImageClassifier
 from transferable.images.classifier import pictures_of
 from transferable.tables import TableClassifier, TableEncoder
 from transferable.tables.classifier import checked_labels
+from transferable.tables.columns import as_text, numbers_of
 from transferable.tables.encoder import as_table
 from transferable.trust import rows_to_label
 
@@ -70,9 +72,10 @@ class Facts:
 class ReportData:
     """One adaptation: its input, its results, and how to repeat it.
 
-    ``Xs`` and ``Xt`` are rows as the estimator takes them, ``before`` the rows on a common scale,
-    before any adaptation, ``first_columns`` the first columns of the target as they were given,
-    ``files`` the pictures of source and target rows.
+    ``Xs`` and ``Xt`` are rows as the estimator takes them, the latter None where its fit knows the
+    scores of target rows, ``before`` the rows on a common scale, before any adaptation,
+    ``first_columns`` the first columns of the target as they were given, ``files`` the pictures of
+    source and target rows.
     """
 
     facts: Facts
@@ -81,7 +84,7 @@ class ReportData:
     label: str
     Xs: NDArray[Any]
     ys: NDArray[Any]
-    Xt: NDArray[Any]
+    Xt: NDArray[Any] | None
     before: tuple[NDArray[Any], NDArray[Any]]
     feature_names: list[str]
     first_columns: pd.DataFrame
@@ -146,10 +149,13 @@ class ReportData:
 
     def space(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
         """Return rows, counted with the source's first, in the space in which the model decides."""
-        source = rows < len(self.ys)
-        X = np.concatenate([self.Xs[rows[source]], self.Xt[rows[~source] - len(self.ys)]])
-        marks = np.repeat([1, -1], [source.sum(), (~source).sum()])
-        return shared_space(self.estimator, X, marks)
+        ours, theirs = rows[rows < len(self.ys)], rows[rows >= len(self.ys)] - len(self.ys)
+        if self.Xt is not None:
+            X = np.concatenate([self.Xs[ours], self.Xt[theirs]])
+            return shared_space(self.estimator, X, np.repeat([1, -1], [len(ours), len(theirs)]))
+        Z = shared_space(self.estimator, self.Xs[ours], np.ones(len(ours)))
+        P = np.asarray(self.probabilities)
+        return np.concatenate([Z, (P if P.shape[1] > 2 else P[:, 1:] - P[:, :1])[theirs]])
 
     @cached_property
     def gaps(self) -> tuple[DomainGap, DomainGap]:
@@ -211,17 +217,23 @@ def describe(
     if trust is True:
         trust = assess_trust(model, Xs, ys, Xt, random_state=facts.seed)
     rows |= {} if facts.notes is None else {"notes": facts.notes}
+    if rows["Xt"] is None:
+        predicted = estimator.labels_["prediction"].to_numpy()
+        P = estimator._labels["probabilities"]
+    else:
+        predicted, P = np.asarray(estimator.predict(rows["Xt"])), None
+        if hasattr(estimator, "predict_proba"):
+            P = estimator.predict_proba(rows["Xt"])
     if not rows["ids"].shape[1]:
-        rows["ids"] = pd.DataFrame({"row": range(1, len(rows["Xt"]) + 1)})
+        rows["ids"] = pd.DataFrame({"row": range(1, len(predicted) + 1)})
     named = getattr(estimator, "transformer", None) or estimator
-    has_probabilities = hasattr(estimator, "predict_proba")
     return ReportData(
         facts=facts,
         method=type(named).__name__,
         estimator=estimator,
         classes=estimator.classes_,
-        predicted=np.asarray(estimator.predict(rows["Xt"])),
-        probabilities=estimator.predict_proba(rows["Xt"]) if has_probabilities else None,
+        predicted=predicted,
+        probabilities=P,
         trust=trust or None,
         yt=None if yt is None else np.asarray(yt),
         parameters=named.get_params(deep=False),
@@ -271,15 +283,12 @@ def _of_pictures(model: ImageClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str,
 def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
     source, target, encoder = as_table(Xs), as_table(Xt), model.encoder_
     labels = source[ys] if isinstance(ys, str) else ys
-    features = encoder.feature_names_in_.tolist()
-    raw = TableEncoder(scale="none", features=features)
-    raw.adapt(source, None, target)
-    marks = np.ones(len(source))
-    given = raw.transform(source, marks), raw.transform(target)
+    given = _as_given(encoder, source, target)
     spread = np.concatenate(given).std(axis=0)
     spread[spread == 0] = 1.0
-    names = raw.get_feature_names_out().tolist()
+    names = encoder.get_feature_names_out().tolist()
     indicators = len(names) - len(encoder.numeric_)
+    known = isinstance(model.estimator_, AutoAdapter)
     preprocessing: dict[str, str] = {"scale": encoder.scale_}
     if encoder.numeric_:
         preprocessing["numeric columns"] = f"{len(encoder.numeric_)}; medians where missing"
@@ -289,14 +298,27 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
     return {
         "fitted": model.estimator_,
         "label": model.label_ or "ys",
-        "Xs": encoder.transform(source, marks),
+        "Xs": encoder.transform(source, np.ones(len(source))),
         "ys": checked_labels(pd.Series(labels), None),
-        "Xt": encoder.transform(target),
+        "Xt": None if known else encoder.transform(target),
         "before": tuple(X / spread for X in given),
         "feature_names": names,
-        "first_columns": target[features[:_FIRST_COLUMNS]].reset_index(drop=True),
-        "shifts": column_shifts(*given, names),
+        "first_columns": target[encoder.feature_names_in_[:_FIRST_COLUMNS]].reset_index(drop=True),
+        "shifts": column_shifts(given[0], given[1], names),
         "ids": target[[name for name in model.ids if name in target.columns]],
         "preprocessing": preprocessing,
         "notes": model.notes_,
     }
+
+
+def _as_given(encoder: TableEncoder, *tables: pd.DataFrame) -> list[NDArray[np.float64]]:
+    """Return the columns in use before scaling: medians of both tables for missing numbers."""
+    columns: list[list[NDArray[Any]]] = [[] for _ in tables]
+    if encoder.numeric_:
+        shown = [numbers_of(table, encoder.numeric_, "") for table in tables]
+        medians = np.nanmedian(np.concatenate(shown), axis=0)
+        columns = [[np.where(np.isnan(numbers), medians, numbers)] for numbers in shown]
+    for table, own in zip(tables, columns, strict=True):
+        for name, categories in encoder.categories_.items():
+            own.append(as_text(table[name])[:, None] == np.array(categories, dtype=object))
+    return [np.ascontiguousarray(np.hstack(own), dtype=np.float64) for own in columns]

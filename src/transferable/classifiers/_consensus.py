@@ -1,7 +1,7 @@
 """Consensus of fitted models: a weighted average of their probabilities, smoothed over the target.
 
-A :class:`Candidate` is a model with the input that it is fitted to, a :class:`Consensus` what the
-fitted candidates say together. Both are frozen: a fit and a correction return new ones.
+A :class:`Candidate` is a model with the input that it is fitted to, a :class:`Consensus` the
+average over those that were fitted. Both are frozen: a fit and a correction return new ones.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def flags(X: Any) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Consensus:
-    """What fitted models say together of the target rows that they were fitted to, and of others.
+    """Average of fitted models over target rows, those that they were fitted to and new ones.
 
     Fitted target rows are in the canonical order of the fit. Besides the members, the largest parts
     are their directions, in the precision of the rows, and at most 20,000 source rows in single

@@ -1,8 +1,7 @@
 """AutoAdapter: a pool of adapted and source-only models that vote by agreement.
 
-What the pool holds is data: :data:`KINDS` names the candidates of each kind of rows. They are
-fitted by :func:`fit_pool`; what they say together is a
-:class:`~transferable.classifiers._consensus.Consensus`.
+Candidates are data: :data:`KINDS` names those of each kind of rows, :func:`fit_pool` fits them, and
+a :class:`~transferable.classifiers._consensus.Consensus` averages their probabilities.
 """
 
 from __future__ import annotations
@@ -219,8 +218,8 @@ class AutoAdapter(DomainClassifier):
     agreement_ : DataFrame of shape (n_members, n_members)
         Cohen's kappa of the target labels of every two candidates that were not left out.
     consensus_ : Consensus
-        The fitted candidates and what they say together. It keeps the target rows, and at most
-        20,000 source rows in single precision.
+        The fitted candidates and their average. It keeps the target rows, and at most 20,000 source
+        rows in single precision.
     unfamiliar_ : ndarray of shape (n_target,)
         True for target rows that are far from all source rows and of uncertain label, as rows of
         classes that the source lacks are.

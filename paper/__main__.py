@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from transferable.cli._console import FAILURE, Messages, prepare_process, reporting
+from transferable.cli import prepare_process
+from transferable.cli._console import FAILURE, Messages, reporting
 from transferable.cli._options import Quiet, flag
 
 app = typer.Typer(pretty_exceptions_show_locals=False)

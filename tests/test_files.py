@@ -60,7 +60,7 @@ def test_a_replaced_file_keeps_its_permissions_also_while_it_is_written(tmp_path
 WRITING = """
 import time
 from transferable._files import replacing
-from transferable.cli._console import prepare_process
+from transferable.cli import prepare_process
 prepare_process()
 with replacing("out.csv") as stream:
     print("begun", flush=True)

@@ -62,7 +62,7 @@ def contrast(pictures):
 model = ImageClassifier(contrast, cache=None).adapt(folder / "light", None, folder / "dark")
 print(model.labels_.head())
 truth = model.labels_.file.str.extract(r" (\w+)\.png")[0]
-print(f"target accuracy {np.mean(model.labels_.label == truth):.1%}")
+print(f"target accuracy {np.mean(model.labels_.prediction == truth):.1%}")
 
 # %%
 # The pictures with the least certain labels, which are the first to check.
@@ -70,6 +70,6 @@ least = model.labels_.sort_values("confidence").head(6)
 figure, axes = plt.subplots(1, 6, figsize=(9, 2))
 for axis, row in zip(axes, least.itertuples(), strict=True):
     axis.imshow(open_picture(folder / "dark" / row.file))
-    axis.set_title(f"{row.label}\n{row.confidence:.0%}", fontsize=9)
+    axis.set_title(f"{row.prediction}\n{row.confidence:.0%}", fontsize=9)
     axis.axis("off")
 figure.tight_layout()

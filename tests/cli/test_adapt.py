@@ -190,8 +190,8 @@ def nothing():
         (nothing, (*GIVEN[1:], "--set", "alignement=3"), "one of alignment"),
         (nothing, (*GIVEN[1:], "--set", "alignment"), "write NAME=VALUE"),
         (nothing, (*GIVEN[1:], "--set", "alignment=-3"), "alignment"),
-        (nothing, (*GIVEN[1:], "--method", "gfk", "--n-landmarks", "9"), "means nothing to GFK"),
-        (nothing, (*GIVEN[1:], "--method", "coral", "--device", "auto"), "take it: artl, meda"),
+        (nothing, (*GIVEN[1:], "--method", "gfk", "--n-landmarks", "9"), "GFK has no option"),
+        (nothing, (*GIVEN[1:], "--method", "coral", "--device", "auto"), "have it: artl, meda"),
         (nothing, (*GIVEN[1:], "--target-label", "truth"), "no column 'truth'"),
         (write("source.csv", ""), GIVEN[1:], "source.csv is empty"),
         (write("target.csv", ""), GIVEN[1:], "target.csv is empty"),
@@ -354,14 +354,3 @@ def test_a_missing_package_is_one_line_that_names_the_extra(method, folder, invo
     assert result.stderr.splitlines()[-1].startswith("Error: ")
     assert result.stderr.endswith("needs POT: pip install '.[ot]' in a clone of the source\n")
     assert "p.csv" not in names(folder)
-
-
-def test_without_dask_a_cluster_is_refused_with_the_name_of_the_extra(folder, invoke, monkeypatch):
-    for module in [m for m in sys.modules if m.startswith("transferable.dask")]:
-        monkeypatch.delitem(sys.modules, module)
-    monkeypatch.delattr(transferable, "dask", raising=False)
-    monkeypatch.setitem(sys.modules, "dask.array", None)
-    result = invoke("adapt", "*.parquet", "*.parquet", "--label", "kind", "--workers", "1")
-    assert result.exit_code == 2
-    assert result.stderr.endswith("pip install '.[dask]' in a clone of the source\n")
-    assert result.stderr.count("\n") == 1

@@ -1,13 +1,15 @@
 """The command line as a whole."""
 
+import signal
 import subprocess
 import sys
+import warnings
 
 import pytest
 from typer.testing import CliRunner
 
-from transferable import __version__
-from transferable.cli import app
+from transferable import __version__, cli
+from transferable.cli import COMMANDS, app, imported
 
 runner = CliRunner()
 
@@ -15,8 +17,13 @@ runner = CliRunner()
 def test_help_names_every_command():
     result = runner.invoke(app, ["--help"])
     assert result.exit_code == 0
-    for command in app.registered_commands:
-        assert command.name in result.stdout
+    for name in COMMANDS:
+        assert name in result.stdout
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_table_of_commands_says_what_each_of_them_says(name):
+    assert " ".join(imported(name).help.split("\n\n")[0].split()) == COMMANDS[name].summary
 
 
 def test_version():
@@ -65,7 +72,8 @@ def test_shells_complete_commands_and_words(typed, offered):
 
 LOST = """
 import os, signal, time, typer, weakref
-from transferable.cli._console import prepare_process, reporting
+from transferable.cli import prepare_process
+from transferable.cli._console import reporting
 
 class Thing:
     pass
@@ -91,19 +99,37 @@ def test_a_signal_that_python_cannot_raise_is_sent_again(name, code):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_closed_stream_is_none_that_is_needed(closed):
+    line = f"{sys.executable} -m transferable adopt {closed}"
+    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.fixture
+def process(monkeypatch):
+    """Give back what the command line changes of a process, and have it start without streams."""
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    monkeypatch.setattr(sys, "unraisablehook", sys.unraisablehook)
+    for name in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
+
+
 @pytest.mark.parametrize(
-    ("command", "code", "closed"),
+    ("command", "code"),
     [
-        *[("adopt", 2, closed) for closed in ("<&-", ">&-", "2>&-")],
-        ("predict nothing.tfm target.csv", 2, "<&- >&- 2>&-"),
-        (
-            *("adapt source.csv target.csv --label kind --id who --no-estimate --method coral", 0),
-            "<&- >&- 2>&-",
-        ),
+        ("predict nothing.tfm target.csv", 2),
+        ("adapt source.csv target.csv --label kind --id who --no-estimate --method coral", 0),
     ],
 )
-def test_a_closed_stream_is_none_that_is_needed(command, code, closed, folder):
-    line = f"{sys.executable} -m transferable {command} {closed}"
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stderr
-    assert "Traceback" not in done.stderr
+@pytest.mark.usefixtures("process")
+def test_commands_need_no_stream(command, code, folder, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["transferable", *command.split()])
+    with pytest.raises(SystemExit) as end:
+        cli.main()
+    assert end.value.code == code

@@ -224,7 +224,7 @@ def test_a_label_of_many_different_values_is_taken_for_classes_if_people_say_so(
     assert invoke(*given, "--yes").exit_code == 0
     terminal = SimpleNamespace(isatty=lambda: True)
     streams = SimpleNamespace(stdin=terminal, stderr=terminal)
-    monkeypatch.setattr(sys.modules["transferable.cli._options"], "sys", streams)
+    monkeypatch.setattr(sys.modules["transferable.cli._inputs"], "sys", streams)
     for answer, code in (("y", 0), ("n", 2)):
         result = CliRunner().invoke(app, given, input=f"{answer}\n")
         assert result.exit_code == code

@@ -48,7 +48,7 @@ def test_landmarks_and_device_reach_those_that_take_them(invoke, folder):
     assert {"TFDFV", "CORAL"} <= methods
     result = invoke(*arguments, "--methods", "coral,gfk", *options)
     assert result.exit_code == 2
-    assert "--n-landmarks means nothing to CORAL, GFK; methods that take it: artl" in result.stderr
+    assert "CORAL, GFK have no option --n-landmarks; methods that have it: artl" in result.stderr
 
 
 def test_unknown_method(invoke, folder):

@@ -21,7 +21,8 @@ from transferable.events import Iterate, listen, rounds, stage
 from transferable.limits import LIMITS
 from transferable.transformers import JDA
 
-ADAPT = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", "--method", "jda")
+ADAPT = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who")
+ADAPT += ("--method", "jda", "--no-estimate")  # ten rounds
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 ENDS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]+")
 
@@ -61,7 +62,7 @@ def terminal():
 def slow(monkeypatch):
     """Have rounds take a while, and bars drawn earlier than people need them."""
     monkeypatch.setattr(LIMITS, "awaited_seconds", 0.05)
-    with listen(lambda event: time.sleep(0.2) if isinstance(event, Iterate) else None):
+    with listen(lambda event: time.sleep(0.1) if isinstance(event, Iterate) else None):
         yield
 
 
@@ -79,7 +80,7 @@ def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
     monkeypatch.setattr(LIMITS, "awaited_seconds", 0.05)
     fit = JDA.fit  # settings share so much that a fit has no round left to be slow in
     monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.05) or fit(*a, **k))
-    lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune", "--no-estimate")
+    lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune")
     assert any(
         re.search(r"Trying settings: \d+ of \d+ .*about \d+:\d\d left", line) for line in lines
     )
@@ -99,7 +100,7 @@ def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkey
 
 
 def test_a_short_fit_shows_none(folder, terminal):
-    lines, _ = terminal(*ADAPT, "--no-estimate")
+    lines, _ = terminal(*ADAPT)
     assert lines
     assert not any("so far" in line for line in lines)
 

@@ -77,7 +77,7 @@ def test_target_labels_are_learnt_from_if_asked(folder):
     ("arguments", "message"),
     [
         (["--use-target-labels"], "needs --target-label"),
-        (["--use-target-labels", "--target-label", "kind", "--method", "jda"], "methods that take"),
+        (["--use-target-labels", "--target-label", "kind", "--method", "jda"], "methods that have"),
         (["--use-target-labels", "--target-label", "kind", "--tune"], "without target labels"),
     ],
 )

@@ -14,6 +14,7 @@ from drawn import embedder
 from transferable import TFDFV
 from transferable.events import Note, Progress, listen
 from transferable.images import Embedder, ImageClassifier, PictureError, Pictures, read_folder
+from transferable.wrapping import LABEL_COLUMNS
 
 sqlite_only = pytest.mark.filterwarnings("error")
 
@@ -39,7 +40,7 @@ def accuracy(model):
 
 
 def _labels(model):
-    return model.labels_[["file", "label"]].itertuples(index=False)
+    return model.labels_[["file", "prediction"]].itertuples(index=False)
 
 
 def test_folders_to_labels(photos):
@@ -47,29 +48,29 @@ def test_folders_to_labels(photos):
     assert type(model.estimator_).__name__ == "AutoAdapter"
     assert accuracy(model) > 0.9
     table = model.labels_
-    assert list(table) == ["file", "label", "confidence"]
+    assert list(table) == ["file", *LABEL_COLUMNS]
     assert table.confidence.between(1 / 3, 1).all()
     assert model.broken_ == {}
     again = model.label(photos / "target")
     assert again.problem.isna().all()
     assert (again[list(table)] == table).all(axis=None)
-    assert (model.predict(photos / "target") == table.label).all()
+    assert (model.predict(photos / "target") == table.prediction).all()
     p = model.predict_proba(photos / "target")
-    assert (model.classes_[p.argmax(axis=1)] == table.label).all()
+    assert (model.classes_[p.argmax(axis=1)] == table.prediction).all()
     assert model.predict([photos / "target" / "00 bar.jpg"]).shape == (1,)
-    assert model.predict(photos / "target" / "00 bar.jpg")[0] == table.label[0]
+    assert model.predict(photos / "target" / "00 bar.jpg")[0] == table.prediction[0]
 
 
 def test_files_with_labels_and_several_folders(photos):
     source = read_folder(photos / "source")
     expected = classifier().adapt(photos / "source", None, photos / "target").labels_
     files = classifier().adapt(source.files, source.labels, photos / "target").labels_
-    assert (files.label == expected.label).all()
+    assert (files.prediction == expected.prediction).all()
     y = [*source.labels, *[None] * 36]
     both = classifier().fit([*source.files, *read_folder(photos / "target").files], y)
-    assert (both.labels_.label == expected.label).all()
+    assert (both.labels_.prediction == expected.prediction).all()
     numbers = classifier().adapt(source.files, np.arange(36) // 12, photos / "target")
-    assert numbers.labels_.label.dtype.kind == "i"
+    assert numbers.labels_.prediction.dtype.kind == "i"
     twice = classifier().adapt([photos / "source"] * 2, None, photos / "target")
     assert twice.estimator_.transduction_.shape == (72 + 36,)
     with pytest.raises(ValueError, match=r"ys has shape \(2,\), but Xs has 36 pictures"):
@@ -90,7 +91,7 @@ def test_embeddings_are_remembered_by_content(photos, tmp_path):
     (photos / "target" / "00 bar.jpg").rename(photos / "target" / "moved.jpg")
     again = classifier(model=model, cache=cache).adapt(photos / "source", None, photos / "target")
     assert sum(calls) == 1 + 72 + 1  # the drawn picture, by which a network is known
-    assert sorted(again.labels_.label) == sorted(expected.labels_.label)
+    assert sorted(again.labels_.prediction) == sorted(expected.labels_.prediction)
 
     def other(pictures):
         return 2 - model(pictures)
@@ -153,11 +154,11 @@ def test_broken_pictures_are_named_and_left_out(photos):
     assert any(text.startswith("cut.jpg: it cannot be decoded") for text in notes)
     assert all("\n" not in text for text in notes)
     table = model.label(target).set_index("file")
-    assert table.label["cut.jpg"] is None
+    assert table.prediction["cut.jpg"] is None
     assert table.problem["cut.jpg"] == model.broken_["cut.jpg"]
     assert "decoded" in model.broken_["cut.jpg"]
     assert len(model.broken_) == 2
-    assert len(model.labels_) == model.labels_.label.notna().sum() == 36
+    assert len(model.labels_) == model.labels_.prediction.notna().sum() == 36
     p = model.predict_proba(target)
     assert np.isnan(p).any(axis=1).sum() == 2
     with pytest.raises(PictureError, match=r'2 of the 38 pictures .* take broken="skip"'):
@@ -256,7 +257,7 @@ def test_a_model_by_name_is_saved_and_takes_new_pictures(named, photos):
     path = photos / "model.tfm"
     transferable.save(model, path)
     again = transferable.load(path)
-    assert (again.labels_.label == model.labels_.label).all()
+    assert (again.labels_.prediction == model.labels_.prediction).all()
     assert (again.predict_proba(photos / "target") == model.predict_proba(photos / "target")).all()
     with torch.no_grad():
         named[1].weight.copy_(torch.rand(8, 108))
@@ -285,8 +286,8 @@ def test_the_verdict_and_an_audit_are_those_of_the_estimator(photos):
     (target / "05 cut.jpg").write_bytes(b"")  # rows are those of the pictures that can be read
     model = classifier(estimator=None).adapt(photos / "source", None, target)
     assert model.trust_ == model.estimator_.trust_
-    assert model.unfamiliar_.shape == (len(model.labels_),) == (36,)
-    alone = model.predict_source_only(target)
+    assert len(model.labels_) == 36
+    alone = model.label(target).source_only
     assert [alone[k] is None for k in range(37)] == [k == 5 for k in range(37)]
     rows, weights = model.audit_rows(12)
     assert weights.sum() == pytest.approx(36)
@@ -296,7 +297,7 @@ def test_the_verdict_and_an_audit_are_those_of_the_estimator(photos):
     assert isinstance(found.model, ImageClassifier)
     assert (found.model.labels_.file == model.labels_.file).all()
     new = found.model.label(target)
-    assert (new.label[new.problem.isna()].to_numpy() == found.model.labels_.label).all()
+    assert (new.prediction[new.problem.isna()].to_numpy() == found.model.labels_.prediction).all()
     assert not hasattr(classifier(), "audit")  # that of TFDF-V
     assert hasattr(classifier(estimator=None), "audit_rows")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import field
 from typing import Any
 
@@ -11,24 +10,16 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods, call_with_marks, takes_marks
 from transferable.base import DomainAdapter, DomainClassifier, Takes
 from transferable.domains import Domains
 from transferable.transformers._pseudo_labels import NearestRow
+from transferable.wrapping import Wrapper
 
 
-def _if_estimator_has(method: Callable[..., Any]) -> Any:
-    """Hide a method unless the final estimator has one of the same name."""
-    name = method.__name__
-    return available_if(lambda self: hasattr(self._first_of("estimator_", "estimator"), name))(
-        method
-    )
-
-
-class AdaptedClassifier(DomainClassifier):
+class AdaptedClassifier(Wrapper, DomainClassifier):
     """Scikit-learn classifier trained on source rows that a transformer has adapted.
 
     The transformer learns a feature space from both domains, and the classifier learns there from
@@ -109,6 +100,13 @@ class AdaptedClassifier(DomainClassifier):
         steps = (getattr(self, name, None) for name in names)
         return next((step for step in steps if step is not None), NearestRow())
 
+    @property
+    def _wrapped(self) -> Any:
+        return self._first_of("estimator_", "estimator")
+
+    def _rows(self, X: Any) -> Any:
+        return self.transformer_.transform(self._validate_rows(X))
+
     def _fit_domains(self, domains: Domains) -> None:
         for step in (self.transformer, self.estimator):
             if getattr(step, "target_labels", "ignore") == "use":
@@ -142,39 +140,3 @@ class AdaptedClassifier(DomainClassifier):
 
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         return np.asarray(self.estimator_.predict(self.transformer_.transform(rows)), dtype=np.intp)
-
-    @_if_estimator_has
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Return the probability of each class, if the estimator gives any.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to label.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            One column for each label of `classes_`.
-        """
-        with np.errstate(under="ignore"):
-            rows = self._validate_rows(X)
-            return self.estimator_.predict_proba(self.transformer_.transform(rows))
-
-    @_if_estimator_has
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Return the scores of the classes, if the estimator gives any.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows to score.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples,) or (n_samples, n_classes)
-            As the estimator's own ``decision_function``.
-        """
-        with np.errstate(under="ignore"):
-            rows = self._validate_rows(X)
-            return self.estimator_.decision_function(self.transformer_.transform(rows))

@@ -1,35 +1,116 @@
-"""Command line: one module for each command, assembled here.
+"""Command line: one module for each command, which is imported when the command is named."""
 
-Commands import their dependencies only when they run, so that ``--help`` answers at once.
-"""
-
-from typing import Annotated, Any
+import inspect
+import os
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from functools import cache
+from importlib import import_module
+from threading import Timer
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from transferable import __version__
-from transferable.cli import adapt, audit, compare, demo, diagnose, methods, predict
-from transferable.cli._console import literal_errors, prepare_process
+from transferable.exceptions import visible
 
-__all__ = ["app", "main"]
+__all__ = ["COMMANDS", "app", "main"]
+
+interruptions: list[int] = []  # signals of this process
+_PAIR = "source.csv target.csv --label kind"
+
+
+class Command(NamedTuple):
+    """What ``--help`` says of a command, and where it is: ``module.function``."""
+
+    home: str
+    summary: str
+    examples: tuple[str, ...] = ()
+
+
+COMMANDS = {
+    "adapt": Command(
+        "adapt.run",
+        "Label the rows of TARGET with what the labelled rows of SOURCE, or of several, teach.",
+        (
+            f"adapt {_PAIR} --id who --out predictions.csv --report report.html",
+            f"adapt {_PAIR} --tune --model model.tfm --out predictions.parquet",
+            "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
+            "adapt photos/source photos/target --embedder timm:resnet50 --out predictions.csv",
+        ),
+    ),
+    "predict": Command(
+        "predict.run",
+        "Label the rows of FILE, which is read piece by piece, with a saved model.",
+        ("predict model.tfm new.csv --out predictions.csv",),
+    ),
+    "audit": Command(
+        "audit.run",
+        "Measure how good PREDICTIONS are by a few rows of TARGET that a person labels.",
+        (
+            "audit target.csv predictions.csv --rows 30",
+            "audit target.csv predictions.csv --labelled to-label.csv --model model.tfm",
+        ),
+    ),
+    "inspect": Command(
+        "predict.inspect",
+        "Show what a saved model was made with, what it takes and what it predicts.",
+        ("inspect model.tfm",),
+    ),
+    "diagnose": Command(
+        "diagnose.run",
+        "Measure how far TARGET is from SOURCE and judge whether labels could be used.",
+        (f"diagnose {_PAIR}",),
+    ),
+    "compare": Command(
+        "compare.run",
+        "Label TARGET by every method and show how far they agree, how good they are, and their "
+        "time.",
+        (f"compare {_PAIR} --methods tfdf,coral,jda",),
+    ),
+    "methods": Command(
+        "methods.run",
+        "List the methods by family, or show the parameters of one, which --set takes.",
+        ("methods", "methods tfdf"),
+    ),
+    "demo": Command(
+        "demo.run",
+        "Adapt printed digits to handwritten ones and show what it gains.",
+        ("demo", "demo --export digits"),
+    ),
+}
+
+
+@contextmanager
+def _literal_errors() -> Iterator[None]:
+    """Let errors of usage show what was typed literally."""
+    try:
+        yield
+    except Exception as error:
+        if hasattr(error, "format_message"):  # of click, which some versions of typer bring along
+            text = visible(error.format_message())
+            error.format_message = lambda: text
+        raise
 
 
 class _Group(TyperGroup):
-    """Group of commands whose errors show what was typed literally."""
+    """Group of commands that are listed by a table and imported when they are named."""
 
-    make_context = literal_errors()(TyperGroup.make_context)
-    invoke = literal_errors()(TyperGroup.invoke)
+    make_context = _literal_errors()(TyperGroup.make_context)
+    invoke = _literal_errors()(TyperGroup.invoke)
 
+    def __init__(self, **given: Any) -> None:
+        super().__init__(**given)
+        self.commands = {name: TyperCommand(name, help=c.summary) for name, c in COMMANDS.items()}
 
-app = typer.Typer(
-    name="transferable",
-    cls=_Group,
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    pretty_exceptions_show_locals=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if name is None or command is None else imported(name), rest
 
 
 class _Command(TyperCommand):
@@ -42,35 +123,62 @@ class _Command(TyperCommand):
         return option
 
 
-def _add(name: str, run: Any, *examples: str) -> None:
-    """Add a command, with examples and references below its help."""
-    shown = "\n\n".join(f"`{example}`" for example in examples)
+@cache
+def imported(name: str) -> Any:
+    """Import a command, with examples and references below its help."""
+    module, function = COMMANDS[name].home.split(".")
+    run = getattr(import_module(f"transferable.cli.{module}"), function)
+    shown = "\n\n".join(
+        f"`{'' if ' | ' in example else 'transferable '}{example}`"
+        for example in COMMANDS[name].examples
+    )
     more = "docs/command-line.md in the repository, or its page in the documentation"
-    epilog = f"**Examples**\n\n{shown}\n\nMore: {more}." if examples else None
-    app.command(name, cls=_Command, epilog=epilog)(run)
+    epilog = f"**Examples**\n\n{shown}\n\nMore: {more}." if shown else None
+    alone = typer.Typer(
+        add_completion=False,
+        rich_markup_mode="markdown",
+        pretty_exceptions_show_locals=False,
+    )
+    alone.command(name, cls=_Command, epilog=epilog)(spread(run))
+    return typer.main.get_command(alone)
 
 
-_PAIR = "source.csv target.csv --label kind"
-_add(
-    "adapt",
-    adapt.run,
-    f"transferable adapt {_PAIR} --id who --out predictions.csv --report report.html",
-    f"transferable adapt {_PAIR} --tune --model model.tfm --out predictions.parquet",
-    "cat target.csv | transferable adapt source.csv - --label kind > predictions.csv",
-    "transferable adapt photos/source photos/target --embedder timm:resnet50 --out predictions.csv",
+def spread(run: Callable[..., None]) -> Callable[..., None]:
+    """Return a command with an option for each field of parameters that are groups of options."""
+    groups: dict[str, Any] = {}
+    options = []
+    hints = get_type_hints(run, include_extras=True)
+    for name, parameter in inspect.signature(run).parameters.items():
+        kind, only = hints[name], inspect.Parameter.KEYWORD_ONLY
+        if is_dataclass(kind):
+            groups[name] = kind
+            own = get_type_hints(kind, include_extras=True)
+            options += [
+                inspect.Parameter(f.name, only, default=f.default, annotation=own[f.name])
+                for f in fields(kind)
+            ]
+        else:
+            options.append(parameter.replace(kind=only, annotation=kind))
+
+    def command(**given: Any) -> None:
+        for name, kind in groups.items():
+            given[name] = kind(**{f.name: given.pop(f.name) for f in fields(kind)})
+        run(**given)
+
+    command.__doc__ = run.__doc__
+    command.__annotations__ = {option.name: option.annotation for option in options}
+    vars(command)["__signature__"] = inspect.Signature(options)
+    return command
+
+
+app = typer.Typer(
+    name="transferable",
+    cls=_Group,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
-_add("predict", predict.run, "transferable predict model.tfm new.csv --out predictions.csv")
-_add(
-    "audit",
-    audit.run,
-    "transferable audit target.csv predictions.csv --rows 30",
-    "transferable audit target.csv predictions.csv --labelled to-label.csv --model model.tfm",
-)
-_add("inspect", predict.inspect, "transferable inspect model.tfm")
-_add("diagnose", diagnose.run, f"transferable diagnose {_PAIR}")
-_add("compare", compare.run, f"transferable compare {_PAIR} --methods tfdf,coral,jda")
-_add("methods", methods.run, "transferable methods", "transferable methods tfdf")
-_add("demo", demo.run, "transferable demo", "transferable demo --export digits")
 
 
 def _print_version(wanted: bool) -> None:
@@ -80,7 +188,7 @@ def _print_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _options(
+def _root(
     version: Annotated[
         bool,
         typer.Option(
@@ -98,6 +206,37 @@ def _options(
     from a target (new sensors, handwriting). Results go to standard output, messages to standard
     error.
     """
+
+
+def prepare_process() -> None:
+    """Replace closed streams, escape warnings, and clean up files being written when terminated.
+
+    Readers of files written in C may take an interruption for a failed read, so it is recorded too.
+    Where Python cannot raise it, as during finalisation, the signal is sent again.
+    """
+
+    def interrupt(*_: Any) -> None:
+        interruptions.append(signal.SIGINT)
+        raise KeyboardInterrupt
+
+    def end(*_: Any) -> None:
+        raise SystemExit(128 + signal.SIGTERM)
+
+    def send_again(lost: Any) -> None:
+        signals = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
+        if lost.exc_type in signals:
+            Timer(0.01, os.kill, (os.getpid(), signals[lost.exc_type])).start()
+        else:
+            sys.__unraisablehook__(lost)
+
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
+    written = warnings.formatwarning
+    warnings.formatwarning = lambda *parts: visible(written(*parts))
+    signal.signal(signal.SIGINT, interrupt)
+    signal.signal(signal.SIGTERM, end)
+    sys.unraisablehook = send_again
 
 
 def main() -> None:

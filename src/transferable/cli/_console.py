@@ -6,33 +6,30 @@ import gzip
 import os
 import re
 import shlex
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
-from threading import Timer
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
 import typer
 from rich.console import Console
+from rich.table import Table
 
+from transferable._files import replacing
+from transferable.cli import interruptions
+from transferable.events import Event, Note, listen
 from transferable.exceptions import installing, visible
+from transferable.progress import Bar
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
-
-    from transferable.diagnostics import Assessment
-    from transferable.progress import Bar
 
 FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
-_COLUMNS = ("prediction", "confidence", "runner_up", "source_only")
-_BLOCK = 4096  # rows that are predicted at once
 _FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _PARAMETER = re.compile(
     r"\b(?P<name>drop|ids|sep|decimal|encoding|sheet|model)="
@@ -65,8 +62,6 @@ def print_table(
     unwrapped: Container[str] = (),
 ) -> None:
     """Print a table with columns of text, then columns of numbers; some rows in bold."""
-    from rich.table import Table
-
     table = Table(show_header=bool(names))
     for heading in names:
         table.add_column(heading, no_wrap=heading in unwrapped)
@@ -104,7 +99,6 @@ class Messages:
     @contextmanager
     def hearing(self) -> Iterator[None]:
         """Print notes and warnings of fits within as soon as they come."""
-        from transferable.events import Event, Note, listen
 
         def hear(event: Event) -> None:
             if isinstance(event, Note):
@@ -121,46 +115,10 @@ class Messages:
 
     def bar(self, what: str, *, hidden: bool = False) -> Bar:
         """Return a progress bar; hidden where it would be in the way."""
-        from transferable.progress import Bar
-
         printed = monotonic() if self._bar is None else self._bar.printed
         drawn = not self._quiet and not hidden
         self._bar = Bar(self._console, what, drawn=drawn, printed=printed)
         return self._bar
-
-
-_interruptions: list[int] = []
-
-
-def prepare_process() -> None:
-    """Replace closed streams, escape warnings, and clean up files being written when terminated.
-
-    Readers of files written in C may take an interruption for a failed read, so it is recorded too.
-    Where Python cannot raise it, as during finalisation, the signal is sent again.
-    """
-
-    def interrupt(*_: Any) -> None:
-        _interruptions.append(signal.SIGINT)
-        raise KeyboardInterrupt
-
-    def end(*_: Any) -> None:
-        raise SystemExit(128 + signal.SIGTERM)
-
-    def send_again(lost: Any) -> None:
-        signals = {KeyboardInterrupt: signal.SIGINT, SystemExit: signal.SIGTERM}
-        if lost.exc_type in signals:
-            Timer(0.01, os.kill, (os.getpid(), signals[lost.exc_type])).start()
-        else:
-            sys.__unraisablehook__(lost)
-
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115
-    written = warnings.formatwarning
-    warnings.formatwarning = lambda *parts: visible(written(*parts))
-    signal.signal(signal.SIGINT, interrupt)
-    signal.signal(signal.SIGTERM, end)
-    sys.unraisablehook = send_again
 
 
 @contextmanager
@@ -177,7 +135,7 @@ def reporting(
         raise
     except (KeyboardInterrupt, ValueError, ImportError, MemoryError, OSError) as error:
         bad = isinstance(error, ValueError | ImportError)
-        if isinstance(error, KeyboardInterrupt) or (bad and _interruptions):
+        if isinstance(error, KeyboardInterrupt) or (bad and interruptions):
             text, code = interrupted, INTERRUPTED
         else:
             lead = "not enough memory. " if isinstance(error, MemoryError) else ""
@@ -197,39 +155,12 @@ def as_options(text: str) -> str:
     return _PARAMETER.sub(option, text)
 
 
-@contextmanager
-def literal_errors() -> Iterator[None]:
-    """Let errors of usage show what was typed literally."""
-    try:
-        yield
-    except Exception as error:
-        if hasattr(error, "format_message"):  # of click, which some versions of typer bring along
-            text = visible(error.format_message())
-            error.format_message = lambda: text
-        raise
-
-
 def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
     """Return the accuracy in words."""
     return (
         f"Accuracy on the {evaluation['rows']:,} {rows} with a value in "
         f"{evaluation['column']!r}: {evaluation['accuracy']:.1%} (used for this evaluation only)"
     )
-
-
-def trust_record(found: Assessment) -> dict[str, Any]:
-    """Return the verdict on labels for JSON."""
-    pool = getattr(found.pool, "estimator_", found.pool)
-    return {
-        **asdict(found.trust),
-        "of": "AutoAdapter",
-        "agreement_with_method": found.agreement,
-        "estimated_class_shares": {
-            str(name): float(share)
-            for name, share in zip(pool.classes_.tolist(), pool.class_shares_, strict=True)
-        },
-        "lines": found.lines,
-    }
 
 
 def check_output(path: Path | None) -> Path | None:
@@ -267,64 +198,11 @@ def check_distinct(given: Iterable[Path], written: Iterable[Path | None]) -> Non
             taken.add(path.resolve())
 
 
-def predicted(
-    model: Any, table: pd.DataFrame, ids: Sequence[str], *, every_class: bool = False
-) -> pd.DataFrame:
-    """Return lines of predictions for the rows of a table."""
-    import numpy as np
-
-    X = model.encoder_.transform(table)
-    blocks = [X[start : start + _BLOCK] for start in range(0, len(X), _BLOCK)]
-    probabilities = np.concatenate([model.estimator_.predict_proba(block) for block in blocks])
-    labels = np.concatenate([model.estimator_.predict(block) for block in blocks])
-    return lines_of(table, ids, labels, probabilities, model.classes_, every_class)
-
-
-def lines_of(
-    table: pd.DataFrame,
-    ids: Sequence[str],
-    labels: NDArray[Any],
-    probabilities: NDArray[Any],
-    classes: NDArray[Any],
-    every_class: bool,
-) -> pd.DataFrame:
-    """Return id columns, prediction, confidence and runner-up of the rows of a table."""
-    import numpy as np
-    import pandas as pd
-
-    from transferable.tables import TableError
-    from transferable.tables._errors import require_columns, who
-
-    each = [f"probability_{name}" for name in classes.tolist()] if every_class else []
-    require_columns(list(table.columns), ids, who(table, "the table"))
-    for name in ids:
-        if name in (*_COLUMNS, *each):
-            raise TableError(
-                f"id column {name!r} has a name the predictions need; rename it in "
-                f"{who(table, 'the table')}."
-            )
-    order = np.argsort(-probabilities, axis=1, kind="stable")[:, :2]
-    best, second = np.take_along_axis(probabilities, order, axis=1).T
-    other = np.where(classes[order[:, 0]] == labels, order[:, 1], order[:, 0])
-    return (
-        table[list(ids)]
-        .reset_index(drop=True)
-        .assign(
-            prediction=labels,
-            confidence=best.round(6).astype(float),
-            runner_up=pd.Series(classes[other]).astype(object).where(second > 0, ""),
-            **dict(zip(each, probabilities.round(6).astype(float).T, strict=False)),
-        )
-    )
-
-
 @contextmanager
 def writing(
     path: Path | None, *, escape_formulas: bool = False
 ) -> Iterator[Callable[[pd.DataFrame], None]]:
     """Yield a function that appends lines to a file, all or nothing, or to standard output."""
-    from transferable._files import replacing
-
     if path is None:
         yield _text_writer(sys.stdout, ",", escape_formulas)
         return
@@ -379,10 +257,6 @@ def _text_writer(stream: IO[str], separator: str, escape: bool) -> Callable[[pd.
 @contextmanager
 def _parquet_writer(path: Path) -> Iterator[Callable[[pd.DataFrame], None]]:
     """Yield a function that writes lines as a row group."""
-    from importlib.util import find_spec
-
-    from transferable._files import replacing
-
     if find_spec("pyarrow") is None:
         raise ValueError(f"{path} needs pyarrow to be written: {installing('tables')}.")
     import pyarrow as pa

@@ -6,22 +6,31 @@ import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+import pandas as pd
 import typer
+from numpy.typing import NDArray
 
+from transferable._files import replacing
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
-from transferable.cli import pictures
 from transferable.cli._console import Messages
-from transferable.cli.methods import fitted_method
+from transferable.cli._inputs import same_number
 from transferable.cli.predict import load_classifier
-
-if TYPE_CHECKING:
-    import pandas as pd
-    from numpy.typing import NDArray
-
-    from transferable.diagnostics import Audit
+from transferable.images import Pictures, read_folder
+from transferable.persistence import save as save_model
+from transferable.tables import TableError, read_table
+from transferable.tables._errors import listed, require_columns, who
+from transferable.trust import (
+    Audit,
+    compared,
+    rows_to_label,
+    strata_of,
+    stratum_weights,
+)
+from transferable.wrapping import FileClassifier, unwrap
 
 _ROUNDED = 1e-5  # relative change that spreadsheets, which save what they show, make of fractions
 _OTHERS = 0.01  # share of labels beyond which predictions are of another model
@@ -42,6 +51,7 @@ def run(
     predictions: Annotated[
         Path, typer.Argument(metavar="PREDICTIONS", help="What 'adapt --out' wrote for them.")
     ],
+    *,
     rows: Annotated[
         int | None,
         typer.Option(
@@ -83,11 +93,7 @@ def run(
             callback=console.check_folder,
         ),
     ] = None,
-    sep: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    missing: opt.Missing = None,
-    sheet: opt.Sheet = None,
+    form: opt.Format,
     as_json: opt.Json = False,
     escape_formulas: opt.EscapeFormulas = False,
     quiet: opt.Quiet = False,
@@ -110,16 +116,17 @@ def run(
         ):
             if useless:
                 raise ValueError(f"{reason}.")
-        dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
+        dialect = form.dialect
         loaded = load_classifier(model, target) if model else None
-        pair = _read_pair(target, predictions, label, dialect, loaded, messages)
+        pair = _read_pair(target, predictions, label, dialect, loaded)
         if labelled is None:
             path = out or predictions.with_name("to-label.csv")
             record = _choose_rows(pair, rows, path, dialect, escape_formulas, messages)
             options = [
-                *(("--label", label, "label"), ("--sep", sep, None), ("--decimal", decimal, ".")),
-                *(("--encoding", encoding, "utf-8"), ("--sheet", sheet, None)),
-                *(("--missing", text, None) for text in missing or ()),
+                *(("--label", label, "label"), ("--sep", form.sep, None)),
+                *(("--decimal", form.decimal, "."), ("--encoding", form.encoding, "utf-8")),
+                *(("--sheet", form.sheet, None),),
+                *(("--missing", text, None) for text in form.missing or ()),
             ]
             said = [word for name, text, usual in options if text != usual for word in (name, text)]
             words = [target, predictions, "--labelled", path, *said, "--model", "model.tfm"]
@@ -153,6 +160,7 @@ class _Pair(NamedTuple):
     """The target with the labels of each row, as codes into `classes`."""
 
     target: pd.DataFrame
+    given: Any  # what a model takes of it: the table, or the pictures
     ids: list[str]
     number: str  # name for a column of row numbers
     label: str  # name for the column to fill in
@@ -164,16 +172,9 @@ class _Pair(NamedTuple):
 
 
 def _read_pair(
-    path: Path, predictions: Path, label: str, dialect: Any, model: Any, messages: Messages
+    path: Path, predictions: Path, label: str, dialect: Any, model: FileClassifier | None
 ) -> _Pair:
     """Read the target and its predictions; refuse those of another file."""
-    import numpy as np
-    import pandas as pd
-
-    from transferable.tables import TableError, read_table
-    from transferable.tables._errors import require_columns, who
-    from transferable.trust import strata_of
-
     labels = ["prediction", "source_only"]
     lines = console.without_escapes(read_table(predictions, as_written=[*labels, "runner_up"]))
     called = who(lines, "the predictions")
@@ -188,10 +189,12 @@ def _read_pair(
         raise TableError(f"column {label!r} names rows; name another to fill in: --label.")
     if path.is_dir():
         require_columns(list(lines.columns), ["file"], called)
-        target = pictures.read_target(path, lines["file"], model, messages)
+        given = _pictures_among(path, lines["file"])
+        target = pd.DataFrame({"file": given.names})
+        target.attrs["file"] = str(path)
     else:
         text = [] if model is None else list(model.encoder_.categories_)
-        target = read_table(path, as_written=[*ids, label], text=text, dialect=dialect)
+        given = target = read_table(path, as_written=[*ids, label], text=text, dialect=dialect)
     where = who(target, "the target")
     require_columns(list(target.columns), ids, where)
     remedy = f"give what 'adapt' wrote for {where}"
@@ -208,7 +211,16 @@ def _read_pair(
     known = dict.fromkeys([*classes.tolist(), *second.dropna().astype(str)])
     strata = strata_of(adapted, alone, (unfamiliar.astype(str).str.lower() == "true").to_numpy())
     number = _free("row", [*target.columns, label])
-    return _Pair(target, ids, number, label, list(known), adapted, alone, strata, confidence)
+    parts = target, given, ids, number, label, list(known)
+    return _Pair(*parts, adapted, alone, strata, confidence)
+
+
+def _pictures_among(folder: Path, names: pd.Series) -> Pictures:
+    """Return the pictures of a folder that have predictions."""
+    found = read_folder(folder, classes=False)
+    known = {str(name).strip() for name in names}
+    kept = [k for k, name in enumerate(found.names) if name.strip() in known]
+    return Pictures([found.files[k] for k in kept], [found.names[k] for k in kept])
 
 
 def _free(name: str, taken: Sequence[str]) -> str:
@@ -225,12 +237,6 @@ def _refuse_changes(
 
     The rows of both tables are the same, and indexed by their numbers from 0.
     """
-    import numpy as np
-    import pandas as pd
-
-    from transferable.tables import TableError
-    from transferable.tables._errors import who
-
     for name in names:
         columns = [table[name].astype(object) for table in (given, target)]
         texts = [c.where(c.notna(), "").map(str).str.strip().to_numpy() for c in columns]
@@ -248,12 +254,6 @@ def _choose_rows(
     pair: _Pair, rows: int | None, path: Path, dialect: Any, escape: bool, messages: Messages
 ) -> dict[str, Any]:
     """Write rows to label, in the dialect of the target; return a record of them."""
-    import numpy as np
-
-    from transferable._files import replacing
-    from transferable.tables._errors import who
-    from transferable.trust import rows_to_label
-
     target, label, suffix = pair.target, pair.label, path.suffix.lower()
     n, where = len(target), who(target, "the target")
     if rows is not None and rows > n:
@@ -288,12 +288,6 @@ def _choose_rows(
 
 def _read_labels(path: Path, pair: _Pair, dialect: Any) -> tuple[NDArray[Any], list[str]]:
     """Return the rows that were labelled, numbered from 0, and their labels."""
-    import numpy as np
-    import pandas as pd
-
-    from transferable.tables import TableError, read_table
-    from transferable.tables._errors import listed, require_columns, who
-
     target, label, number = pair.target, pair.label, pair.number
     filled = read_table(path, as_written=[label, number, *pair.ids], dialect=dialect)
     called, where = who(filled, "the labelled rows"), who(target, "the target")
@@ -336,23 +330,19 @@ def _compare(
     messages: Messages,
 ) -> Audit:
     """Compare labels with those that were predicted and, by a model that can, correct these."""
-    import numpy as np
-
-    from transferable.trust import compared, stratum_weights
-
     if model is not None and hasattr(model, "audit"):
         _check_model(model, path, pair, messages)
         values = {str(value): value for value in model.classes_.tolist()}
-        alike = opt.same_number([text for text in labels if text not in values], list(values))
+        alike = same_number([text for text in labels if text not in values], list(values))
         given = [alike.get(text, text) for text in labels]
         return model.audit(at, np.array([values.get(text, text) for text in given], dtype=object))
     if model is None:
         messages.note("--model corrects the other labels too, by the model that 'adapt' saved.")
     else:
-        method = type(fitted_method(model)).__name__
+        method = type(unwrap(model)).__name__
         messages.note(f"{path} holds a {method}; only models of AutoAdapter can be corrected.")
     codes = {name: code for code, name in enumerate(pair.classes)}
-    alike = opt.same_number([text for text in labels if text not in codes], pair.classes)
+    alike = same_number([text for text in labels if text not in codes], pair.classes)
     codes |= {text: codes[name] for text, name in alike.items()}
     truth = np.array([codes.get(text, -1) for text in labels])
     unknown = {text: at[np.array(labels) == text] for text in labels if text not in codes}
@@ -362,17 +352,12 @@ def _compare(
 
 def _check_model(model: Any, path: Path | None, pair: _Pair, messages: Messages) -> None:
     """Refuse a model that was fitted to other rows, or that has not made the predictions."""
-    import numpy as np
-
-    from transferable.tables import TableError
-    from transferable.tables._errors import who
-
     where, remedy = who(pair.target, "the target"), "give the model that 'adapt' saved with these"
-    with messages.hearing():
-        rows = model.encoder_.transform(pair.target)
-    if not model.estimator_._is_fitted_to(rows):
+    with messages.hearing(), messages.bar("Reading the rows again"):
+        rows = model._rows(pair.given)
+    if not model.estimator_._is_fitted_to(getattr(rows, "rows", rows)):
         raise TableError(f"{path} was fitted to other rows than those of {where}; {remedy}.")
-    own = model.estimator_.transduction_[-len(pair.target) :].astype(str)
+    own = model.labels_["prediction"].astype(str).to_numpy()
     others = own != np.array(pair.classes)[pair.adapted]
     if others.mean() > _OTHERS:
         raise TableError(
@@ -385,10 +370,6 @@ def _write_corrected(
     pair: _Pair, at: NDArray[Any], found: Audit, files: dict[str, Path | None], escape: bool
 ) -> None:
     """Write the corrected labels of all rows, and the corrected model."""
-    import numpy as np
-
-    from transferable import save
-
     n = len(pair.target)
     audited = np.isin(np.arange(n), at)
     near = np.full(n, "", dtype=object)
@@ -405,7 +386,7 @@ def _write_corrected(
         lines[_free(name, pair.ids)] = values
     with console.writing(files["predictions"], escape_formulas=escape) as write:
         write(lines)
-    save(found.model, str(files["model"]))
+    save_model(found.model, str(files["model"]))
 
 
 def _record(found: Audit) -> dict[str, Any]:

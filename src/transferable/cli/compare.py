@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from transferable.cli import _options as opt
@@ -16,19 +17,26 @@ from transferable.cli._console import (
     print_lines,
     print_table,
     reporting,
-    trust_record,
 )
+from transferable.cli._inputs import Inputs, read_tables
 from transferable.cli.methods import all_methods, configured, method_named, require, takes
-
-if TYPE_CHECKING:
-    from transferable.diagnostics import MethodOutcome
-    from transferable.tables import TableEncoder
+from transferable.diagnostics import (
+    MethodOutcome,
+    assess_trust,
+    compare_methods,
+    source_only_methods,
+    vote,
+)
+from transferable.metrics import consistency_along, neighbor_edges
+from transferable.tables import TableEncoder
+from transferable.tables.classifier import fitted_encoder
 
 
 def run(
     source: opt.Source,
     target: opt.Target,
-    label: opt.Label,
+    *,
+    columns: opt.Columns,
     methods: Annotated[
         str,
         typer.Option(
@@ -37,18 +45,9 @@ def run(
             autocompletion=opt.complete_methods,
         ),
     ] = "all",
-    target_label: opt.TargetLabel = None,
-    ids: opt.Ids = None,
-    drop: opt.Drop = None,
-    features: opt.Features = None,
-    scale: opt.Scale = "auto",
     n_landmarks: opt.Landmarks = None,
     device: opt.Device = None,
-    sep: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    missing: opt.Missing = None,
-    sheet: opt.Sheet = None,
+    form: opt.Format,
     max_seconds: Annotated[
         float | None,
         typer.Option(min=0.0, help="Time for all methods; what is not done by then is left out."),
@@ -56,7 +55,6 @@ def run(
     jobs: Annotated[int, typer.Option(min=1, help="Methods that are fitted at a time.")] = 1,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
-    yes: opt.Yes = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Label TARGET by every method and show how far they agree, how good they are, and their time.
@@ -70,36 +68,29 @@ def run(
     """
     messages = Messages(quiet=quiet)
     with reporting():
-        from transferable.diagnostics import assess_trust, compare_methods, source_only_methods
-
         chosen = _chosen(methods, seed, n_landmarks, device)
-        dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
-        roles = opt.Roles(label, target_label, ids, drop, features)
-        inputs = opt.read_inputs((source, target), roles, dialect, messages, sure=yes)
-        ys = inputs.labels
+        inputs = read_tables((source, target), columns, form, messages)
         with messages.hearing():
-            encoder = inputs.encoder(scale).adapt(inputs.source, None, inputs.target)
+            encoder = inputs.encoder().adapt(inputs.source, None, inputs.target)
         alone = source_only_methods()
         with messages.bar("Comparing methods") as bar:
             steps = iter(bar.through([*alone, *chosen], str))
             outcomes, end = [], None if max_seconds is None else monotonic() + max_seconds
             for group, rows in (
-                (alone, inputs.rows_of_source_alone(encoder)),
-                *_encoded(chosen, inputs, encoder, scale),
+                (alone, inputs.rows(encoder.of_source_alone(inputs.source))),
+                *_encoded(chosen, inputs, encoder),
             ):
                 limit = None if end is None or group is alone else max(0.0, end - monotonic())
                 outcomes += compare_methods(
-                    *(group, rows[0], ys, rows[1]),
+                    *(group, rows[0], inputs.labels, rows[1]),
                     track=lambda found: ((m, next(steps))[0] for m in found),
                     max_seconds=limit,
                     n_jobs=jobs,
                 )
             next(steps, None)
         with messages.bar("Judging the labels"):
-            model = inputs.classifier(configured(None, seed=seed), scale)
-            verdict = assess_trust(
-                model, inputs.source, inputs.label, inputs.target, random_state=seed
-            )
+            inputs.model.set_params(estimator=configured(None, seed=seed))
+            verdict = assess_trust(inputs.model, *inputs.pair, random_state=seed)
         results = _results(outcomes, inputs, inputs.rows(encoder)[1], set(alone), messages)
         if not any(r["adapts"] and r["agreement"] is not None for r in results):
             messages.note("No method was done; only models of the source alone are compared.")
@@ -110,7 +101,7 @@ def run(
                 "scale": encoder.scale_,
                 "seed": seed,
                 "results": results,
-                "trust": trust_record(verdict),
+                "trust": verdict.record,
                 "notes": messages.notes,
             }
             typer.echo(json.dumps(record))
@@ -149,30 +140,23 @@ def _chosen(names: str, seed: int, n_landmarks: str | None, device: str | None) 
 
 
 def _encoded(
-    chosen: dict[str, Any], inputs: opt.Inputs, encoder: TableEncoder, scale: str
+    chosen: dict[str, Any], inputs: Inputs, encoder: TableEncoder
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Yield methods with the rows that ``adapt`` would give them: a pool scales domains itself."""
-    from transferable.tables.classifier import fitted_encoder
-
     pools = {n: m for n, m in chosen.items() if getattr(m, "_scales_domains", False)}
     for pool in pools.values():
-        own = fitted_encoder(inputs.encoder(scale), pool, inputs.source, inputs.target)
+        own = fitted_encoder(inputs.encoder(), pool, inputs.source, inputs.target)
         yield pools, inputs.rows(own)
     yield {n: m for n, m in chosen.items() if n not in pools}, inputs.rows(encoder)
 
 
 def _results(
-    outcomes: list[MethodOutcome], inputs: opt.Inputs, Xt: Any, alone: set[str], messages: Messages
+    outcomes: list[MethodOutcome], inputs: Inputs, Xt: Any, alone: set[str], messages: Messages
 ) -> list[dict[str, Any]]:
     """Return a record of each method, whose shares are None where unknown.
 
     The best comes first: by accuracy where it is known, by agreement otherwise; failures last.
     """
-    import numpy as np
-
-    from transferable.diagnostics import vote
-    from transferable.metrics import consistency_along, neighbor_edges
-
     majority = vote(outcomes)
     edges = neighbor_edges(Xt) if len(majority) > 1 else None
     results = []

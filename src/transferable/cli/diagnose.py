@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from math import isnan
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import typer
 
@@ -15,12 +15,18 @@ from transferable.cli._console import (
     print_lines,
     print_table,
     reporting,
-    trust_record,
 )
+from transferable.cli._inputs import Inputs, read_tables
 from transferable.cli.methods import configured
-
-if TYPE_CHECKING:
-    from transferable.diagnostics import Assessment, ColumnShift, Diagnosis
+from transferable.diagnostics import (
+    Assessment,
+    ColumnShift,
+    Diagnosis,
+    assess_trust,
+    column_shifts,
+    diagnose,
+)
+from transferable.tables.classifier import fitted_encoder
 
 _COLUMNS_SHOWN = 10
 
@@ -28,28 +34,11 @@ _COLUMNS_SHOWN = 10
 def run(
     source: opt.Source,
     target: opt.Target,
-    label: opt.Label,
-    target_label: opt.TargetLabel = None,
-    ids: opt.Ids = None,
-    drop: opt.Drop = None,
-    features: opt.Features = None,
-    scale: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME",
-            help="Scaling of numeric columns: auto (as 'adapt'), per-domain, joint (the gap before "
-            "anything is scaled away), none or unit.",
-            **opt.one_of(*opt.SCALES),
-        ),
-    ] = "auto",
-    sep: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    missing: opt.Missing = None,
-    sheet: opt.Sheet = None,
+    *,
+    columns: opt.Columns,
+    form: opt.Format,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
-    yes: opt.Yes = False,
     quiet: opt.Quiet = False,
 ) -> None:
     """Measure how far TARGET is from SOURCE and judge whether labels could be used.
@@ -57,32 +46,25 @@ def run(
     A-distance is 0 if a linear classifier cannot tell the domains apart and 2 if it never errs;
     MMD is the distance of their means, MMCD of their means and covariances, where the rows' total
     standard deviation is 1. Without true target labels, classes are those that a model of the
-    source predicts. The verdict is that of 'adapt', of at most 1,000 rows of each domain.
+    source predicts. The verdict is that of 'adapt', of at most 1,000 rows of each domain. With
+    --scale joint, the gap is measured before anything is scaled away.
     Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
-        from transferable.diagnostics import assess_trust, column_shifts, diagnose
-        from transferable.tables.classifier import fitted_encoder
-
-        dialect = opt.dialect_of(sep, decimal, encoding, missing, sheet)
-        roles = opt.Roles(label, target_label, ids, drop, features)
-        inputs = opt.read_inputs((source, target), roles, dialect, messages, sure=yes)
-        ys = inputs.labels
+        inputs = read_tables((source, target), columns, form, messages)
         estimator = configured(None, seed=seed)
         with messages.hearing():
-            encoder = inputs.encoder(scale)
+            encoder = inputs.encoder()
             fitted_encoder(encoder, estimator, inputs.source, inputs.target)
             raw = inputs.encoder("none").adapt(inputs.source, None, inputs.target)
         Xs, Xt = inputs.rows(encoder)
         with messages.bar("Measuring the gap"):
-            found = diagnose(Xs, ys, Xt, _true(inputs, messages), random_state=seed)
+            found = diagnose(Xs, inputs.labels, Xt, _true(inputs, messages), random_state=seed)
             shifts = column_shifts(*inputs.rows(raw), raw.get_feature_names_out().tolist())
         with messages.bar("Judging the labels"):
-            model = inputs.classifier(estimator, scale)
-            verdict = assess_trust(
-                model, inputs.source, inputs.label, inputs.target, random_state=seed
-            )
+            inputs.model.set_params(estimator=estimator)
+            verdict = assess_trust(inputs.model, *inputs.pair, random_state=seed)
         if as_json:
             sizes = {"n_source": len(Xs), "n_target": len(Xt), "n_features": Xs.shape[1]}
             record = sizes | {"scale": encoder.scale_, "seed": seed}
@@ -94,7 +76,7 @@ def run(
             print_lines(*found.lines, *verdict.lines)
 
 
-def _true(inputs: opt.Inputs, messages: Messages) -> Any:
+def _true(inputs: Inputs, messages: Messages) -> Any:
     """Return true target labels, if every row has one."""
     if inputs.true is None:
         return None
@@ -138,7 +120,7 @@ def _record(
         "within_classes": numbers({"A-distance": found.within, "by_chance": found.within_chance}),
         "a_distance_by_chance": found.chance,
         "home_accuracy": None if isnan(found.home_accuracy) else found.home_accuracy,
-        "trust": trust_record(verdict),
+        "trust": verdict.record,
         "columns": [shift._asdict() for shift in shifts],
         "notes": notes,
     }

@@ -12,10 +12,15 @@ from importlib import util
 from typing import Annotated, Any
 
 import typer
+from sklearn.utils import get_tags
 
+from transferable import FAMILIES, all_estimators
+from transferable.classifiers import AdaptedClassifier
 from transferable.cli._console import Messages, Terminal, print_table, reporting
 from transferable.cli._options import complete_methods, flag
 from transferable.exceptions import installing
+from transferable.model_selection import LabelFreeSearch
+from transferable.tables.classifier import default_method
 
 # Values to try, by parameter; of the methods over TFDF's objective the search has its own grid.
 _GRID: dict[str, list[Any]] = {
@@ -74,10 +79,6 @@ def run(
 
 
 def _record(method: type[Any]) -> dict[str, Any]:
-    from sklearn.utils import get_tags
-
-    from transferable import FAMILIES
-
     name, estimator = method.__name__, method()
     sparse = ["sparse rows"] if get_tags(estimator).input_tags.sparse else []
     return {
@@ -94,30 +95,23 @@ def _record(method: type[Any]) -> dict[str, Any]:
 
 def _explained(method: type[Any]) -> dict[str, str]:
     """Return the documentation of each parameter, also by reference to another method."""
-    from transferable import all_estimators
-
     classes = dict(all_estimators())
-    text = inspect.getdoc(method) or ""
-    part = re.search(
-        r"^Parameters\n-+\n(.*?)(?=^\w[^\n]*\n-+\n|\Z)", text, re.DOTALL | re.MULTILINE
-    )
-    entries = re.split(r"^(?=\w)", part[1], flags=re.MULTILINE) if part else []
+    from transferable.base import _entries
+
     found: dict[str, str] = {}
-    for head, _, body in (entry.partition("\n") for entry in entries if entry.strip()):
+    for name, entry in _entries(inspect.getdoc(method) or "").items():
         # Words without the marks of reStructuredText.
-        words = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", " ".join(body.split()))
+        body = " ".join(entry.partition("\n")[2].split())
+        words = re.sub(r":\w+:`~?(?:[\w.]+\.)?(\w+)`", r"\1", body)
         words = words.replace("``", "").replace("`", "")
         other = re.search(r"\b[Aa]s (?:in|for) (\w+)\.?$", words)
         theirs = _explained(classes[other[1]]) if other and other[1] in classes else {}
-        for name in head.partition(":")[0].split(","):
-            found[name.strip()] = theirs.get(name.strip(), words)
+        found[name] = theirs.get(name, words)
     return found
 
 
 def all_methods() -> dict[str, type[Any]]:
     """Return every method by its class's name; a transformer is to be followed by a 1-NN."""
-    from transferable import FAMILIES, all_estimators
-
     return {name: cls for name, cls in all_estimators() if name not in FAMILIES["parts"]}
 
 
@@ -149,8 +143,6 @@ def configured(
     The seed is for methods that have one; for the others, options left at None are not set. Without
     a name, settings and options are those of TFDF, and so is anything that needs `one_model`.
     """
-    from transferable.tables.classifier import default_method
-
     settings = list(settings)
     if name is None and (settings or n_landmarks is not None or device is not None or one_model):
         name = "TFDF"
@@ -188,9 +180,6 @@ def _value(text: str) -> Any:
 
 def tuned(estimator: Any, *, seed: int = 0) -> Any:
     """Return the search over settings of a method that needs no target label."""
-    from transferable.classifiers import AdaptedClassifier
-    from transferable.model_selection import LabelFreeSearch
-
     known = estimator.get_params(deep=False)
     prefix = ""
     if not hasattr(estimator, "predict"):
@@ -221,8 +210,8 @@ def use_labels(estimator: Any, column: str | None, *, tune: bool) -> None:
 
     if not able(type(estimator)):
         raise ValueError(
-            f"--use-target-labels means nothing to {type(estimator).__name__}; methods that take "
-            f"it: {_names_of(able)}."
+            f"{type(estimator).__name__} has no option --use-target-labels; methods that have it: "
+            f"{_names_of(able)}."
         )
     estimator.set_params(target_labels="use")
 
@@ -234,8 +223,6 @@ def for_rows(
 
     Landmarks are fewer where rows would take more than 3 GB, unless memory or they were set.
     """
-    from transferable.tables.classifier import default_method
-
     pool, suited = default_method(), default_method(n_rows)
     if suited is not pool and isinstance(estimator, pool) and not named:
         messages.note(
@@ -264,21 +251,16 @@ def takes(option: str, method: type[Any]) -> bool:
 def require(option: str, methods: Sequence[type[Any]]) -> None:
     """Refuse an option that none of the methods supports, naming methods that do."""
     if not any(takes(option, method) for method in methods):
+        verb = "has" if len(methods) == 1 else "have"
         raise ValueError(
-            f"--{option.replace('_', '-')} means nothing to "
-            f"{', '.join(method.__name__ for method in methods)}; methods that take it: "
+            f"{', '.join(method.__name__ for method in methods)} {verb} no option "
+            f"--{option.replace('_', '-')}; methods that have it: "
             f"{_names_of(lambda method: takes(option, method)) or 'none'}."
         )
 
 
 def _names_of(able: Callable[[type[Any]], bool]) -> str:
     return ", ".join(name.lower() for name, method in all_methods().items() if able(method))
-
-
-def fitted_method(model: Any) -> Any:
-    """Return the method of a fitted table classifier: the choice of a search, without its 1-NN."""
-    fitted = getattr(model.estimator_, "best_estimator_", model.estimator_)
-    return getattr(fitted, "transformer", None) or fitted
 
 
 def parameters_of(estimator: Any) -> dict[str, Any]:

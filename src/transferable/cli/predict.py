@@ -5,22 +5,33 @@ from __future__ import annotations
 import json
 import sys
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import numpy as np
+import pandas as pd
 import typer
 
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
-from transferable.cli import pictures
 from transferable.cli._console import Messages
-from transferable.cli.methods import fitted_method, parameters_of
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from transferable.diagnostics import Drift
-    from transferable.tables import TableClassifier
+from transferable.cli._inputs import (
+    FORMATS,
+    named_columns,
+    possible_names,
+    refuse_for_pictures,
+    true_labels,
+    with_probabilities,
+)
+from transferable.cli.methods import parameters_of
+from transferable.diagnostics import Drift, drift, remembers_target
+from transferable.diagnostics.drift import MOST_ROWS
+from transferable.images import ImageClassifier
+from transferable.persistence import about, load
+from transferable.tables import TableClassifier, TableError, iter_table
+from transferable.tables._errors import require_columns, who
+from transferable.wrapping import FileClassifier, unwrap
 
 _SHOWN = 12  # of a list, to people; --json has all
 
@@ -38,6 +49,7 @@ def run(
             "pictures for a model of pictures.",
         ),
     ],
+    *,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -59,11 +71,7 @@ def run(
         ),
     ] = None,
     target_label: opt.TargetLabel = None,
-    sep: opt.Separator = None,
-    decimal: opt.Decimal = ".",
-    encoding: opt.Encoding = "utf-8",
-    missing: opt.Missing = None,
-    sheet: opt.Sheet = None,
+    form: opt.Format,
     as_json: Annotated[
         bool, opt.flag("--json", help="Print one JSON object for each row, or with --out one.")
     ] = False,
@@ -80,28 +88,17 @@ def run(
     """
     messages = Messages(quiet=quiet)
     with console.reporting():
-        from transferable.tables import iter_table
-
         console.check_distinct((model, file), (out,))
         loaded = load_classifier(model, file)
-        if isinstance(loaded, pictures.Model):
-            pictures.refuse(context, ("ids", "target_label", *pictures.FORMATS))
-            pieces = loaded.pieces(file, messages)
-        else:
-            truth = [target_label] if target_label else None
-            pieces = iter_table(
-                file,
-                as_written=opt.possible_names(ids, loaded.ids, truth),
-                text=list(loaded.encoder_.categories_),
-                dialect=opt.dialect_of(sep, decimal, encoding, missing, sheet),
-            )
+        if isinstance(loaded, ImageClassifier):
+            refuse_for_pictures(context, ("ids", "target_label", *FORMATS))
         tally = _Tally(loaded, ids, target_label, messages)
         beside = out is None and sys.stdout.isatty()
         with (
             messages.bar("Predicting", hidden=beside) as bar,
             console.writing(out, escape_formulas=escape_formulas) as write,
         ):
-            for piece, done in pieces:
+            for piece, done in _pieces(loaded, file, ids, target_label, form, messages):
                 lines = tally.label(piece, every_class=probabilities)
                 if as_json and not out:
                     typer.echo(lines.to_json(orient="records", lines=True), nl=False)
@@ -111,49 +108,73 @@ def run(
         _sum_up(tally, out, messages, as_json=as_json)
 
 
+def _pieces(
+    model: FileClassifier,
+    file: Path,
+    ids: list[str] | None,
+    target_label: str | None,
+    form: opt.Format,
+    messages: Messages,
+) -> Iterator[tuple[Any, float]]:
+    """Yield the rows of a file piece by piece, or the embeddings of a folder of pictures."""
+    if isinstance(model, TableClassifier):
+        truth = [target_label] if target_label else None
+        yield from iter_table(
+            file,
+            as_written=possible_names(ids, model.ids, truth),
+            text=list(model.encoder_.categories_),
+            dialect=form.dialect,
+        )
+    else:
+        with messages.hearing():
+            yield model._rows(file), 1.0
+
+
 class _Tally:
     """Labels of pieces, their counts, and a sample of rows to test for drift."""
 
     def __init__(
         self,
-        model: TableClassifier | pictures.Model,
+        model: FileClassifier,
         ids: list[str] | None,
         target_label: str | None,
         messages: Messages,
     ) -> None:
-        import numpy as np
-
         self.counts: Counter[str] = Counter()
-        self.unit = "pictures" if isinstance(model, pictures.Model) else "rows"
+        self._of_tables = isinstance(model, TableClassifier)
+        self.unit = "rows" if self._of_tables else "pictures"
         self._known = self._right = 0
         self._model, self._ids, self._truth, self._messages = model, ids, target_label, messages
         self._rows: pd.DataFrame | None = None
         self._draws = np.random.default_rng(0)
 
-    def label(self, piece: pd.DataFrame, *, every_class: bool) -> pd.DataFrame:
-        """Return lines of predictions for the next rows."""
-        from transferable.tables._errors import require_columns, who
-
-        columns = list(piece.columns)
-        ids = opt.named_columns(self._ids, columns) or [c for c in self._model.ids if c in columns]
-        if self._truth is not None:
-            require_columns(columns, [self._truth], who(piece, "the file"))
-        lines = console.predicted(self._model, piece, ids, every_class=every_class)
-        self._keep_some(piece)
+    def label(self, piece: Any, *, every_class: bool) -> pd.DataFrame:
+        """Return labels of the next rows."""
+        if self._of_tables:
+            columns = list(piece.columns)
+            if self._ids:
+                self._model.ids = named_columns(self._ids, columns)
+                require_columns(columns, self._model.ids, who(piece, "the table"))
+            if self._truth is not None:
+                require_columns(columns, [self._truth], who(piece, "the file"))
+            lines = self._model.label(piece)
+        else:
+            lines = self._model.label(piece)
+            lines = lines[lines["problem"].isna()].drop(columns="problem").reset_index(drop=True)
+        lines = lines.drop(columns=["source_only", "unfamiliar"], errors="ignore")
+        if every_class:
+            lines = with_probabilities(lines, self._model, piece)
+        self._keep_some(piece if self._of_tables else pd.DataFrame(piece.rows))
         self.counts.update(lines["prediction"].astype(str).tolist())
         if self._truth is not None and piece[self._truth].notna().any():
             classes = [str(name) for name in self._model.classes_.tolist()]
-            true, known = opt.true_labels(piece[self._truth], classes, self._messages)
+            true, known = true_labels(piece[self._truth], classes, self._messages)
             hits = lines["prediction"].to_numpy()[known].astype(str) == true[known]
             self._known, self._right = self._known + len(hits), self._right + int(hits.sum())
         return lines
 
     def _keep_some(self, piece: pd.DataFrame) -> None:
         """Keep rows drawn at random from all so far: those of the lowest draws."""
-        import pandas as pd
-
-        from transferable.diagnostics.drift import MOST_ROWS
-
         draws = pd.Index(self._draws.random(len(piece)))
         before = self._rows
         highest = 1 if before is None or len(before) < MOST_ROWS else before.index[-1]
@@ -164,15 +185,14 @@ class _Tally:
 
     def drift(self) -> Drift | None:
         """Compare the rows with the fitted target; return None, with a note, if impossible."""
-        from transferable.diagnostics import drift, remembers_target
-
-        if self._rows is None or not remembers_target(self._model):
+        model = self._model if self._of_tables else self._model.estimator_
+        if self._rows is None or not remembers_target(model):
             self._messages.note(
                 "the model keeps no sample of its target, so it is unknown whether these rows "
                 "look like it; fit it again with this version."
             )
             return None
-        return drift(self._model, self._rows.reset_index(drop=True))
+        return drift(model, self._rows.reset_index(drop=True))
 
     def evaluation(self) -> dict[str, Any] | None:
         """Return the accuracy where true labels are known; None if not requested."""
@@ -199,36 +219,31 @@ def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: boo
         (messages.say if out is None else console.print_lines)(console.accuracy_line(found, "rows"))
 
 
-def load_classifier(path: Path, given: Path) -> TableClassifier | pictures.Model:
+def load_classifier(path: Path, given: Path) -> FileClassifier:
     """Return a saved model that takes what is given, a table or a folder of pictures."""
-    from transferable.images import ImageClassifier
-    from transferable.tables import TableClassifier, TableError
-
     loaded = _load(path)
-    if isinstance(loaded, ImageClassifier | TableClassifier) and not hasattr(loaded, "classes_"):
+    if not isinstance(loaded, FileClassifier):
+        raise TableError(
+            f"{path} holds a {type(loaded).__name__}, which takes arrays; use transferable.load in "
+            "Python, or save a model with 'transferable adapt --model'."
+        )
+    if not hasattr(loaded, "classes_"):
         raise TableError(
             f"{path} holds a {type(loaded).__name__} that is not fitted; save one that is, by "
             "'transferable adapt --model' or transferable.save."
         )
     of_pictures = isinstance(loaded, ImageClassifier)
-    if of_pictures != given.is_dir() and (of_pictures or isinstance(loaded, TableClassifier)):
-        kinds = ("a folder of pictures", "a file of rows")
-        takes, got = kinds if of_pictures else kinds[::-1]
-        raise TableError(f"{path} labels {takes}, and {given} is no such; {got} needs its own.")
-    if of_pictures:
-        return pictures.Model(loaded)
-    if not isinstance(loaded, TableClassifier):
+    if of_pictures != given.is_dir():
+        kinds = ("pictures", "tables") if of_pictures else ("tables", "pictures")
+        found = "a folder" if given.is_dir() else "a table"
         raise TableError(
-            f"{path} holds a {type(loaded).__name__}, which takes arrays; use transferable.load in "
-            "Python, or save a model with 'transferable adapt --model'."
+            f"{path} is a model of {kinds[0]}, but {given} is {found}; use a model saved from "
+            f"{kinds[1]}."
         )
     return loaded
 
 
 def _load(path: Path) -> Any:
-    from transferable.persistence import load
-    from transferable.tables import TableError
-
     if not path.is_file():
         raise TableError(f"there is no file {path}.")
     return load(path)
@@ -249,29 +264,29 @@ def inspect(
 
 def _described(path: Path) -> dict[str, Any]:
     """Return the header of the file, and the description of its model."""
-    from transferable.images import ImageClassifier
-    from transferable.persistence import about
-    from transferable.tables import TableClassifier
-
     model = _load(path)
     record = about(path)
-    if not isinstance(model, ImageClassifier | TableClassifier) or not hasattr(model, "classes_"):
+    if not isinstance(model, FileClassifier) or not hasattr(model, "classes_"):
         return record | {"parameters": parameters_of(model)}
-    if isinstance(model, ImageClassifier):
-        return record | pictures.described(model)
-    encoder, method = model.encoder_, fitted_method(model)
-    return record | {
+    method = unwrap(model)
+    record |= {
         "method": type(method).__name__,
         "parameters": parameters_of(method),
         "classes": model.classes_.tolist(),
-        "label": model.label_,
-        "id columns": list(model.ids),
-        "numeric columns": encoder.numeric_,
-        "categorical columns": list(encoder.categories_),
-        "features": len(encoder.get_feature_names_out()),
-        "scale": encoder.scale_,
-        "notes": model.notes_,
     }
+    if isinstance(model, TableClassifier):
+        encoder = model.encoder_
+        record |= {
+            "label": model.label_,
+            "id columns": list(model.ids),
+            "numeric columns": encoder.numeric_,
+            "categorical columns": list(encoder.categories_),
+            "features": len(encoder.get_feature_names_out()),
+            "scale": encoder.scale_,
+        }
+    else:
+        record |= {"embedder": str(model.model), "features": model.n_features_in_}
+    return record | {"notes": model.notes_}
 
 
 def _shown(value: Any) -> str:

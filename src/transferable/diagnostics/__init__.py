@@ -1,5 +1,12 @@
 """Comparisons of two domains, and of methods on them, without target labels."""
 
+from transferable.diagnostics.assessment import Assessment, assess_trust
+from transferable.diagnostics.comparison import (
+    MethodOutcome,
+    compare_methods,
+    source_only_methods,
+    vote,
+)
 from transferable.diagnostics.diagnosis import Diagnosis, diagnose
 from transferable.diagnostics.drift import Drift, drift, remembers_target
 from transferable.diagnostics.gap import (
@@ -10,14 +17,6 @@ from transferable.diagnostics.gap import (
     domain_gap,
     shared_space,
     unit_variance,
-)
-from transferable.diagnostics.transfer import (
-    Assessment,
-    MethodOutcome,
-    assess_trust,
-    compare_methods,
-    source_only_methods,
-    vote,
 )
 from transferable.trust import Audit, RowsToLabel, Trust
 

@@ -11,8 +11,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_predict
 
 from transferable._linalg.arrays import dense
+from transferable.diagnostics.assessment import draw_rows
 from transferable.diagnostics.gap import FEWEST_ROWS, DomainGap, domain_gap
-from transferable.diagnostics.transfer import draw_rows
 from transferable.events import rounds, stage
 from transferable.metrics import proxy_a_distance
 

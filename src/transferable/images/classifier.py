@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,12 +26,14 @@ from transferable.images.reading import (
     read_folder,
 )
 from transferable.progress import shown
-from transferable.tables.classifier import AroundClassifier, if_estimator_has
+from transferable.tables.classifier import classifier_for
+from transferable.wrapping import FileClassifier, columns_of, labels_after, labels_of
 
 _SAME = 0.999  # cosine of embeddings of one picture by one network, on any machine
 
 
-class ImageClassifier(AroundClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class ImageClassifier(FileClassifier):
     """Classifier of pictures, learnt from labelled pictures of another domain.
 
     A fixed network makes a row of numbers of every picture; the rows are adapted as those of any
@@ -64,8 +67,8 @@ class ImageClassifier(AroundClassifier):
     estimator_ : classifier
         The fitted classifier of embeddings.
     labels_ : DataFrame
-        For each target picture that could be read its file, label and confidence. Its rows are
-        those of `unfamiliar_` and of an audit.
+        The labels of the target pictures that could be read, as :meth:`label` returns them, without
+        the column ``problem``. Its rows are those of an audit.
     broken_ : dict of str to str
         Target files that could not be read, with the reason.
     notes_ : list of str
@@ -94,28 +97,21 @@ class ImageClassifier(AroundClassifier):
     ...             Image.fromarray(pixels).save(place)
     ...     model = ImageClassifier(colours, estimator=TFDFV(), cache=None)
     ...     model = model.adapt(f"{folder}/day", None, f"{folder}/night")
-    >>> model.labels_.label[:2].tolist(), model.labels_.file[0]
+    >>> model.labels_.prediction[:2].tolist(), model.labels_.file[0]
     (['leaf', 'leaf'], 'leaf/0.png')
     """
 
-    def __init__(
-        self,
-        model: str | Model | None = None,
-        *,
-        estimator: Any = None,
-        broken: str = "skip",
-        cache: str | os.PathLike[str] | None = "auto",
-        batch_size: int = 32,
-        device: str = "auto",
-        verbose: bool = False,
-    ) -> None:
-        self.model = model
-        self.estimator = estimator
-        self.broken = broken
-        self.cache = cache
-        self.batch_size = batch_size
-        self.device = device
-        self.verbose = verbose
+    model: str | Model | None = field(default=None, kw_only=False)
+    estimator: Any = None
+    broken: str = "skip"
+    cache: str | os.PathLike[str] | None = "auto"
+    batch_size: int = 32
+    device: str = "auto"
+    verbose: bool = False
+
+    @property
+    def _wrapped(self) -> Any:
+        return self.estimator_ if hasattr(self, "estimator_") else classifier_for(self.estimator)
 
     def fit(
         self, X: Sequence[FilePath], y: ArrayLike, sample_domain: ArrayLike | None = None
@@ -182,13 +178,12 @@ class ImageClassifier(AroundClassifier):
             notes.append(f"no picture of {listed([str(c) for c in lost])} can be read: no class")
         for text in notes:
             note(text)
-        classifier = self._classifier(n_source + n_target)
+        classifier = classifier_for(self.estimator, n_source + n_target)
         classifier.adapt(source.rows, kept, target.rows)
         self.estimator_, self.classes_, self.notes_ = classifier, classifier.classes_, notes
         self.probe_ = source.probe
         self.n_features_in_ = source.rows.shape[1]
-        table = self._table(target).iloc[target.read, :-1]
-        self._labels = {name: table[name].tolist() for name in table}
+        self._labels = {"file": target.names} | columns_of(labels_after(classifier, target.rows))
         self.broken_ = {target.pictures.names[k]: text for k, text in target.broken.items()}
         return self
 
@@ -241,7 +236,7 @@ class ImageClassifier(AroundClassifier):
         labels : ndarray of shape (n_pictures,)
             The label of each; None, in an array of objects, for files that cannot be read.
         """
-        return self.label(X)["label"].to_numpy()
+        return self._of_all(self._rows(X), self.estimator_.predict).to_numpy()
 
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Return the probability of each class, if the estimator gives any.
@@ -256,14 +251,14 @@ class ImageClassifier(AroundClassifier):
         probabilities : ndarray of shape (n_pictures, n_classes)
             One column for each label of `classes_`; NaN for files that cannot be read.
         """
-        found = self._read(X)
+        found = self._rows(X)
         out = np.full((len(found.pictures), len(self.classes_)), np.nan)
         if len(found.read):
             out[found.read] = self.estimator_.predict_proba(found.rows)
         return out
 
     def label(self, X: Any) -> pd.DataFrame:
-        """Return a table of files with their labels.
+        """Label pictures of the target domain.
 
         Parameters
         ----------
@@ -272,36 +267,23 @@ class ImageClassifier(AroundClassifier):
 
         Returns
         -------
-        table : DataFrame
-            The columns file, label, confidence (the probability of the label, if the estimator
-            gives any) and problem, the reason why a file could not be read.
+        labels : DataFrame
+            One row for each: ``file``, ``prediction``, its ``confidence`` and the ``runner_up`` by
+            the probabilities, if the estimator gives any; of an
+            :class:`~transferable.AutoAdapter` also ``source_only``, the label by models of the
+            source alone, and ``unfamiliar``, whether the picture is unlike any of the source; and
+            ``problem``, the reason why a file could not be read, which has no label.
         """
-        return self._table(self._read(X))
+        found = self._rows(X)
+        table = labels_of(self.estimator_, found.rows).set_axis(found.read)
+        if found.broken:
+            texts = [name for name in table if name != "confidence"]
+            table = table.astype(dict.fromkeys(texts, object)).reindex(range(len(found.pictures)))
+            table[texts] = table[texts].where(table[texts].notna(), None)
+        table.insert(0, "file", found.pictures.names)
+        return table.assign(problem=[found.broken.get(k) for k in range(len(table))])
 
-    @if_estimator_has
-    def predict_source_only(self, X: Any) -> NDArray[Any]:
-        """Predict labels by models of the source alone, if the estimator has any.
-
-        Parameters
-        ----------
-        X : str, path-like, list of such, or Embeddings
-            A folder of pictures, or files.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_pictures,)
-            The label of each; None, in an array of objects, for files that cannot be read.
-        """
-        found = self._read(X)
-        return self._of_all(found, self.estimator_.predict_source_only).to_numpy()
-
-    def _relabel(self, corrected: Any) -> None:
-        files = self._labels["file"]
-        labels = corrected.transduction_[-len(files) :].tolist()
-        confidence = corrected.labels_.confidence.tolist()
-        self._labels = {"file": files, "label": labels, "confidence": confidence}
-
-    def _read(self, X: Any) -> Embeddings:
+    def _rows(self, X: Any) -> Embeddings:
         """Return embeddings of new pictures; note files that are left out."""
         check_is_fitted(self)
         (found,) = self.embed(X)
@@ -334,24 +316,6 @@ class ImageClassifier(AroundClassifier):
         if len(found.read):
             labels[found.read] = predict(found.rows)
         return pd.Series(labels, dtype=object if found.broken else self.classes_.dtype)
-
-    def _table(self, found: Embeddings) -> pd.DataFrame:
-        confidence = np.full(len(found.pictures), np.nan)
-        if len(found.read) and hasattr(self.estimator_, "predict_proba"):
-            confidence[found.read] = self.estimator_.predict_proba(found.rows).max(axis=1)
-        return pd.DataFrame(
-            {
-                "file": found.pictures.names,
-                "label": self._of_all(found, self.estimator_.predict),
-                "confidence": confidence,
-                "problem": [found.broken.get(k) for k in range(len(found.pictures))],
-            }
-        )
-
-    @property
-    def labels_(self) -> pd.DataFrame:
-        """For each target picture that could be read its file, label and confidence."""
-        return pd.DataFrame(self._labels)
 
     def __getstate__(self) -> dict[str, Any]:
         """Store a path as text."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from time import perf_counter
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from sklearn.base import MetaEstimatorMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.utils import get_tags
-from sklearn.utils.metaestimators import available_if
 
 from transferable._linalg.arrays import Reordered, like
 from transferable._sklearn import (
@@ -46,6 +45,7 @@ from transferable.model_selection.scorers import (
     resolve,
     split_rows,
 )
+from transferable.wrapping import Wrapper, delegated
 
 Scorers = Mapping[str, Callable[..., float]]
 Setting = Mapping[str, Any]
@@ -66,15 +66,7 @@ _COSTLY = (
 _BESIDE_ANCHOR = 5  # settings that answer beside an anchor, chosen in benchmarks/records/selection
 
 
-def _if_best_has(method: Callable[..., Any]) -> Any:
-    """Hide a method unless the estimator that is searched has one of the same name."""
-    name = method.__name__
-    return available_if(
-        lambda self: hasattr(getattr(self, "best_estimator_", self.estimator), name)
-    )(method)
-
-
-class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
+class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
     """Search over a grid by a score that needs no target label.
 
     Settings that agree in their features, kernel or graph share them, and those that agree in
@@ -154,6 +146,18 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
     ['alignment', 'manifold']
     """
 
+    estimator: Any = field(kw_only=False)
+    param_grid: Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Sequence[Any]]] | None = field(
+        default=None, kw_only=False
+    )
+    scoring: Scoring | Mapping[str, Scoring] = "recommended"
+    refit: str | None = None
+    average: int | None = None
+    anchor: Any = "auto"
+    n_jobs: int | None = None
+    random_state: int = 0
+    verbose: bool = False
+
     _without_target = "compares settings by accuracy on source rows that are held out"
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "estimator": [HasMethods(["fit", "predict"])],
@@ -167,30 +171,9 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         "verbose": ["boolean"],
     }
 
-    def __init__(
-        self,
-        estimator: Any,
-        param_grid: Mapping[str, Sequence[Any]]
-        | Sequence[Mapping[str, Sequence[Any]]]
-        | None = None,
-        *,
-        scoring: Scoring | Mapping[str, Scoring] = "recommended",
-        refit: str | None = None,
-        average: int | None = None,
-        anchor: Any = "auto",
-        n_jobs: int | None = None,
-        random_state: int = 0,
-        verbose: bool = False,
-    ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.scoring = scoring
-        self.refit = refit
-        self.average = average
-        self.anchor = anchor
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    @property
+    def _wrapped(self) -> Any:
+        return getattr(self, "best_estimator_", self.estimator)
 
     @property
     def _accept_sparse(self) -> bool:  # type: ignore[override]
@@ -252,7 +235,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         mean = np.mean([model.predict_proba(rows) for model in self.top_estimators_], axis=0)
         return mean if self.anchor_ is None else (mean + self.anchor_.predict_proba(rows)) / 2
 
-    @_if_best_has
+    @delegated
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return class probabilities by the best estimator, or the mean of the best ones.
 
@@ -268,7 +251,7 @@ class LabelFreeSearch(MetaEstimatorMixin, DomainClassifier):
         """
         return like(X, self._mean_probabilities(self._named(self._validate_rows(X))))
 
-    @_if_best_has
+    @delegated
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return scores of rows.
 

@@ -30,6 +30,7 @@ from transferable.tables.classifier import checked_labels
 from transferable.tables.columns import as_text, numbers_of
 from transferable.tables.encoder import as_table
 from transferable.trust import rows_to_label
+from transferable.wrapping import unwrap
 
 _MOST_ROWS = 1000  # of each domain, for the gap between them
 _TO_LABEL = 30
@@ -126,8 +127,7 @@ class ReportData:
     @property
     def pool(self) -> Any:
         """The AutoAdapter that judged the labels."""
-        pool = None if self.trust is None else self.trust.pool
-        return getattr(pool, "estimator_", pool)
+        return None if self.trust is None else unwrap(self.trust.pool)
 
     @cached_property
     def unfamiliar(self) -> NDArray[np.bool_]:
@@ -212,8 +212,7 @@ def describe(
     else:
         collect = _of_table if isinstance(model, TableClassifier) else _of_arrays
         rows = collect(model, Xs, ys, Xt)
-    estimator = rows.pop("fitted")
-    estimator = getattr(estimator, "best_estimator_", estimator)
+    estimator = unwrap(rows.pop("fitted"), to_rows=True)
     if trust is True:
         trust = assess_trust(model, Xs, ys, Xt, random_state=facts.seed)
     rows |= {} if facts.notes is None else {"notes": facts.notes}
@@ -226,7 +225,7 @@ def describe(
             P = estimator.predict_proba(rows["Xt"])
     if not rows["ids"].shape[1]:
         rows["ids"] = pd.DataFrame({"row": range(1, len(predicted) + 1)})
-    named = getattr(estimator, "transformer", None) or estimator
+    named = unwrap(model)
     return ReportData(
         facts=facts,
         method=type(named).__name__,

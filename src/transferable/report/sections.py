@@ -20,6 +20,7 @@ from transferable.exceptions import visible
 from transferable.images import PictureError, thumbnail
 from transferable.persistence import versions
 from transferable.report.data import ReportData
+from transferable.wrapping import unwrap
 
 # Distinct for any kind of colour vision, and dark enough on white and light enough on black.
 CLASS_COLOURS = (
@@ -404,10 +405,7 @@ def repeat(data: ReportData) -> dict[str, Any]:
 
 def fit(data: ReportData) -> dict[str, Any]:
     """Give each term of the objective after each round, if recorded, and where a stage begins."""
-    estimator, history = data.estimator, None
-    while history is None and estimator is not None:  # of the innermost method
-        history = getattr(estimator, "history_", None)
-        estimator = getattr(estimator, "estimator_", None)
+    history = getattr(unwrap(data.estimator), "history_", None)
     if not history:
         return {"curves": {}}
     curves = {_TERMS.get(key, key): [entry[key] for entry in history] for key in history[0]}

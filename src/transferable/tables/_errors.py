@@ -28,7 +28,7 @@ class Problems(list[str]):
         except TableError as error:
             self.add(str(error))
 
-    def tell(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise all recorded errors, if there are any."""
         if self:
             raise TableError(" ".join(self))

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from copy import copy
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.utils import Tags, column_or_1d
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import Takes, refusal
@@ -23,7 +21,8 @@ from transferable.events import note, silence
 from transferable.tables._errors import Problems, TableError, require_columns, who
 from transferable.tables.columns import Scale, joined
 from transferable.tables.encoder import TableEncoder, as_table
-from transferable.trust import Audit, RowsToLabel, Trust
+from transferable.trust import Trust
+from transferable.wrapping import LABEL_COLUMNS, FileClassifier, columns_of, labels_after, labels_of
 
 _POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
 _MANY_CLASSES = 50  # more labels than that, and than half of the rows, are no classes
@@ -49,87 +48,19 @@ def fitted_encoder(
     return encoder
 
 
-def if_estimator_has(method: Callable[..., Any]) -> Any:
-    """Hide a method unless the estimator has one of the same name."""
-
-    def has(self: Any) -> bool:
-        estimator = self.estimator_ if hasattr(self, "estimator_") else self._classifier()
-        return hasattr(estimator, method.__name__)
-
-    return available_if(has)(method)
-
-
-class AroundClassifier(ClassifierMixin, BaseEstimator):
-    """Base of classifiers that make rows of their input for another classifier, `estimator`."""
-
-    estimator: Any
-    estimator_: Any
-
-    @property
-    def trust_(self) -> Trust | None:
-        """Whether the labels of the target can be used, if the estimator judges that."""
-        return self.estimator_.trust_
-
-    @property
-    def unfamiliar_(self) -> NDArray[np.bool_]:
-        """True for target rows unlike any source row, if the estimator finds such."""
-        return self.estimator_.unfamiliar_
-
-    @if_estimator_has
-    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
-        """Choose target rows for a person to label, as :meth:`AutoAdapter.audit_rows` does.
-
-        Parameters
-        ----------
-        n_rows : int, default=30
-            How many.
-
-        Returns
-        -------
-        chosen : RowsToLabel
-            Numbers of target rows, and the number of rows that each stands for.
-        """
-        check_is_fitted(self)
-        return self.estimator_.audit_rows(n_rows)
-
-    @if_estimator_has
-    def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
-        """Compare labels with those that a person gave, as :meth:`AutoAdapter.audit` does.
-
-        Parameters
-        ----------
-        rows : array-like of shape (n_rows,)
-            Numbers of target rows.
-        labels : array-like of shape (n_rows,)
-            Their true labels.
-
-        Returns
-        -------
-        audit : Audit
-            The accuracy and corrected labels; its model takes what this one does.
-        """
-        check_is_fitted(self)
-        found = self.estimator_.audit(rows, labels)
-        model = copy(self)
-        model.estimator_ = found.model
-        model._relabel(found.model)
-        return replace(found, model=model)
-
-    def _relabel(self, corrected: Any) -> None:
-        """Take the labels of the target rows from a corrected estimator."""
-        raise NotImplementedError
-
-    def _classifier(self, n_rows: int = 0) -> Any:
-        estimator = default_method(n_rows)() if self.estimator is None else clone(self.estimator)
-        if "sample_domain" not in inspect.signature(estimator.fit).parameters:
-            raise TypeError(
-                f"estimator must be one of this library, or take sample_domain in fit as they do; "
-                f"got {type(estimator).__name__}."
-            )
-        return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
+def classifier_for(estimator: Any, n_rows: int = 0) -> Any:
+    """Return an unfitted copy of a classifier, or around a transformer; None is the default one."""
+    estimator = default_method(n_rows)() if estimator is None else clone(estimator)
+    if "sample_domain" not in inspect.signature(estimator.fit).parameters:
+        raise TypeError(
+            "estimator must be one of this library, or take sample_domain in fit as they do; got "
+            f"{type(estimator).__name__}."
+        )
+    return estimator if hasattr(estimator, "predict") else AdaptedClassifier(estimator)
 
 
-class TableClassifier(AroundClassifier):
+@dataclass(kw_only=True, eq=False, repr=False)
+class TableClassifier(FileClassifier):
     """Classifier of the rows of a table, learnt from a labelled table of another domain.
 
     Tables go in as they are, through a :class:`TableEncoder`, which matches columns by name and
@@ -180,27 +111,28 @@ class TableClassifier(AroundClassifier):
     1.0
     """
 
+    estimator: Any = field(default=None, kw_only=False)
+    scale: Scale = "auto"
+    ids: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    features: Sequence[str] | None = None
+
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
 
-    def __init__(
-        self,
-        estimator: Any = None,
-        *,
-        scale: Scale = "auto",
-        ids: Sequence[str] = (),
-        drop: Sequence[str] = (),
-        features: Sequence[str] | None = None,
-    ) -> None:
-        self.estimator = estimator
-        self.scale = scale
-        self.ids = ids
-        self.drop = drop
-        self.features = features
+    @property
+    def _wrapped(self) -> Any:
+        return self.estimator_ if hasattr(self, "estimator_") else classifier_for(self.estimator)
+
+    def _rows(self, X: Any) -> NDArray[np.floating]:
+        check_is_fitted(self)
+        return self.encoder_.transform(X)
 
     @property
     def takes(self) -> Takes:
         """Optional inputs that the estimator supports, except weights of rows."""
-        return replace(getattr(self._classifier(), "takes", Takes()), sample_weight=False)
+        return replace(
+            getattr(classifier_for(self.estimator), "takes", Takes()), sample_weight=False
+        )
 
     def fit(self, X: Any, y: ArrayLike | str, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from the rows of both domains in one table.
@@ -302,12 +234,10 @@ class TableClassifier(AroundClassifier):
         labels : ndarray of shape (n_rows,)
             The label of each row.
         """
-        check_is_fitted(self)
-        return np.asarray(self.estimator_.predict(self.encoder_.transform(X)))
+        return np.asarray(self.estimator_.predict(self._rows(X)))
 
-    @if_estimator_has
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Return the probability of each class, if the estimator gives any.
+    def label(self, X: Any) -> pd.DataFrame:
+        """Label rows of the target domain.
 
         Parameters
         ----------
@@ -316,45 +246,25 @@ class TableClassifier(AroundClassifier):
 
         Returns
         -------
-        probabilities : ndarray of shape (n_rows, n_classes)
-            One column for each label of `classes_`.
+        labels : DataFrame
+            One row for each: the columns of `ids` that `X` has, ``prediction``, its ``confidence``
+            and the ``runner_up`` by the probabilities, if the estimator gives any; of an
+            :class:`~transferable.AutoAdapter` also ``source_only``, the label by models of the
+            source alone, and ``unfamiliar``, whether the row is unlike any source row.
         """
-        check_is_fitted(self)
-        return self.estimator_.predict_proba(self.encoder_.transform(X))
+        table = as_table(X)
+        names = self._names_of(table)
+        return pd.concat([names, labels_of(self.estimator_, self._rows(table))], axis=1)
 
-    @if_estimator_has
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Return scores of the classes, if the estimator gives any.
-
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_rows, n_columns)
-            Rows with the fitted columns; others are ignored.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
-            As the estimator's own ``decision_function``.
-        """
-        check_is_fitted(self)
-        return self.estimator_.decision_function(self.encoder_.transform(X))
-
-    @if_estimator_has
-    def predict_source_only(self, X: Any) -> NDArray[Any]:
-        """Predict labels by models of the source alone, if the estimator has any.
-
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_rows, n_columns)
-            Rows with the fitted columns; others are ignored.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_rows,)
-            The label of each row.
-        """
-        check_is_fitted(self)
-        return self.estimator_.predict_source_only(self.encoder_.transform(X))
+    def _names_of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the columns of ids in a table; refuse one that is called as a label is."""
+        for name in self.ids:
+            if name in LABEL_COLUMNS:
+                raise TableError(
+                    f"id column {name!r} has a name the predictions need; rename it in "
+                    f"{who(table, 'the table')}."
+                )
+        return table[[name for name in self.ids if name in table]].reset_index(drop=True)
 
     @property
     def trust_(self) -> Trust | None:
@@ -363,15 +273,6 @@ class TableClassifier(AroundClassifier):
         if trust is None or trust.state != "use" or len(self.feature_names_in_) > 1:
             return trust
         return replace(trust, state="check")
-
-    def _relabel(self, corrected: Any) -> None:
-        self.transduction_ = self.transduction_.copy()
-        self.transduction_[self._targets] = corrected.transduction_[-len(self._targets) :]
-
-    @property
-    def notes_(self) -> list[str]:
-        """Notes on what was left out or chosen, and why."""
-        return [*self._notes_on_labels, *self.encoder_.notes_]
 
     def _learn(
         self,
@@ -384,9 +285,11 @@ class TableClassifier(AroundClassifier):
         """Fit encoder and estimator; return the labels of source rows, then of target rows."""
         source, target = parts
         n_rows = len(source) + len(target)
-        classifier = self._classifier(n_rows)
+        classifier = classifier_for(self.estimator, n_rows)
         problems = Problems()
-        aside = [*self.drop]
+        aside, names = [*self.drop], pd.DataFrame()
+        with problems.catching():
+            names = self._names_of(target)
         if label is not None:
             with problems.catching():
                 check_parts(label, ids=self.ids, drop=self.drop, features=self.features or ())
@@ -404,7 +307,7 @@ class TableClassifier(AroundClassifier):
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
                 fitted_encoder(encoder, classifier, source, target, marks)
-        problems.tell()
+        problems.raise_if_any()
         for text in (*notes, *encoder.notes_):
             note(text)
         marks = np.ones(len(source)) if marks is None else marks
@@ -418,7 +321,9 @@ class TableClassifier(AroundClassifier):
             classifier.set_params(target_labels="use")
         y = np.concatenate([ys, _target_labels(ys, known, len(target))])
         classifier.fit(np.concatenate(Z), y, **({"sample_domain": ids} if len(target) else {}))
-        self._notes_on_labels, self.label_ = notes, label
+        found = labels_after(classifier, Z[1]) if len(target) else None
+        self._labels = columns_of(pd.concat([names, found], axis=1))
+        self.notes_, self.label_ = [*notes, *encoder.notes_], label
         self.encoder_, self.estimator_ = encoder, classifier
         self.feature_names_in_ = encoder.feature_names_in_
         self.n_features_in_ = encoder.n_features_in_

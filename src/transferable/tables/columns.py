@@ -207,14 +207,14 @@ def choose_columns(
         for c in kinds
         if not numbered and all(is_integer_dtype(of[c]) for of in dtypes)
     }
-    counters = [c for c, pair in whole.items() if all(map(_numbers_rows, pair))]
+    counters = [c for c, pair in whole.items() if all(map(_is_row_index, pair))]
     if counters:
         notes.append(f"{_columns(counters)} only numbering the rows; left out.")
     notes += [
         f"column {c!r} holds another long whole number in every row, as identifiers do, and is "
         f"used as a feature; if it names rows: ids={[c]!r}."
         for c, pair in whole.items()
-        if c not in counters and all(map(_names_rows, pair))
+        if c not in counters and all(map(_is_row_id, pair))
     ]
     numeric, text = (
         [c for c, pair in kinds.items() if pair == (kind, kind) and c not in counters]
@@ -264,14 +264,14 @@ def choose_scale(
     return "none" if alike else "per-domain"
 
 
-def _numbers_rows(column: pd.Series) -> bool:
+def _is_row_index(column: pd.Series) -> bool:
     """Return whether a column numbers its rows, as exported indices do."""
     if column.dtype.kind not in "iu" or len(column) < 10:
         return False
     return bool((np.diff(column.to_numpy()) == 1).all())
 
 
-def _names_rows(column: pd.Series) -> bool:
+def _is_row_id(column: pd.Series) -> bool:
     """Return whether a column has a different long whole number in every row, as identifiers do."""
     many = len(column) >= _SEVERAL and column.is_unique
     return bool(many and column.abs().max() >= _MANY_DIGITS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -43,6 +44,7 @@ _MANY_ROWS = 10_000  # of both domains; fewer need no saving of memory
 _MOST_SPREADS = 160  # within which single precision rounds by less than 1e-5 of a spread
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encoder of tables of two domains as rows of numbers that both domains share.
 
@@ -100,22 +102,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ['size', 'colour=blue', 'colour=red']
     """
 
+    scale: Scale = "auto"
+    ids: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    features: Sequence[str] | None = None
+
     takes = Takes(several_sources=True, no_labels=True)
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
     __metadata_request__transform: ClassVar[dict[str, bool]] = {"sample_domain": True}
-
-    def __init__(
-        self,
-        *,
-        scale: Scale = "auto",
-        ids: Sequence[str] = (),
-        drop: Sequence[str] = (),
-        features: Sequence[str] | None = None,
-    ) -> None:
-        self.scale = scale
-        self.ids = ids
-        self.drop = drop
-        self.features = features
 
     def fit(self, X: Any, y: Any = None, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from the rows of both domains in one table.
@@ -265,7 +259,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             problems.add("no column is left to learn from. " + " ".join(notes + more))
         with problems.catching():
             numbers = tuple(numbers_of(t, numeric, who(t, "the source")) for t in columns)
-        problems.tell()
+        problems.raise_if_any()
         scale = self.scale
         if scale == "auto":
             alone = len(numeric) == columns[0].shape[1]
@@ -343,7 +337,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         twice = [name for name in self.features or () if name in {*self.ids, *self.drop}]
         if twice:
             problems.add(f"column {listed(twice)} cannot be a feature and also set aside.")
-        problems.tell()
+        problems.raise_if_any()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

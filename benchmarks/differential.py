@@ -20,6 +20,7 @@ import tempfile
 import warnings
 from dataclasses import dataclass, field, replace
 from functools import cache
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from time import process_time
@@ -170,6 +171,8 @@ def estimator(problem: Problem, error: float = 0.0) -> Any:
 
     name, _, published = problem.method.removeprefix("dask.").partition(".")
     homes: list[Any] = [transferable.classifiers, transferable.transformers]
+    if find_spec("transferable.experimental"):  # a tree may have all methods in the other two
+        homes.append(import_module("transferable.experimental"))
     if problem.method.startswith("dask."):
         import transferable.dask
 

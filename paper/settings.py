@@ -16,8 +16,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC
 
-from transferable import classifiers, transformers
+from transferable import all_estimators
 from transferable.classifiers import AdaptedClassifier
+from transferable.transformers import PerDomainScaler
 
 _KEYS = {
     "estimator",
@@ -98,7 +99,7 @@ def from_setting(name: str, setting: Mapping[str, Any], *, defaults: bool = Fals
         )
     steps: list[Any] = [Normalizer()] if setting.get("unit_rows", False) else []
     if setting.get("scale_domains", False):
-        steps.append(transformers.PerDomainScaler())
+        steps.append(PerDomainScaler())
     if "estimator" in setting:
         estimator = _estimator(setting["estimator"], {} if defaults else setting)
         if hasattr(estimator, "predict"):
@@ -123,9 +124,10 @@ def _estimator(name: str, setting: Mapping[str, Any]) -> Any:
     parameters = {key: None if value == "none" else value for key, value in given.items()}
     if name == "PCA":
         return PCA(**parameters)
-    if name not in {*transformers.__all__, *classifiers.__all__}:
+    methods = dict(all_estimators())
+    if name not in methods:
         return _deep(name, parameters, augment=setting.get("augment", False))
-    cls = getattr(transformers if name in transformers.__all__ else classifiers, name)
+    cls = methods[name]
     return cls.as_published(**parameters) if setting.get("published", False) else cls(**parameters)
 
 

@@ -14,25 +14,7 @@ from transferable._kernel.rounds import Rounds
 from transferable._kernel.solvers import ExactSolver, Labels
 from transferable.classifiers.published import PublishedTFDF
 from transferable.domains import Domains
-
-
-def small_problem(
-    seed: int = 0,
-    *,
-    n_source: int = 24,
-    n_target: int = 18,
-    n_features: int = 6,
-    n_classes: int = 3,
-    shift: float = 0.7,
-) -> Bunch:
-    """Gaussian classes; the target's are moved and turned. Every class has rows on both sides."""
-    rng = np.random.default_rng(seed)
-    centres = 2.0 * rng.normal(size=(n_classes, n_features))
-    turn = np.eye(n_features) + 0.15 * rng.normal(size=(n_features, n_features))
-    ys, yt = np.arange(n_source) % n_classes, np.arange(n_target) % n_classes
-    Xs = centres[ys] + rng.normal(size=(n_source, n_features))
-    Xt = (centres[yt] + rng.normal(size=(n_target, n_features))) @ turn + shift
-    return Bunch(Xs=Xs, ys=ys, Xt=Xt, yt=yt, X=np.vstack([Xs, Xt]))
+from transferable.testing import small_problem as small_problem
 
 
 def random_codes(seed: int, n_source: int, n_target: int, n_classes: int) -> np.ndarray:

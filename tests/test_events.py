@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from transferable import TFDF, all_estimators
-from transferable.classifiers import CAPLS, DMM, TrAdaBoost
+from transferable.classifiers import CAPLS, TrAdaBoost
 from transferable.domains import Domains
 from transferable.events import (
     Iterate,
@@ -18,6 +18,7 @@ from transferable.events import (
     silence,
     stage,
 )
+from transferable.experimental import DMM
 from transferable.transformers import JDA, TJM
 
 

@@ -6,7 +6,8 @@ from scipy.sparse import csr_array
 
 import transferable
 from problems import small_problem
-from transferable.classifiers import DMM, TFDF, TFDFV, AdaptedClassifier, TrAdaBoost
+from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier, TrAdaBoost
+from transferable.experimental import DMM
 from transferable.transformers import TCA, LandmarkFeatures
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")

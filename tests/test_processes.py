@@ -106,7 +106,7 @@ def loaded(code):
 
 def test_imports_load_nothing_that_is_used_elsewhere():
     """What a fit needs and no more; help needs no array."""
-    heavy = {"torch", "matplotlib", "dask", "skops", "typer", "pooch", "PIL"}
+    heavy = {"torch", "matplotlib", "dask", "typer", "pooch", "PIL"}
     assert loaded("from transferable import TFDF") & heavy == set()
     command = "sys.argv[1:] = ['--help']\nfrom transferable.cli import main\n"
     command += "try:\n    main()\nexcept SystemExit:\n    pass"

@@ -1,8 +1,8 @@
 """Metamorphic relations: changes of the input that must not change what is learnt.
 
-Every estimator is held to every relation. What is compared are probabilities, or inner products of
-mapped rows (which know no sign and no order of columns) as a share of the largest; sparse rows only
-where they are accepted. `LOOSE` lists who cannot keep the usual bound, with the reason and a bound
+Every estimator is held to every relation, beyond those of `transferable.testing`. What is compared
+are probabilities, or inner products of mapped rows (which know no sign and no order of columns) as
+a share of the largest. `LOOSE` lists who cannot keep the usual bound, with the reason and a bound
 that is kept. Two relations have tests of their own: weights are repeated rows where no graph of
 neighbours is used (test_sample_weight.py), and saved models are the same (test_persistence.py).
 """
@@ -11,9 +11,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.base import clone
-from sklearn.utils import get_tags
 from threadpoolctl import threadpool_limits
 
 import transferable
@@ -31,8 +29,6 @@ P = small_problem(n_source=45, n_target=36, n_features=6)
 RNG = np.random.default_rng(0)
 ROWS = RNG.permutation(45), RNG.permutation(36)
 COLUMNS = RNG.permutation(6)
-ASCENDING = np.array([2, 5, 9])
-NAMES = np.array(["ant", "bee", "cat"])
 
 
 def learnt(estimator, Xs=P.Xs, ys=P.ys, Xt=P.Xt, new=P.Xt):
@@ -62,11 +58,8 @@ def in_threads(estimator):
 RELATIONS = {
     "rows": lambda e: learnt(e, P.Xs[ROWS[0]], P.ys[ROWS[0]], P.Xt[ROWS[1]]),
     "columns": lambda e: learnt(e, P.Xs[:, COLUMNS], P.ys, P.Xt[:, COLUMNS], P.Xt[:, COLUMNS]),
-    "names": lambda e: learnt(e, ys=NAMES[P.ys]),
-    "numbers": lambda e: learnt(e, ys=ASCENDING[P.ys]),
     "units": lambda e: in_unit(e, 2.0**80),
     "float32": lambda e: learnt(e, single(P.Xs), P.ys, single(P.Xt), single(P.Xt)),
-    "sparse": lambda e: learnt(e, csr_array(P.Xs), P.ys, csr_array(P.Xt), csr_array(P.Xt)),
     "threads": in_threads,
 }
 
@@ -109,10 +102,6 @@ def plain():
 @pytest.mark.parametrize("relation", RELATIONS)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_what_must_not_matter_does_not(name, relation, plain):
-    if relation == "sparse" and not get_tags(ESTIMATORS[name]).input_tags.sparse:
-        with pytest.raises(TypeError, match="Sparse data was passed"):
-            RELATIONS[relation](ESTIMATORS[name])
-        return
     found, expected = RELATIONS[relation](ESTIMATORS[name]), plain(name)
     assert found.shape == expected.shape
     if (name, relation) in NOT_KEPT:
@@ -121,7 +110,9 @@ def test_what_must_not_matter_does_not(name, relation, plain):
         np.testing.assert_array_equal(found.argmax(axis=1), expected.argmax(axis=1))
     else:
         bound, _ = LOOSE.get((name, relation), (USUAL[relation], ""))
-        assert np.abs(found - expected).max() <= bound
+        difference = np.abs(found - expected).max()
+        why = f"give the reason, and a bound that is kept, in LOOSE in {__file__}"
+        assert difference <= bound, f"{name}, {relation}: {difference:.1e}, at most {bound}; {why}"
 
 
 @pytest.mark.parametrize("name", sorted({name for name, _ in LOOSE}))

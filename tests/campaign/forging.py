@@ -9,8 +9,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 
-HEADER = "transferable.json"
-ARRAYS = (".npy", ".npz")
+HEADER, MODEL = "transferable.json", "model.json"
 
 
 def members(path):
@@ -26,57 +25,75 @@ def write(path, parts, *, compression=ZIP_DEFLATED, again=()):
             archive.writestr(name, content)
 
 
-def read(parts):
-    """The members without those that the schema does not name."""
-    schema = parts["schema.json"].decode()
-    return {n: c for n, c in parts.items() if not n.endswith(ARRAYS) or json.dumps(n) in schema}
-
-
-def resigned(path, parts):
+def resigned(path, parts, model=None):
     """An archive of these members with a header that accounts for them."""
+    if model is not None:
+        parts = parts | {MODEL: json.dumps(model).encode()}
     header = json.loads(parts[HEADER])
     rest = {name: content for name, content in parts.items() if name != HEADER}
     header["bytes"] = {name: len(content) for name, content in rest.items()}
     header["sha256"] = {n: hashlib.sha256(content).hexdigest() for n, content in rest.items()}
-    write(path, rest | {HEADER: json.dumps(header)})
+    write(path, rest | {HEADER: json.dumps(header).encode()})
 
 
-def with_array(path, which, change):
-    """Change arrays of a file and sign it again; `which(field, array)` picks them.
+def described(path):
+    """The description of a model."""
+    return json.loads(members(path)[MODEL])
 
-    `field` is the dotted way from the model to the array.
-    """
+
+def changed(path, change):
+    """Change the description of a model, and sign the file again."""
+    model = described(path)
+    resigned(path, members(path), change(model) or model)
+    return path
+
+
+def packed(array, **layout):
+    """The content of a member, with other fields in its layout."""
+    stream = io.BytesIO()
+    header = np.lib.format.header_data_from_array_1_0(array) | layout
+    np.lib.format.write_array_header_1_0(stream, header)
+    return stream.getvalue() + array.tobytes("F" if array.flags.fnc else "C")
+
+
+def arrays(path):
+    """The arrays of a file, by where they are: the keys that lead to them, joined by dots."""
     parts = members(path)
-    changed = 0
-    for field, name in array_fields(json.loads(parts["schema.json"])):
-        loaded = np.load(io.BytesIO(parts[name]))
-        arrays = dict(loaded) if name.endswith(".npz") else {"": loaded}
-        picked = [key for key, array in arrays.items() if which(f"{field}.{key}", array)]
-        if not picked:
-            continue
-        arrays |= {key: change(arrays[key]) for key in picked}
-        stream = io.BytesIO()
-        if name.endswith(".npz"):
-            np.savez_compressed(stream, **arrays)
-        else:
-            np.save(stream, arrays[""])
-        parts[name] = stream.getvalue()
-        changed += 1
-    assert changed, "no array was changed"
+    return {
+        where: np.load(io.BytesIO(parts[name]), allow_pickle=False)
+        for where, name in places(json.loads(parts[MODEL]))
+    }
+
+
+def with_array(path, field, change):
+    """Change the arrays whose place contains `field`, and sign the file again."""
+    parts, found = members(path), 0
+    for where, name in places(json.loads(parts[MODEL])):
+        if field in where:
+            array = np.load(io.BytesIO(parts[name]), allow_pickle=False)
+            parts[name] = packed(np.asarray(change(array)))
+            found += 1
+    assert found, "no array was changed"
     resigned(path, parts)
+    return path
 
 
-def array_fields(schema):
-    """Where each array of a file is held, and the member it is in."""
-    waiting = [("", schema)]
-    while waiting:
-        field, node = waiting.pop()
-        if isinstance(node, list):
-            waiting.extend((f"{field}.{i}", part) for i, part in enumerate(node))
-        elif isinstance(node, dict):
-            if node.get("__loader__") in ("NdArrayNode", "SparseMatrixNode") and "file" in node:
-                yield field, node["file"]
-            waiting.extend(
-                (field if key == "content" else f"{field}.{key}", part)
-                for key, part in node.items()
-            )
+def places(node, where=""):
+    """Where each array is named, and its member."""
+    if isinstance(node, dict):
+        if isinstance(node.get("array"), str):
+            yield where, node["array"]
+        for key, part in node.items():
+            yield from places(part, f"{where}.{key}")
+    elif isinstance(node, list):
+        for number, part in enumerate(node):
+            yield from places(part, f"{where}.{number}")
+
+
+def nodes(node):
+    """Every part of a description that can be replaced: what holds it, and its key."""
+    items = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, part in list(items):
+        yield node, key
+        if isinstance(part, dict | list):
+            yield from nodes(part)

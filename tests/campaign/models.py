@@ -19,7 +19,8 @@ from sklearn.svm import SVC
 import transferable
 from campaign import Violation, forging
 from problems import small_problem
-from transferable.classifiers import CAPLS, DMM, TFDF, TFDFV, AdaptedClassifier
+from transferable.classifiers import CAPLS, TFDF, TFDFV, AdaptedClassifier
+from transferable.experimental import DMM
 from transferable.persistence import ModelFileError
 from transferable.transformers import CORAL, JDA, PerDomainScaler
 
@@ -128,25 +129,22 @@ def missing_member(rng, path):
 
 def forged_array(rng, path):
     """An array of other values, shape or type, signed again."""
-    arrays = list(forging.array_fields(json.loads(forging.members(path)["schema.json"])))
-    field, _ = arrays[rng.integers(len(arrays))]
+    places = list(forging.places(forging.described(path)))
+    where, _ = places[rng.integers(len(places))]
     draw = CHANGES[rng.integers(len(CHANGES))]
-
-    def change(array):
-        return array if array.ndim == 0 else draw(rng, array)
-
-    forging.with_array(path, lambda where, _: where.startswith(field), change)
+    forging.with_array(path, where, lambda array: draw(rng, array) if array.ndim else array)
 
 
-def forged_schema(rng, path):
-    """A name or number of the schema replaced, signed again."""
-    parts = forging.members(path)
-    schema = json.loads(parts["schema.json"])
-    leaves = list(_leaves(schema))
-    holder, key = leaves[rng.integers(len(leaves))]
-    values = [*WORDS, holder[key]]
-    holder[key] = values[rng.integers(len(values))]
-    forging.resigned(path, parts | {"schema.json": json.dumps(schema).encode()})
+def forged_description(rng, path):
+    """A name or number of the description replaced, signed again."""
+
+    def change(model):
+        nodes = list(forging.nodes(model))
+        holder, key = nodes[rng.integers(len(nodes))]
+        values = [*WORDS, holder[key]]
+        holder[key] = values[rng.integers(len(values))]
+
+    forging.changed(path, change)
 
 
 def forged_header(rng, path):
@@ -154,7 +152,7 @@ def forged_header(rng, path):
     parts = forging.members(path)
     header = json.loads(parts[forging.HEADER])
     key = str(rng.choice(list(header)))
-    values = [None, [], {}, "x", -1, 10**30, {"schema.json": 5}]
+    values = [None, [], {}, "x", -1, 10**30, {"model.json": 5}]
     if rng.random() < 0.3:
         del header[key]
     else:
@@ -165,7 +163,7 @@ def forged_header(rng, path):
 def repacked(rng, path):
     """Members packed otherwise, twice there, of odd names, or that unpack to very much."""
     parts = forging.members(path)
-    bomb = parts["schema.json"][:-1] + b',"x":[' + b"[]," * 10**7 + b"1]}"
+    bomb = parts[forging.MODEL][:-1] + b',"x":[' + b"[]," * 10**7 + b"1]}"
     header = parts[forging.HEADER][:-1] + b',"x":[' + b"[]," * 10**7 + b"1]}"
     name, content = list(parts.items())[rng.integers(len(parts))]
     kinds = [
@@ -173,43 +171,26 @@ def repacked(rng, path):
         lambda: forging.resigned(path, parts | {"/etc/passwd": b"", "../x": b"", "a/": b""}),
         lambda: forging.write(path, parts, again=[(name, content)]),
         lambda: forging.write(path, parts, again=[(f"{name}\0", content)]),
-        lambda: forging.resigned(path, parts | {"schema.json": bomb}),
+        lambda: forging.resigned(path, parts | {forging.MODEL: bomb}),
         lambda: forging.write(path, parts | {forging.HEADER: header}),
     ]
     kinds[rng.integers(len(kinds))]()
 
 
 def nested(rng, path):
-    """A schema of absurd depth."""
-    deep = b'{"content":' * int(rng.integers(900, 30_000))
-    forging.resigned(path, forging.members(path) | {"schema.json": deep})
-
-
-def _leaves(node):
-    items = node.items() if isinstance(node, dict) else enumerate(node)
-    for key, value in items:
-        if isinstance(value, dict | list):
-            yield from _leaves(value)
-        else:
-            yield node, key
+    """A description of absurd depth."""
+    count = int(rng.integers(100, 30_000))
+    deep = b'{"tuple":[' * count + b"]}" * count
+    forging.resigned(path, forging.members(path) | {forging.MODEL: deep})
 
 
 def _with_value(rng, array):
     values = {"f": [np.nan, np.inf, -1e308, 0.0], "i": [-1, 10**6, 2**31 - 1, -(2**31)]}
-    if array.dtype.names:
-        return _with_field(rng, array)
     if array.size and array.dtype.kind in values:
         array = array.copy()
         value = rng.choice(values[array.dtype.kind])
         with np.errstate(all="ignore"):
             array.flat[rng.integers(array.size)] = value.astype(array.dtype)
-    return array
-
-
-def _with_field(rng, array):
-    array = array.copy()
-    field = str(rng.choice(array.dtype.names))
-    array[field].flat[rng.integers(array.size)] = rng.choice([-1, 0, 1, 100])
     return array
 
 
@@ -223,12 +204,13 @@ CHANGES = [
     lambda rng, a: a[None],
     lambda rng, a: a.ravel(),
     lambda rng, a: np.zeros(0),
-    lambda rng, a: a.astype(str) if not a.dtype.names else a["threshold"],
+    lambda rng, a: a.astype(str),
     lambda rng, a: np.zeros(a.shape, dtype=np.complex128),
     lambda rng, a: np.full(a.shape, 10**9),
 ]
 WORDS = [None, True, 0, -1, 10**9, 2**70, 1.5, "", "null", "[]", "os", "system", "builtins", "eval"]
-WORDS += ["numpy", "ndarray", "CachedNode", "ObjectNode", "TreeNode", "MethodNode", "FunctionNode"]
-WORDS += ["sklearn.tree._tree", "Tree", "KDTree", "transferable.cli", "schema.json", {}, []]
+WORDS += ["numpy", "0.npy", {"array": "1.npy"}, {"objects": [1], "at": {"array": "0.npy"}}]
+WORDS += ["sklearn.tree._tree", "trees, of classes", "chain", "transferable.cli", "model.json"]
+WORDS += [{}, [], {"tuple": []}, {"number": ["float64", "nan"]}, {"dict": [["a", 1]]}]
 DAMAGES = [flipped, cut, scrambled_member, missing_member, forged_array, forged_array]
-DAMAGES += [forged_array, forged_schema, forged_schema, forged_header, nested, repacked]
+DAMAGES += [forged_array, forged_description, forged_description, forged_header, nested, repacked]

@@ -1,15 +1,14 @@
-"""What every transformer of the library has to satisfy."""
+"""What transformers have to satisfy beyond the contract of every estimator."""
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-import transferable.transformers as transformers
 from problems import small_problem
+from transferable import all_estimators
 from transferable.transformers import BDA, JDA, JGSA, LPJT, SCA, TCA, TJM, McDA
 
-TRANSFORMERS = [getattr(transformers, name)() for name in transformers.__all__]
+TRANSFORMERS = [cls() for _, cls in all_estimators("transformer")]
 LABELLED = [BDA(), BDA(class_weighted=True), JDA(), JGSA(), LPJT(), McDA()]
 WITH_KERNEL = [BDA(), JDA(), JGSA(), LPJT(), McDA(), SCA(), TCA(), TJM()]
 
@@ -35,52 +34,6 @@ def problem():
     return X[order], y[order], np.where(y[order] < 0, -1, 1)
 
 
-@parametrize_with_checks([*TRANSFORMERS, TCA(kernel="rbf"), JDA(kernel="linear", normalize=True)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-@named(TRANSFORMERS)
-def test_permuting_rows_permutes_the_output(model, problem):
-    X, y, _ = problem
-    order = np.random.default_rng(0).permutation(len(X))
-    Z = clone(model).fit_transform(X, y)
-    permuted = clone(model).fit_transform(X[order], y[order])
-    # The same model, but a BLAS may round a row by its place in a product.
-    np.testing.assert_allclose(permuted, Z[order], rtol=0, atol=1e-12 * np.abs(Z).max())
-
-
-@named(TRANSFORMERS)
-def test_marks_and_missing_labels_say_the_same_and_target_labels_are_not_read(model, problem):
-    X, y, marks = problem
-    Z = clone(model).fit_transform(X, y)
-    for other in (0, 1, 7):
-        labels = np.where(marks < 0, other, y)
-        again = clone(model).fit_transform(X, labels, sample_domain=marks)
-        np.testing.assert_array_equal(again, Z)
-
-
-@named(TRANSFORMERS)
-def test_names_of_the_classes_do_not_matter(model, problem):
-    X, y, marks = problem
-    Z = clone(model).fit_transform(X, y, sample_domain=marks)
-    names = np.array(["ape", "bee", "cat", "none"])[y]
-    np.testing.assert_array_equal(clone(model).fit_transform(X, names, sample_domain=marks), Z)
-
-
-@named(TRANSFORMERS)
-def test_new_rows_are_mapped_like_fitted_ones(model, problem):
-    X, y, marks = problem
-    fitted = clone(model)
-    Z = fitted.fit_transform(X, y, sample_domain=marks)
-    target = marks < 0
-    np.testing.assert_allclose(fitted.transform(X[target][:5]), Z[target][:5], atol=1e-9)
-    np.testing.assert_allclose(fitted.transform(X, sample_domain=marks), Z, atol=1e-9)
-    np.testing.assert_allclose(
-        fitted.transform(X[~target], sample_domain=np.ones((~target).sum())), Z[~target], atol=1e-9
-    )
-
-
 @named(WITH_KERNEL)
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "poly", lambda A, B: (1 + A @ B.T) ** 2])
 def test_new_rows_with_every_kernel(model, kernel, problem):
@@ -92,20 +45,6 @@ def test_new_rows_with_every_kernel(model, kernel, problem):
     np.testing.assert_allclose(fitted.transform(X[target]), Z[target], atol=1e-8 * abs(Z).max())
 
 
-@named(TRANSFORMERS)
-def test_constant_features_are_no_obstacle(model, problem):
-    X, y, marks = problem
-    X = np.hstack([X, np.full((len(X), 2), 3.0), np.zeros((len(X), 1))])
-    assert np.isfinite(clone(model).fit_transform(X, y, sample_domain=marks)).all()
-
-
-@named(TRANSFORMERS)
-def test_more_features_than_rows(model):
-    task = small_problem(n_source=12, n_target=9, n_features=40)
-    fitted = clone(model).adapt(task.Xs, task.ys, task.Xt)
-    assert np.isfinite(fitted.transform(task.Xt)).all()
-
-
 @named([model for model in TRANSFORMERS if hasattr(model, "n_components")])
 def test_too_many_components_are_reduced_with_a_warning_that_says_to_what(model, problem):
     X, y, marks = problem
@@ -115,17 +54,6 @@ def test_too_many_components_are_reduced_with_a_warning_that_says_to_what(model,
     told = int(str(caught[0].message).rstrip(".").split()[-1])
     width = greedy.transform(X).shape[1]
     assert told == (width // 2 if type(model).__name__ == "GFK" else width)
-
-
-@named(TRANSFORMERS)
-def test_frames_in_and_out(model, problem):
-    pd = pytest.importorskip("pandas")
-    X, y, marks = problem
-    frame = pd.DataFrame(X, columns=list("abcdefg"), index=np.arange(len(X)) + 100)
-    fitted = clone(model).set_output(transform="pandas")
-    Z = fitted.fit_transform(frame, y, sample_domain=marks)
-    assert list(Z.index) == list(frame.index)
-    assert list(Z.columns) == list(fitted.get_feature_names_out())
 
 
 @named(TRANSFORMERS)
@@ -189,11 +117,3 @@ def test_nothing_to_maximise_is_an_error(problem):
     X, y, marks = problem
     with pytest.raises(ValueError, match="nothing to maximise"):
         JGSA(discrimination=0.0).fit(X[marks > 0], y[marks > 0])
-
-
-@pytest.mark.parametrize("marks", [[1, -1, 0], [1, -1]])
-def test_marks_of_new_rows_are_checked(marks, problem):
-    X, y, domain = problem
-    fitted = JGSA().fit(X, y, sample_domain=domain)
-    with pytest.raises(ValueError, match="sample_domain"):
-        fitted.transform(X[:3], sample_domain=marks)

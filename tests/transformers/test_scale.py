@@ -5,8 +5,8 @@ import pytest
 from sklearn.base import clone
 from sklearn.metrics.pairwise import euclidean_distances, rbf_kernel
 
-import transferable.transformers as transformers
 from problems import small_problem
+from transferable import all_estimators
 from transferable._linalg import memory
 from transferable.limits import LIMITS
 from transferable.transformers import (
@@ -22,7 +22,7 @@ from transferable.transformers import (
 )
 from transferable.transformers._spectral import SpectralSizes
 
-TRANSFORMERS = [getattr(transformers, name)() for name in transformers.__all__]
+TRANSFORMERS = [cls() for _, cls in all_estimators("transformer")]
 WITH_KERNEL = [model(3) for model in (BDA, JDA, JGSA, LPJT, McDA, SCA, TCA, TJM)]
 
 

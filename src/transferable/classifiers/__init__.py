@@ -5,7 +5,6 @@ from transferable.classifiers.artl import ARTL
 from transferable.classifiers.auto_adapter import AutoAdapter
 from transferable.classifiers.capls import CAPLS, SPL
 from transferable.classifiers.dasvm import DASVM
-from transferable.classifiers.dmm import DMM
 from transferable.classifiers.easytl import EasyTL
 from transferable.classifiers.importance_weighted import ImportanceWeighted
 from transferable.classifiers.jdot import JDOTClassifier
@@ -19,7 +18,6 @@ __all__ = [
     "ARTL",
     "CAPLS",
     "DASVM",
-    "DMM",
     "MEDA",
     "SPL",
     "TFDF",

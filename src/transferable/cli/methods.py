@@ -15,6 +15,7 @@ import typer
 from sklearn.utils import get_tags
 
 from transferable import FAMILIES, all_estimators
+from transferable.base import _entries
 from transferable.classifiers import AdaptedClassifier
 from transferable.cli._console import Messages, Terminal, print_table, reporting
 from transferable.cli._options import complete_methods, flag
@@ -96,8 +97,6 @@ def _record(method: type[Any]) -> dict[str, Any]:
 def _explained(method: type[Any]) -> dict[str, str]:
     """Return the documentation of each parameter, also by reference to another method."""
     classes = dict(all_estimators())
-    from transferable.base import _entries
-
     found: dict[str, str] = {}
     for name, entry in _entries(inspect.getdoc(method) or "").items():
         # Words without the marks of reStructuredText.

@@ -6,7 +6,6 @@ from transferable.transformers.gfk import GFK
 from transferable.transformers.jda import JDA
 from transferable.transformers.jgsa import JGSA
 from transferable.transformers.landmark_features import LandmarkFeatures
-from transferable.transformers.ldml import LDML
 from transferable.transformers.linear_ot_mapping import LinearOTMapping
 from transferable.transformers.lpjt import LPJT
 from transferable.transformers.mcda import McDA
@@ -23,7 +22,6 @@ __all__ = [
     "GFK",
     "JDA",
     "JGSA",
-    "LDML",
     "LPJT",
     "SCA",
     "TCA",

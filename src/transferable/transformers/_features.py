@@ -13,6 +13,7 @@ products with blocks of X.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -29,19 +30,17 @@ from transferable.domains import Domains
 Table = RowTable | FeatureTable
 
 
+@dataclass(frozen=True)
 class RowMap:
     """Map from rows to the input of a fitted map: themselves, or their kernel with kept rows."""
 
-    def __init__(self, kernel: KernelFunction | None = None, anchors: Any = None) -> None:
-        self.anchors = anchors
-        self.parameters = {} if kernel is None else dict(vars(kernel))
+    kernel: KernelFunction | None = None
+    anchors: Any = None
 
     def __call__(self, rows: Any) -> Matrix:
         """Return one row for each of these rows."""
         rows = np.ascontiguousarray(rows, dtype=np.float64)
-        if self.anchors is None:
-            return rows
-        return np.asarray(KernelFunction(**self.parameters)(rows, self.anchors))
+        return rows if self.kernel is None else np.asarray(self.kernel(rows, self.anchors))
 
     def width(self, n_features: int) -> int:
         """Return the number of columns for rows of so many features."""

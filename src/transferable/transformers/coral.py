@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -114,18 +115,17 @@ class CORAL(PerDomainTransformer):
         return Z
 
 
+@dataclass(frozen=True)
 class Covariance:
     """Powers of C + regularization * I, through the directions that the rows of a table span.
 
     A direction without variance keeps none.
     """
 
-    def __init__(
-        self, mean: Matrix, basis: tuple[Matrix, Matrix], count: float, regularization: float
-    ) -> None:
-        self.floor, self.mean = regularization, mean
-        self.V, s = basis
-        self.values = s**2 / max(count - 1, 1) + regularization
+    mean: Matrix
+    V: Matrix
+    values: Matrix
+    floor: float
 
     @classmethod
     def of(cls, table: RowTable, weights: Matrix, regularization: float) -> Covariance:
@@ -134,14 +134,16 @@ class Covariance:
             return cls.of_moments(*_shifted_moments(table, weights), regularization)
         mean = table.mean(weights)
         centred = np.concatenate([rows - mean for _, rows in table.blocks()])
-        basis = row_basis(np.sqrt(weights)[:, None] * centred)
-        return cls(mean, basis, float(weights.sum()), regularization)
+        V, s = row_basis(np.sqrt(weights)[:, None] * centred)
+        values = s**2 / max(float(weights.sum()) - 1, 1) + regularization
+        return cls(mean, V, values, regularization)
 
     @classmethod
     def of_moments(cls, shift: Matrix, moments: Moments, regularization: float) -> Covariance:
         """Return the covariance of rows from their moments about a row near their mean."""
-        basis = gram_basis(moments.count * moments.covariance)
-        return cls(shift + moments.mean, basis, moments.count, regularization)
+        V, s = gram_basis(moments.count * moments.covariance)
+        values = s**2 / max(moments.count - 1, 1) + regularization
+        return cls(shift + moments.mean, V, values, regularization)
 
     def times(self, rows: Matrix, exponent: float) -> Matrix:
         """Return rows times the power."""

@@ -3,7 +3,8 @@
 import numpy as np
 
 from problems import small_problem
-from transferable.transformers import JDA, LDML
+from transferable.experimental import LDML
+from transferable.transformers import JDA
 
 PROBLEM = small_problem(n_source=45, n_target=40)
 STACKED = (PROBLEM.Xs, PROBLEM.ys, PROBLEM.Xt)

@@ -1,4 +1,4 @@
-"""DMM: a support vector machine on matched features and matched rows (Cao et al., 2018)."""
+"""A support vector machine on matched features and matched rows, a reconstruction."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _COUNT = Interval(Integral, 1, None, closed="left")
 
 
 class DMM(DomainClassifier):
-    """Distribution matching machine.
+    """Distribution matching machine, reconstructed without published code or equations.
 
     A support vector machine on features and source rows that are chosen together so that the
     domains match [1]_. Three steps alternate, with Z = X A the mapped rows (of unit length before
@@ -96,7 +96,7 @@ class DMM(DomainClassifier):
     Examples
     --------
     >>> import numpy as np
-    >>> from transferable.classifiers import DMM
+    >>> from transferable.experimental import DMM
     >>> rng = np.random.default_rng(0)
     >>> ys = np.repeat(["cat", "dog", "fox"], 20)
     >>> Xs = rng.normal(size=(60, 5)) + 6 * np.eye(3, 5)[np.repeat(range(3), 20)]

@@ -7,9 +7,9 @@ from sklearn.preprocessing import normalize
 from sklearn.svm import SVC
 
 from problems import small_problem
-from transferable.classifiers import DMM
 from transferable.datasets import fetch_office_caltech
 from transferable.domains import Domains
+from transferable.experimental import DMM
 from transferable.transformers._spectral import mean_columns
 
 PROBLEM = small_problem(n_source=60, n_target=45, n_features=8)

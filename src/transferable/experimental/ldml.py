@@ -1,4 +1,4 @@
-"""Distribution-matched landmarks."""
+"""Distribution-matched landmarks, a reconstruction."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ from transferable.transformers._spectral import Solution, Solver
 
 
 class LDML(PseudoLabelTransformer):
-    """Distribution-matched landmarks: one subspace in which weighted means coincide.
+    """Distribution-matched landmarks, reconstructed without published code or numbers.
 
-    The map W maximises the variance of all rows over D(w) + lambda ||W||^2. D(w) compares the means
-    of the domains and of each class, by pseudo-labels, over rows with weights w between 0 and 1.
-    Given the map, the weights minimise D with the same mean in each class of each domain: rows
-    that bring the distributions together become landmarks, outliers are left out.
+    In one subspace weighted means of the domains coincide. The map W maximises the variance of all
+    rows over D(w) + lambda ||W||^2. D(w) compares the means of the domains and of each class, by
+    pseudo-labels, over rows with weights w between 0 and 1. Given the map, the weights minimise D
+    with the same mean in each class of each domain: rows that bring the distributions together
+    become landmarks, outliers are left out.
 
     Parameters
     ----------
@@ -74,7 +75,7 @@ class LDML(PseudoLabelTransformer):
     Examples
     --------
     >>> import numpy as np
-    >>> from transferable.transformers import LDML
+    >>> from transferable.experimental import LDML
     >>> rng = np.random.default_rng(0)
     >>> ys = np.repeat([0, 1], 20)
     >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]

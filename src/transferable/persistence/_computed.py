@@ -1,0 +1,529 @@
+"""Estimators of scikit-learn by what they compute, made anew from parameters and arrays.
+
+Each form has the few fitted arrays that prediction needs, with their shapes, so that what else a
+release of scikit-learn keeps in its objects makes no difference. Search trees of nearest rows are
+built again by a fit; the nodes of decision trees are checked, then copied into new ones field by
+field, as compiled code follows them unchecked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from transferable.persistence._archive import ModelFileError
+
+if TYPE_CHECKING:
+    from transferable.persistence._shapes import Sizes
+    from transferable.persistence._values import Reader, Writer
+
+_DEEPEST_TREE = 10_000
+_STEPS = 8  # of a chain and a union, all together
+_UNSAVED = {"n_jobs", "verbose", "memory", "warm_start", "copy", "copy_X", "cache_size"}
+_PAIRWISE = "additive_chi2", "chi2", "cosine", "laplacian", "linear", "poly", "polynomial", "rbf"
+_CHOICES: dict[str, tuple[Any, ...]] = {
+    "kernel": (*_PAIRWISE, "sigmoid"),
+    "metric": (
+        *("chebyshev", "cityblock", "cosine", "euclidean", "l1", "l2", "mahalanobis"),
+        *("manhattan", "minkowski", "seuclidean"),
+    ),
+    "init": (None, "zero"),
+    "estimator": (),
+    "func": (None,),
+    "inverse_func": (None,),
+}
+_NODES: dict[str, Any] = {"left_child": np.int32, "right_child": np.int32, "feature": np.int32}
+_NODES |= {"threshold": np.float64, "impurity": np.float64, "n_node_samples": np.int64}
+_NODES |= {"weighted_n_node_samples": np.float64, "missing_go_to_left": np.uint8}
+_LEAF = -1
+_ALWAYS = {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
+
+
+@dataclass(frozen=True)
+class Computed:
+    """One class of scikit-learn by what it computes.
+
+    Attributes
+    ----------
+    kind : str
+        The name in a file.
+    module, name : str
+        The class.
+    arrays : dict of str to str
+        The fitted attributes that prediction needs, and their shapes; "number" is no array, and a
+        question mark allows for None or no such attribute.
+    pack, unpack : callable or None
+        Return other attributes from a fitted estimator, and set them from those of a file.
+    """
+
+    kind: str
+    module: str
+    name: str
+    arrays: dict[str, str]
+    pack: Callable[[Any], dict[str, Any]] | None = None
+    unpack: Callable[[Any, dict[str, Any], Sizes], None] | None = None
+
+    @property
+    def cls(self) -> type:
+        """The class."""
+        return getattr(import_module(self.module), self.name)
+
+    def described(self, estimator: Any, writer: Writer, where: str) -> dict[str, Any]:
+        """Return the description of an estimator."""
+        usual = type(estimator)().get_params(deep=False)
+        given = estimator.get_params(deep=False)
+        given = {k: v for k, v in given.items() if k not in _UNSAVED and v is not usual[k]}
+        if not isinstance(given.get("random_state"), int):
+            given.pop("random_state", None)
+        for key in given.keys() & _CHOICES.keys():
+            if given[key] not in _CHOICES[key]:
+                called = getattr(given[key], "__name__", str(given[key])[:50])
+                raise TypeError(f"{where}.{key} is {called}, which cannot be saved.")
+        fitted: dict[str, Any] = {}
+        if hasattr(estimator, "n_features_in_"):
+            try:
+                state = self.pack(estimator) if self.pack else {}
+                for key, shape in self.arrays.items():
+                    if (value := getattr(estimator, key, None)) is not None or shape[0] != "?":
+                        state.setdefault(key, value)
+            except AttributeError as error:
+                raise TypeError(f"{where} is not fitted as a whole: {error}.") from error
+            fitted = {key: state[key] for key in state if state[key] is not None}
+            fitted |= {key: value for key, value in vars(estimator).items() if key in _ALWAYS}
+        return {
+            "type": self.kind,
+            "parameters": writer.each(given, where),
+            "fitted": writer.each(fitted, where),
+        }
+
+    def made(self, given: dict[str, Any], reader: Reader, outer: Sizes) -> Any:
+        """Return the estimator of a description."""
+        if given.keys() != {"type", "parameters", "fitted"}:
+            _refuse(f"{self.name} is described as something else")
+        cls = self.cls
+        parameters = reader.parameters(cls, given["parameters"], outer)
+        for key, value in parameters.items():
+            fits = value in _CHOICES[key] if key in _CHOICES else _is_plain(value)
+            _require(
+                fits and key not in _UNSAVED,
+                f"the {key!r} parameter of {self.name} is of another kind",
+            )
+        estimator = cls(**parameters)
+        try:
+            estimator._validate_params()
+        except ValueError:  # whose message shows the value
+            _refuse(f"a parameter of {self.name} is out of its range")
+        sizes = reader.sized(given["fitted"], outer)
+        if not given["fitted"]:
+            return estimator
+        sizes.k = None
+        fitted = reader.attributes(self.name, given["fitted"], sizes, own=False)
+        _require("n_features_in_" in fitted, f"{self.name} has no number of columns")
+        extra = fitted.keys() - self.arrays.keys() - _ALWAYS
+        _require(not extra, f"{self.name} has other attributes")
+        for key, shape in self.arrays.items():
+            value, may_lack = fitted.get(key), shape[0] == "?"
+            if not (value is None and may_lack):
+                fits = any(
+                    isinstance(value, int | float | np.number)
+                    if one == "number"
+                    else sizes.has(value, one)
+                    for one in shape.removeprefix("?").split(" | ")
+                )
+                _require(fits, f"{key} of {self.name} is of another kind or shape")
+        if self.unpack is not None:
+            self.unpack(estimator, fitted, sizes)
+        else:
+            vars(estimator).update(fitted)
+        vars(estimator).update({key: fitted[key] for key in fitted.keys() & _ALWAYS})
+        return estimator
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, list | tuple | dict):
+        return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
+    kinds = (str, int, float, np.number, np.bool_, type(None))
+    return isinstance(value, kinds) or (isinstance(value, np.ndarray) and value.ndim <= 2)
+
+
+def _packed_trees(model: Any) -> dict[str, Any]:
+    """Return the nodes of all trees of a model, one after another."""
+    trees = [part.tree_ for part in np.ravel(getattr(model, "estimators_", [model]))]
+    if any(tree.n_outputs != 1 for tree in trees):
+        raise TypeError("trees of several outputs cannot be saved.")
+    states = [tree.__getstate__() for tree in trees]
+    found: dict[str, Any] = {
+        name: np.concatenate([state["nodes"][name] for state in states]).astype(kind)
+        for name, kind in _NODES.items()
+    }
+    found["values"] = np.concatenate([state["values"][:, 0] for state in states])
+    found["counts"] = np.array([state["node_count"] for state in states], dtype=np.int64)
+    first = getattr(model, "init_", None)
+    if first is not None and not isinstance(first, str):
+        constant: Any = getattr(first, "class_prior_", getattr(first, "constant_", None))
+        found["first"] = np.ravel(constant)
+    return found
+
+
+def _unpacked_trees(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
+    """Give a model its trees, whose nodes are checked here."""
+    counts = fitted["counts"]
+    n_classes = 1 if fitted.get("classes_") is None else len(fitted["classes_"])
+    numbers = n_classes == 1 or hasattr(model, "init")  # what the leaves of boosting hold
+    width = 1 if numbers else n_classes
+    whole = len(counts) and counts.min() >= 1 and fitted["values"].shape[1] == width
+    _require(bool(whole) and int(counts.sum()) == len(fitted["values"]), "trees have other nodes")
+    depths = _depths(fitted, sizes)
+    if hasattr(model, "init"):
+        _start_boosting(model, fitted, n_classes, sizes)
+        each = n_classes if n_classes > 2 and model.loss == "log_loss" else 1
+        _require(len(counts) % each == 0, "a stage of boosting has other trees")
+        kind, settings = import_module("sklearn.tree").DecisionTreeRegressor, {}
+        model.n_trees_per_iteration_, model.n_estimators_ = each, len(counts) // each
+    elif hasattr(model, "estimators_samples_") or hasattr(model, "n_estimators"):
+        kind, settings = type(model.estimator), {"criterion": model.criterion}
+    else:
+        _require(len(counts) == 1, "a tree is several")
+        kind, settings = None, {}
+    trees = []
+    for i, stop in enumerate(np.cumsum(counts)):
+        part = kind(**settings) if kind else model
+        rows = slice(stop - counts[i], stop)
+        _set_tree(
+            part,
+            {name: fitted[name][rows] for name in (*_NODES, "values")},
+            depths[i],
+            width,
+            sizes,
+        )
+        trees.append(part)
+    model.n_outputs_ = 1
+    if fitted.get("classes_") is not None:
+        model.classes_, model.n_classes_ = fitted["classes_"], n_classes
+    if hasattr(model, "init"):
+        model.estimators_ = np.array(trees, dtype=object).reshape(-1, model.n_trees_per_iteration_)
+    elif kind:
+        model.estimators_ = trees
+
+
+def _set_tree(part: Any, nodes: dict[str, Any], depth: int, width: int, sizes: Sizes) -> None:
+    """Give an estimator a tree of these nodes, copied field by field."""
+    from sklearn.tree._tree import NODE_DTYPE, Tree
+
+    table = np.zeros(len(nodes["values"]), dtype=NODE_DTYPE)
+    for name in _NODES:
+        table[name] = nodes[name]
+    part.tree_ = Tree(sizes.p, np.array([width], dtype=np.intp), 1)
+    values = np.ascontiguousarray(nodes["values"][:, None, :])
+    state = {"max_depth": int(depth), "node_count": len(table), "nodes": table, "values": values}
+    part.tree_.__setstate__(state)
+    part.n_features_in_, part.n_outputs_ = sizes.p, 1
+    if hasattr(part, "predict_proba"):
+        part.classes_, part.n_classes_ = np.arange(width), width
+
+
+def _depths(nodes: dict[str, Any], sizes: Sizes) -> NDArray[np.intp]:
+    """Return the depth of each tree, whose children come after their parents."""
+    counts = nodes["counts"]
+    stops = np.cumsum(counts)
+    starts, owner = stops - counts, np.repeat(np.arange(len(counts)), counts)
+    left, right = (nodes[name].astype(np.int64) for name in ("left_child", "right_child"))
+    leaf = left == _LEAF
+    _require(bool((leaf == (right == _LEAF)).all()), "a node of a tree has one child")
+    inner = np.flatnonzero(~leaf)
+    own = inner - starts[owner[inner]]
+    for child in (left, right):
+        ahead = (child[inner] > own) & (child[inner] < counts[owner[inner]])
+        _require(bool(ahead.all()), "a tree has children that are not further on")
+        child[inner] += starts[owner[inner]]
+    children = np.concatenate([left[inner], right[inner]])
+    _require(len(np.unique(children)) == len(children), "a node of a tree has two parents")
+    feature = nodes["feature"][inner]
+    known = not len(feature) or (feature.min() >= 0 and feature.max() < (sizes.p or 0))
+    _require(bool(known), "a tree asks for unknown features")
+    _require(not np.isnan(nodes["threshold"][inner]).any(), "a tree's thresholds are missing")
+    depths, level, depth = np.zeros(len(counts), dtype=np.intp), starts, 0
+    while (parents := level[~leaf[level]]).size:
+        level, depth = np.concatenate([left[parents], right[parents]]), depth + 1
+        depths[owner[level]] = depth
+        _require(depth < _DEEPEST_TREE, f"a tree is deeper than {_DEEPEST_TREE:,} nodes")
+    return depths
+
+
+def _start_boosting(model: Any, fitted: dict[str, Any], n_classes: int, sizes: Sizes) -> None:
+    """Give gradient boosting its loss and its first prediction, which is the same for all rows."""
+    if fitted.get("classes_") is not None:
+        model.n_classes_ = n_classes
+    model._loss = model._get_loss(sample_weight=None)
+    if model.init == "zero":
+        model.init_ = "zero"
+        return
+    first: Any = fitted.get("first")
+    length = n_classes if hasattr(model, "n_classes_") else 1
+    _require(first is not None and len(first) == length, "boosting has no first prediction")
+    name = "DummyClassifier" if hasattr(model, "n_classes_") else "DummyRegressor"
+    model.init_ = getattr(import_module("sklearn.dummy"), name)()
+    numbers = np.arange(max(length, 2)) % length
+    model.init_.fit(np.zeros((len(numbers), 1)), numbers)
+    model.init_.n_features_in_ = sizes.p
+    if hasattr(model, "n_classes_"):
+        model.init_.class_prior_ = first
+    else:
+        model.init_.constant_ = first.reshape(1, 1)
+
+
+def _packed_neighbours(model: Any) -> dict[str, Any]:
+    if getattr(model, "outputs_2d_", False) or np.ndim(model._y) != 1:
+        raise TypeError("nearest rows of several outputs cannot be saved.")
+    return {"rows": model._fit_X, "answers": model._y}
+
+
+def _unpacked_neighbours(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
+    """Fit the rows of a file again, which makes their search tree."""
+    answers, classes = fitted["answers"], fitted.get("classes_")
+    if classes is not None:
+        codes = bool(answers.size) and answers.dtype.kind == "i" and answers.min() >= 0
+        _require(codes and answers.max() < len(classes), "nearest rows have other labels")
+        answers = classes[answers]
+    given = model.metric_params
+    for value in given.values() if isinstance(given, dict) else ():
+        square = np.shape(value) in ((), (sizes.p,), (sizes.p, sizes.p))
+        _require(square, "a metric is of other columns")
+    model.fit(fitted["rows"], answers)
+    same = classes is None or np.array_equal(model.classes_, classes)
+    _require(same, "nearest rows have other classes")
+
+
+def _unpacked_ridge(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
+    from sklearn.preprocessing import LabelBinarizer
+
+    classes = fitted.pop("classes_")
+    model._label_binarizer = LabelBinarizer(pos_label=1, neg_label=-1).fit(classes)
+    same = np.array_equal(model._label_binarizer.classes_, classes)
+    _require(same, "ridge classes are not in order")
+    if not isinstance(getattr(type(model), "classes_", None), property):
+        model.classes_ = classes
+    vars(model).update(fitted)
+
+
+def _packed_machine(model: Any) -> dict[str, Any]:
+    """Return the parts of a machine; what scikit-learn keeps beside them follows from these."""
+    return {"shape_fit_": np.array(model.shape_fit_), "_sparse": bool(model._sparse)}
+
+
+def _unpacked_machine(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
+    """Give a machine its parts, as many as the counts of its classes state."""
+    rows, counts = fitted["support_vectors_"], fitted["_n_support"]
+    coefficients, sparse = fitted["_dual_coef_"], fitted.pop("_sparse", None)
+    holds = int(counts.sum()) == rows.shape[0] and int(counts.min()) >= 0
+    holds = holds and sparse is sp.issparse(rows) is sp.issparse(coefficients)
+    if sparse and holds:
+        holds = coefficients.nnz == coefficients.shape[0] * coefficients.shape[1]
+    likely = len(fitted["_probA"]), len(fitted["_probB"])
+    pairs = sizes.k * (sizes.k - 1) // 2 if sizes.k else 0
+    probable = model.probability is True
+    holds = holds and likely == ((pairs, pairs) if probable else (0, 0))
+    holds = holds and model.kernel in ("linear", "poly", "rbf", "sigmoid")
+    _require(bool(holds), "the parts of a support vector machine do not fit together")
+    fitted["shape_fit_"] = tuple(fitted["shape_fit_"].tolist())
+    vars(model).update(fitted, fit_status_=0, _effective_probability=probable, _sparse=sparse)
+    sign = -1 if sizes.k == 2 else 1
+    model.intercept_, model.dual_coef_ = sign * fitted["_intercept_"], sign * coefficients
+
+
+_SCORES = {
+    "coef_": "float[h,p] | float[p]",
+    "intercept_": "float[h] | number",
+    "classes_": "labels[k]",
+}
+
+
+def _columns(name: str, **arrays: str) -> Computed:
+    form = name.removesuffix("Scaler").lower()
+    return Computed(f"column scaling, {form}", "sklearn.preprocessing", name, arrays)
+
+
+def _trees(name: str, form: str, module: str = "sklearn.ensemble") -> Computed:
+    arrays = {"values": "float[n,*]", "counts": "int[*]", "first": "?float[*]"}
+    kinds: dict[Any, str] = {np.int32: "int", np.int64: "int", np.uint8: "int", np.float64: "any"}
+    arrays |= {name: f"{kinds[kind]}[n]" for name, kind in _NODES.items()}
+    if name.endswith("Classifier"):
+        arrays["classes_"] = "labels[k]"
+    return Computed(f"trees, {form}", module, name, arrays, _packed_trees, _unpacked_trees)
+
+
+def _nearest(name: str, form: str, **arrays: str) -> Computed:
+    arrays |= {"rows": "float[n,p] | any[n,p]", "answers": "any[n]"}
+    pack, unpack = _packed_neighbours, _unpacked_neighbours
+    return Computed(f"nearest rows, {form}", "sklearn.neighbors", name, arrays, pack, unpack)
+
+
+_MACHINE = {
+    "classes_": "labels[k]",
+    "support_": "int[n]",
+    "support_vectors_": "float[n,p]",
+    "_n_support": "int[k]",
+    "_dual_coef_": "float[*,n]",
+    "_intercept_": "float[pairs]",
+    "_probA": "float[*]",
+    "_probB": "float[*]",
+    "class_weight_": "float[k]",
+    "shape_fit_": "int[2]",
+    "_gamma": "number",
+    "_sparse": "number",
+}
+_NUMBERS = {"coef_": "float[p] | float[t,p]", "intercept_": "number | float[t]"}
+
+
+class _Chain:
+    """Pipelines and unions: at most eight steps, one union, nothing within the steps of those."""
+
+    def __init__(self, kind: str, name: str, steps: str) -> None:
+        self.kind, self.name, self._steps = kind, name, steps
+
+    @property
+    def cls(self) -> type:
+        return getattr(import_module("sklearn.pipeline"), self.name)
+
+    def described(self, model: Any, writer: Writer, where: str) -> dict[str, Any]:
+        """Return the description of a chain or union."""
+        _check_composition(model, where)
+        steps = [
+            [name, step if isinstance(step, str | None) else writer.object(step, f"{where}.{name}")]
+            for name, step in getattr(model, self._steps)
+        ]
+        weights = writer.value(getattr(model, "transformer_weights", None), where)
+        config = writer.value(vars(model).get("_sklearn_output_config"), where)
+        return {"type": self.kind, "steps": steps, "weights": weights, "output": config}
+
+    def made(self, given: dict[str, Any], reader: Reader, sizes: Sizes) -> Any:
+        """Return the chain or union of a description."""
+        if given.keys() != {"type", "steps", "weights", "output"}:
+            _refuse(f"a {self.kind} is described as something else")
+        steps: list[tuple[str, Any]] = []
+        for step in given["steps"] if isinstance(given["steps"], list) else ():
+            match step:
+                case [str(name), "passthrough" | "drop" | None as part]:
+                    steps.append((name, part))
+                case [str(name), dict(part)] if len(name) <= 100:
+                    steps.append((name, reader.object(part, sizes)))
+                case _:
+                    _refuse(f"a step of a {self.kind} is none")
+        names = {name for name, _ in steps}
+        plain = names and len(names) == len(steps) and not any("__" in name for name in names)
+        _require(bool(plain), f"the steps of a {self.kind} have no names")
+        model = self.cls(steps)
+        weights = reader.value(given["weights"], sizes)
+        if weights is not None:
+            known = isinstance(weights, dict) and weights.keys() <= names
+            known = known and all(isinstance(w, int | float) for w in weights.values())
+            _require(known and self.name == "FeatureUnion", "a union has weights of other steps")
+            model.transformer_weights = weights
+        config = reader.value(given["output"], sizes)
+        if config is not None:
+            model._sklearn_output_config = config
+        try:
+            _check_composition(model, "the model")
+        except TypeError as error:
+            _refuse(str(error))
+        return model
+
+
+def _check_composition(model: Any, where: str) -> None:
+    """Refuse more than a chain whose steps are plain or a union of plain chains."""
+    leaves, unions, deepest = _composition(model)
+    if leaves > _STEPS or unions > 1 or deepest > 3:
+        raise TypeError(
+            f"{where} has {leaves} steps, {unions} unions and {deepest} levels; model files hold "
+            f"chains of at most {_STEPS} steps with one union, 3 levels deep."
+        )
+
+
+def _composition(model: Any) -> tuple[int, int, int]:
+    """Return the numbers of single steps, of unions, and of levels."""
+    parts = getattr(model, "steps", getattr(model, "transformer_list", None))
+    if parts is None or not type(model).__module__.startswith("sklearn.pipeline"):
+        return 1, 0, 0
+    counts = [_composition(part) for _, part in parts]
+    unions = sum(n for _, n, _ in counts) + hasattr(model, "transformer_list")
+    return sum(n for n, _, _ in counts), unions, 1 + max((n for _, _, n in counts), default=0)
+
+
+class _Table(dict[str, Any]):
+    """Types by their name in files, and by their class."""
+
+    def of(self, cls: type) -> Any:
+        """Return the type of a class, None if there is none."""
+        if cls.__module__.partition(".")[0] != "sklearn":
+            return None
+        return next((t for t in self.values() if t.name == cls.__name__ and t.cls is cls), None)
+
+
+COMPUTED = _Table(
+    (form.kind, form)
+    for form in (
+        Computed("linear scores, logistic", "sklearn.linear_model", "LogisticRegression", _SCORES),
+        Computed(
+            "linear scores, ridge classes",
+            "sklearn.linear_model",
+            "RidgeClassifier",
+            _SCORES,
+            unpack=_unpacked_ridge,
+        ),
+        Computed("linear scores, ridge", "sklearn.linear_model", "Ridge", _NUMBERS),
+        Computed("linear scores, margin", "sklearn.svm", "LinearSVC", _SCORES),
+        Computed(
+            "support rows, machine",
+            "sklearn.svm",
+            "SVC",
+            _MACHINE,
+            _packed_machine,
+            _unpacked_machine,
+        ),
+        Computed(
+            "support rows, ridge",
+            "sklearn.kernel_ridge",
+            "KernelRidge",
+            {"X_fit_": "float[n,p]", "dual_coef_": "float[n] | float[n,t]"},
+        ),
+        _trees("DecisionTreeClassifier", "one of classes", "sklearn.tree"),
+        _trees("DecisionTreeRegressor", "one of numbers", "sklearn.tree"),
+        _trees("RandomForestClassifier", "of classes"),
+        _trees("RandomForestRegressor", "of numbers"),
+        _trees("ExtraTreesClassifier", "extra, of classes"),
+        _trees("ExtraTreesRegressor", "extra, of numbers"),
+        _trees("GradientBoostingClassifier", "boosted, of classes"),
+        _trees("GradientBoostingRegressor", "boosted, of numbers"),
+        _nearest("KNeighborsClassifier", "of classes", classes_="labels[k]"),
+        _nearest("KNeighborsRegressor", "of numbers"),
+        _columns("StandardScaler", mean_="?float[p]", scale_="?float[p]", var_="?float[p]"),
+        _columns("MinMaxScaler", min_="float[p]", scale_="float[p]"),
+        _columns("MaxAbsScaler", scale_="float[p]"),
+        _columns("RobustScaler", center_="?float[p]", scale_="?float[p]"),
+        _columns("Normalizer"),
+        Computed("identity", "sklearn.preprocessing", "FunctionTransformer", {}),
+        Computed(
+            "projection",
+            "sklearn.decomposition",
+            "PCA",
+            {"components_": "float[c,p]", "mean_": "float[p]", "explained_variance_": "float[c]"},
+        ),
+        _Chain("chain", "Pipeline", "steps"),
+        _Chain("union", "FeatureUnion", "transformer_list"),
+    )
+)
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        _refuse(problem)
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise ModelFileError(problem)

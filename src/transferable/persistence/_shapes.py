@@ -1,0 +1,110 @@
+"""Shapes of fitted arrays, as far as the parameters, columns and classes of a model imply them.
+
+A shape is written like ``float[n,p]``: what the array holds ("float" finite, "int", "any", "text"
+or "labels"), and its sizes. A size is p, the columns of the model; k, its classes; h, the linear
+scores of k classes, one for two; pairs, of these; a number; ``*``, any; or a name, whose size is
+the same wherever it appears in one object. ``int[n]<k`` has values from 0 up to, but without, k.
+Alternatives are separated by a bar.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+_ARRAY = re.compile(r"(\w+)\[(.*)\](?:<(\w+))?")
+_HELD = {"float": "f", "int": "iu", "any": "biuf", "labels": "biufUO", "text": "UO"}
+
+SHAPES = {
+    name: shape.replace("/", " | ")
+    for line in """
+transduction_ labels[all]  sample_weight_ float[all]  _target_sample any[*,*]
+class_shares_ float[k]  class_shares_history_ float[*,k]  prices_ float[k]  ratios float[k]
+_fitted_features float[r,*]  _beta float[r,k]  _offsets float[k]  _absent int[*]<k  _flow float[p,*]
+anchors float[*,p]  landmarks_ float[l,p]  _inverse_root float[l,l]  factor_ float[p,*]
+_coefficients float[*,d]  eigenvalues_ float[d]  _intercepts float[*]  linear_ float[p,p]
+_recolouring float[p,p]  source_components_ float[*,p]  target_components_ float[*,p]
+_source float[p]/float[m,p]  _target float[p]  _source_mean float[p]  _target_mean float[p]
+_moves float[m,p]  _moved float[p]  _plan float[m,*]  _order int[*]
+mean float[p]  V float[p,v]  values float[v]  _shares float[r,k]  label_distributions_ float[*,k]
+Consensus.tables float[c,t,k]  Consensus.P float[t,k]  Consensus.weights float[c]
+Consensus.agreed float[*]  Consensus.agreement float[*]  Consensus.factors float[k]
+Consensus.alone int[t]<k  Consensus.near int[t,*]  Consensus.unlikeness float[2,t]
+Consensus.source float[s,p]  Consensus.source_labels int[s]<k  Consensus.added float[t,k]
+Consensus.directions float[t,*]  Consensus.known int[3,*]
+""".splitlines()
+    for name, shape in re.findall(r"([\w.]+) (\S+)", line)
+}
+"""Shapes by the name of an attribute; what is not here is compared when the model is tried."""
+
+
+class Sizes:
+    """Sizes that an object states.
+
+    Attributes
+    ----------
+    p, k : int or None
+        Columns and classes; those of what holds the object if it states none.
+    columns : int or None
+        Columns of the whole model.
+    """
+
+    def __init__(self, p: int | None, k: int | None, columns: int | None = None) -> None:
+        self.p, self.k, self.columns = p, k, columns
+        self._named: dict[str, int] = {}
+
+    def fits(self, value: Any, shapes: str | None) -> bool:
+        """Return whether an array has one of these shapes; others have finite numbers only."""
+        if shapes is None:
+            return finite(value)
+        if isinstance(value, list | tuple):
+            return all(self.fits(part, shapes) for part in value)
+        if not isinstance(value, np.ndarray) and not sp.issparse(value):
+            return True
+        return any(self.has(value, shape) for shape in shapes.split(" | "))
+
+    def has(self, value: Any, shape: str) -> bool:
+        """Return whether a value is an array of this shape."""
+        found = _ARRAY.fullmatch(shape)
+        if found is None or not (isinstance(value, np.ndarray) or sp.issparse(value)):
+            return False
+        content, lengths, below = found.groups()
+        names = lengths.split(",") if lengths else []
+        if value.dtype.kind not in _HELD[content] or len(names) != value.ndim:
+            return False
+        known = dict(self._named)
+        for name, length in zip(names, value.shape, strict=True):
+            size = self._size(name, known)
+            if size is None and name != "*":
+                known[name] = length
+            elif name != "*" and size != length:
+                return False
+        numbers = value.data if sp.issparse(value) else value
+        if content == "float" and not np.isfinite(numbers).all():
+            return False
+        if below and numbers.size:
+            most = self._size(below, known)
+            if most is None or not 0 <= numbers.min() <= numbers.max() < most:
+                return False
+        self._named = known
+        return True
+
+    def _size(self, name: str, known: dict[str, int]) -> int | None:
+        if name.isdigit():
+            return int(name)
+        if self.k is not None and name in ("k", "h", "pairs"):
+            k = self.k
+            return {"k": k, "h": 1 if k == 2 else k, "pairs": k * (k - 1) // 2}[name]
+        return self.p if name == "p" else known.get(name)
+
+
+def finite(value: Any) -> bool:
+    """Return whether the arrays of floats in a value have finite numbers only."""
+    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        return bool(np.isfinite(value).all())
+    if isinstance(value, list | tuple):
+        return all(map(finite, value))
+    return True

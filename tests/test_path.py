@@ -46,7 +46,7 @@ LARGER = {
     | dict.fromkeys(["CAPLS", "DASVM", "SPL"], 6)
     | dict.fromkeys(["DMM", "LabelPropagation", "BDA", "JDA", "JGSA", "LDML", "LPJT", "SCA"], 5)
     | dict.fromkeys(["TCA", "TJM", "LandmarkFeatures", "LinearOTMapping", "McDA"], 5)
-    | {"AutoAdapter": 5, "OTMapping": 7, "SubspaceAlignment": 5},
+    | {"OTMapping": 7, "SubspaceAlignment": 5},
 }
 PARAMETERS = 22  # of TFDF
 MODULES = 16  # directly in the package

@@ -92,7 +92,6 @@ def problems() -> list[Problem]:
         Problem("poly kernel", parameters={"kernel": "poly"}),
         Problem("TFDFV as published", "TFDFV.as_published"),
         Problem("over Dask", "dask.TFDF", parameters=few),
-        Problem("JDA over Dask", "dask.JDA", parameters={"n_components": 10, "max_iter": 3}),
         Problem("search", parameters=off, grid={"alignment": [1.0, 10.0], "manifold": [0.1, 1.0]}),
         Problem("AutoAdapter", "AutoAdapter", parameters={"effort": "fast"}),
         Problem("CAPLS", "CAPLS"),

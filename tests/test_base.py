@@ -40,8 +40,8 @@ class Signs(DomainTransformer):
     def _fit_domains(self, domains):
         self._n_features_out = 1
 
-    def _transform_rows(self, rows, source):
-        return np.where(source, 1.0, -1.0)[:, None]
+    def _transform_rows(self, rows, ids):
+        return np.where(ids > 0, 1.0, -1.0)[:, None]
 
 
 XS, YS, XT = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1]), -np.ones((3, 2))

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -119,8 +120,7 @@ def own_kernel(X, Y):
 
 
 def with_nan(model):
-    mean, deviation = model._source
-    model._source = (mean * np.nan, deviation)
+    model._map = replace(model._map, means=model._map.means * np.nan)
     return model
 
 
@@ -136,7 +136,10 @@ def test_what_files_do_not_hold_is_refused_by_name(model, tmp_path):
     [
         (lambda: adapted(AdaptedClassifier(CORAL(), Foreign())), "estimator is Foreign, .*joblib"),
         (lambda: adapted(TFDFV(kernel=own_kernel)), "TFDFV.kernel is own_kernel"),
-        (lambda: with_nan(adapted(PerDomainScaler())), "_source of PerDomainScaler is of another"),
+        (
+            lambda: with_nan(adapted(PerDomainScaler())),
+            "means of Scales is of another",
+        ),
         (lambda: TFDF(random_state=np.random.RandomState(0)), "random_state is RandomState"),
         (lambda: {"a": 1}, "must be an estimator, got dict"),
         (lambda: make_pipeline(*(PCA(k) for k in range(9, 0, -1))), "at most 8 steps"),

@@ -66,10 +66,10 @@ def at(index, value):
     [
         (TFDFV(manifold_dim=None), ".csr.1", lambda a: a * 0 + 10**8),
         (TFDFV(manifold_dim=None), ".csr.2", lambda a: a[::-1].copy()),
-        (TFDFV(), "beta", lambda a: a[:-1]),
-        (TFDFV(), "beta", lambda a: a * np.nan),
+        (TFDFV(), "coefficients", lambda a: a[:-1]),
+        (TFDFV(), "coefficients", lambda a: a * np.nan),
         (TFDFV(), "classes_", lambda a: a[:2]),
-        (JDA(n_components=3), "_coefficients", lambda a: a[:, :2]),
+        (JDA(n_components=3), "coefficients", lambda a: a[:, :2]),
         (AdaptedClassifier(CORAL(), SVC()), "_n_support", at(0, 10**6)),
         (AdaptedClassifier(CORAL(), SVC()), "_n_support", lambda a: a + a * [10**6, -(10**6), 0]),
         (AdaptedClassifier(CORAL(), SVC()), "_dual_coef_", lambda a: a[:, :2]),

@@ -26,6 +26,7 @@ safe_indexing = _safe_indexing
 NUMBER = Interval(Real, -1e30, 1e30, closed="both")
 WEIGHT = Interval(Real, 0, 1e30, closed="both")
 POSITIVE = Interval(Real, 1e-30, 1e30, closed="both")
+COUNT = Interval(Integral, 1, None, closed="left")
 CLASS_SHARES = [StrOptions({"auto", "source"}), Mapping, "array-like"]
 JOBS = [
     Interval(Integral, None, -1, closed="right"),

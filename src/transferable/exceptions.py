@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from unicodedata import category
 
 __all__ = ["MarkedLabelsWarning", "NoTargetWarning"]
+
+_INNER = ("transferable.", "sklearn.")
 
 
 class NoTargetWarning(UserWarning):
@@ -47,23 +50,34 @@ def installing(extra: str) -> str:
     return f"pip install '.[{extra}]' in a clone of the source"
 
 
+def warn(message: str, kind: type[Warning] = UserWarning) -> None:
+    """Warn of the line that called the library, past frames of its own and of scikit-learn."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back and str(frame.f_globals.get("__name__")).startswith(_INNER):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, kind, stacklevel=level)
+
+
+def warn_of_fewer(wanted: int, found: int) -> None:
+    """Warn that fewer components exist than were requested."""
+    warn(f"n_components={wanted} is more than the rows allow; reduced to {found}.")
+
+
 def warn_of_no_target(who: str, n_rows: int, instead: str) -> None:
     """Warn that an estimator has only source rows, and what it does instead."""
-    warnings.warn(
+    warn(
         f"None of the {n_rows} rows is a target row: {who} {instead}. Mark target rows by a "
         "negative sample_domain or, in y, by -1, NaN or None; tools of scikit-learn that encode "
         "labels make a class of such marks.",
         NoTargetWarning,
-        stacklevel=4,
     )
 
 
 def warn_of_marks(who: str, n_target: int) -> None:
     """Warn that labels that marked target rows for a transformer are not understood by others."""
-    warnings.warn(
+    warn(
         f"{who} took the {n_target} rows labelled -1 for target rows; if a classifier of "
         "scikit-learn's follows it in a Pipeline, that learns -1 as a class. Put the two into an "
         "AdaptedClassifier; if none follows, pass sample_domain to silence this warning.",
         MarkedLabelsWarning,
-        stacklevel=5,
     )

@@ -28,8 +28,6 @@ FITS = {
     "TFDFV": FLOW | {"second_order": 0.5},
     "MEDA": FLOW,
     "CORAL": {},
-    "TCA": {"n_components": 2, "kernel": "rbf", "n_landmarks": 30},
-    "JDA": {"n_components": 2, "max_iter": 3},
 }
 
 

@@ -40,7 +40,7 @@ def test_without_a_target_it_is_the_support_vector_machine():
 def test_the_last_machine_has_let_go_of_the_source():
     Xs, ys, Xt, _ = turned(2, 0.4)
     model = DASVM(kernel="linear", max_iter=5).adapt(Xs, ys, Xt)
-    is_support = model._coefficients.any(axis=1)
+    is_support = model._machines.coefficients.any(axis=1)
     assert is_support.any()
     assert not is_support[: len(ys)].any()
 

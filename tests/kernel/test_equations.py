@@ -286,7 +286,7 @@ def test_printed_confusion_in_closed_form_ends_where_the_gradient_vanishes():
     reference = Literal(*problem, Settings(**settings))
     reference.labels = model.transduction_
     assert model.history_[-1]["changed"] == 0
-    gradient = reference.gradient(model._beta, reference.mmcd(), factor=4.0)
+    gradient = reference.gradient(model._machine.coefficients, reference.mmcd(), factor=4.0)
     np.testing.assert_allclose(gradient, 0.0, atol=1e-8)
 
 
@@ -337,10 +337,10 @@ def test_the_published_class_with_our_forms_is_our_class():
     forms = {"alignment_form": "normalised", "estimator": None}
     one = PublishedTFDFV(**SHARED, **forms).adapt(*problem)
     other = TFDFV(**SHARED).adapt(*problem)
-    np.testing.assert_array_equal(one._beta, other._beta)
+    np.testing.assert_array_equal(one._machine.coefficients, other._machine.coefficients)
     one = TFDF(**SHARED).adapt(*problem)
     other = transferable.TFDF(**SHARED, class_shares="source").adapt(*problem)
-    np.testing.assert_array_equal(one._beta, other._beta)
+    np.testing.assert_array_equal(one._machine.coefficients, other._machine.coefficients)
     assert one.history_ == other.history_
 
 

@@ -52,7 +52,8 @@ def test_one_matrix_and_the_directions_one_after_the_other_agree(n_features, reg
     model = CORAL(regularization=regularization).adapt(task.Xs, task.ys, task.Xt)
     Zs = model.transform(task.Xs, sample_domain=marks(task))
     centred = task.Xs - task.Xs.mean(axis=0)
-    by_directions = model._target.times(model._source.times(centred, -0.5), 0.5)
+    [source], target = model._map.sources, model._map.target
+    by_directions = target.times(source.times(centred, -0.5), 0.5)
     np.testing.assert_allclose(Zs, by_directions + task.Xt.mean(axis=0), atol=1e-10)
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.neighbors import KNeighborsClassifier
 
-from transferable.transformers._pseudo_labels import NearestRow
+from transferable.transformers._nearest_row import NearestRow
 
 
 def blobs(n=90, spread=1.0, seed=0):

@@ -8,9 +8,13 @@ from sklearn.metrics import pairwise_distances_argmin
 from problems import random_codes, small_problem
 from transferable.domains import Domains
 from transferable.limits import LIMITS
-from transferable.transformers._pseudo_labels import WeightedDiscrepancy, labeller
-from transferable.transformers._spectral import between_columns
-from transferable.transformers.lpjt import edge_scatter, nearest_between, nearest_inside
+from transferable.transformers._spectral import between_columns, predicted
+from transferable.transformers.lpjt import (
+    WeightedDiscrepancy,
+    edge_scatter,
+    nearest_between,
+    nearest_inside,
+)
 
 X = np.array([[0.0], [1.0], [3.0], [3.5], [10.0], [3.6]])
 GROUPS = np.array([0, 0, 0, 1, 1, 2])
@@ -98,9 +102,9 @@ def test_labels_are_those_of_the_nearest_row_however_many_are_asked_at_once(n, p
     monkeypatch.setattr(LIMITS, "labelled_pairs", pairs)
     base, queries, labels = rows(n), rows(200, seed=3), np.arange(n) % 7
     expected = labels[pairwise_distances_argmin(queries, base)]
-    np.testing.assert_array_equal(labeller(None, base, labels, np.ones(n))(queries), expected)
+    np.testing.assert_array_equal(predicted(None, base, labels, np.ones(n), queries), expected)
 
 
 def test_labels_of_rows_that_are_all_alike():
-    label = labeller(None, np.ones((5, 2)), np.full(5, 7), np.ones(5))
-    assert set(label(np.zeros((4, 2)))) == {7}
+    found = predicted(None, np.ones((5, 2)), np.full(5, 7), np.ones(5), np.zeros((4, 2)))
+    assert set(found) == {7}

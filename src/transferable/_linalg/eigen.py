@@ -81,7 +81,7 @@ def gram_basis(gram: Matrix, rounding: float = _ROUNDING) -> tuple[Matrix, Matri
 def leading_dense(B: Matrix, A: Matrix, k: int) -> tuple[Matrix, Matrix]:
     """Return the k largest w, in falling order, and their vectors with v'Av = 1, as columns."""
     size = len(B)
-    if not _lanczos_pays(size, k):
+    if size <= _SMALL or k >= _FEW * size:
         try:
             values, vectors = eigh(B, A, subset_by_index=[max(size - k, 0), size - 1])
         except LinAlgError:  # by rounding: the root below does without
@@ -112,13 +112,9 @@ def leading_updated(product: Product, root: Root, columns: Matrix, k: int) -> tu
     return values, root.apply(whitened(vectors))
 
 
-def _lanczos_pays(size: int, k: int) -> bool:
-    return size > _SMALL and k < _FEW * size
-
-
 def _leading_symmetric(product: Product, size: int, k: int) -> tuple[Matrix, Matrix]:
     """Return the largest eigenvalues of a symmetric operator in falling order, with vectors."""
-    if _lanczos_pays(size, k):
+    if size > _SMALL and k < _FEW * size:
         operator = LinearOperator((size, size), matvec=product, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(size)
         try:

@@ -41,8 +41,9 @@ class Moments:
     @classmethod
     def of(cls, X: Any, weights: Any = None) -> Moments:
         """Return the moments of a table small enough for one block."""
+        double = np.float64 if sp.issparse(X) else namespace(X).float64
         if weights is None or bool((weights == 1.0).all()):  # needs no weighted copy
-            count, total, R = X.shape[0], X.sum(axis=0, dtype=_double(X)), X
+            count, total, R = X.shape[0], X.sum(axis=0, dtype=double), X
         elif sp.issparse(X):
             count, total = float(weights.sum()), X.T @ weights
             R = sp.diags_array(np.sqrt(weights)) @ X
@@ -54,7 +55,7 @@ class Moments:
         gram = dense(R.T @ R)  # BLAS computes half of a table times itself
         if sp.issparse(X):
             return cls(count, np.asarray(total, dtype=np.float64).ravel(), gram.astype(np.float64))
-        return cls(count, total, namespace(X).astype(gram, _double(X), copy=False))
+        return cls(count, total, namespace(X).astype(gram, double, copy=False))
 
     def __add__(self, other: Moments) -> Moments:
         return Moments(self.count + other.count, self.total + other.total, self.gram + other.gram)
@@ -71,11 +72,6 @@ class Moments:
         return self.gram / (self.count or 1) - mean[:, None] * mean[None, :]
 
 
-def _double(X: Any) -> Any:
-    """Return the double precision of the table's library."""
-    return np.float64 if sp.issparse(X) else namespace(X).float64
-
-
 def moments_of_blocks(
     table: Any, within: slice, arrays: Arrays = CPU, weights: NDArray[np.float64] | None = None
 ) -> Moments:
@@ -84,7 +80,8 @@ def moments_of_blocks(
     `weights`, if any, are those of all rows.
     """
     blocks = (
-        Moments.of(block, _of_rows(weights, rows, arrays)) for rows, block in table.blocks(within)
+        Moments.of(block, None if weights is None else arrays.table(weights[rows]))
+        for rows, block in table.blocks(within)
     )
     return reduce(add, blocks, Moments.none(table.rank, arrays))
 
@@ -123,12 +120,9 @@ def moments_of_groups(
     for rows, block in table.blocks(within):
         for code in np.unique(codes[rows]):
             some = np.flatnonzero(codes[rows] == code)
-            moments[code] += Moments.of(block[some], _of_rows(weights, rows.start + some, arrays))
+            own = None if weights is None else arrays.table(weights[rows.start + some])
+            moments[code] += Moments.of(block[some], own)
     return moments
-
-
-def _of_rows(weights: NDArray[np.float64] | None, rows: Any, arrays: Arrays) -> Any:
-    return None if weights is None else arrays.table(weights[rows])
 
 
 class RowTable:

@@ -210,9 +210,6 @@ class KernelClassifier(DomainClassifier):
             found = rounds.temperatures()
         self._source_temperature, self.temperature_ = found
         self.classes_ = d.classes
-        offsets = rounds.labelling.offsets
-        self._absent = np.flatnonzero(np.isneginf(offsets))
-        self._offsets = np.where(np.isneginf(offsets), 0.0, offsets)
         self.source_weights_ = d.source_weights
         self.class_shares_ = rounds.shares if given is None else given
         self.n_iter_ = len(rounds.history)
@@ -223,9 +220,15 @@ class KernelClassifier(DomainClassifier):
         self.n_landmarks_ = solver.n_landmarks
         self.history_ = rounds.history
         self.class_shares_history_ = np.array(rounds.shares_history)
-        self._flow = problem.flow
         w = rounds.w if solver.whitening is None else solver.whitening @ rounds.w
-        self._fitted_features, self._beta = solver.expanded, to_numpy(w)
+        absent = np.isneginf(rounds.labelling.offsets)
+        self._machine = KernelMachine(
+            problem.flow,
+            solver.expanded,
+            to_numpy(w),
+            np.where(absent, 0.0, rounds.labelling.offsets),
+            np.flatnonzero(absent),
+        )
 
     def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return classes of the source rows predicted from the given classes of the target rows.
@@ -236,7 +239,7 @@ class KernelClassifier(DomainClassifier):
         """
         resolved = {"manifold": self.manifold_, "source_weights": "auto"}
         plain = clone(self).set_params(alignment=0.0, **resolved)
-        problem = choose.parameters(plain, domains.reversed(target), flow=self._flow)
+        problem = choose.parameters(plain, domains.reversed(target), flow=self._machine.flow)
         make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
         fixed, d = plain._objective(problem).fixed, problem.domains
         solver = make(problem, fixed).reweighted(np.ones(d.n_classes))
@@ -245,7 +248,7 @@ class KernelClassifier(DomainClassifier):
 
     def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = scores / self.temperature_
-        scores[:, self._absent] = -np.inf
+        scores[:, self._machine.absent] = -np.inf
         return super()._probabilities(scores)
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
@@ -254,21 +257,46 @@ class KernelClassifier(DomainClassifier):
         if is_torch_array(rows) or device != "cpu":
             arrays = Arrays.of(rows) if is_torch_array(rows) else Arrays.on(device)
             rows = to_numpy(rows) if is_torch_array(rows) else rows
-        fitted = arrays.table(self._fitted_features, "float64")
-        beta, kernel = arrays.table(self._beta), KernelFunction(self.kernel, self.gamma)
+        machine, kernel = self._machine, KernelFunction(self.kernel, self.gamma)
+        fitted, beta = arrays.table(machine.rows, "float64"), arrays.table(machine.coefficients)
         on_cpu = arrays.device in (None, "cpu")
         values = LIMITS.block_values if on_cpu else LIMITS.gpu_block_values
         step, parts = max(1, values // fitted.shape[0]), []
         for start in range(0, rows.shape[0], step):
-            Z = arrays.table(unit_rows(rows[start : start + step], self._flow), "float64")
+            Z = arrays.table(unit_rows(rows[start : start + step], machine.flow), "float64")
             parts.append(arrays.table(kernel(Z, fitted)) @ beta)
         if arrays.device is not None:
             parts = [to_numpy(part) for part in parts]
-        scores: NDArray[np.float64] = np.concatenate(parts) + self._offsets
-        if len(self._absent):  # lowest for classes that are never predicted
-            present = np.delete(scores, self._absent, axis=1)
-            scores[:, self._absent] = present.min(axis=1, keepdims=True) - 1.0
+        scores: NDArray[np.float64] = np.concatenate(parts) + machine.offsets
+        if len(machine.absent):  # lowest for classes that are never predicted
+            present = np.delete(scores, machine.absent, axis=1)
+            scores[:, machine.absent] = present.min(axis=1, keepdims=True) - 1.0
         return scores
+
+
+@dataclass(frozen=True, eq=False)
+class KernelMachine:
+    """Scores of a fitted classifier: an expansion over rows, with offsets of the classes.
+
+    Attributes
+    ----------
+    flow : ndarray of shape (n_features, 2 k)
+        Factor of the geodesic flow that rows are mapped by; no columns for no flow.
+    rows : array or sparse matrix of shape (m, d)
+        The rows of the expansion: features of all fitted rows, or of landmarks.
+    coefficients : ndarray of shape (m, n_classes)
+        Theirs.
+    offsets : ndarray of shape (n_classes,)
+        Additions to the scores, 0 for absent classes.
+    absent : ndarray of int
+        Classes that are never predicted.
+    """
+
+    flow: NDArray[np.float64]
+    rows: Any
+    coefficients: NDArray[np.float64]
+    offsets: NDArray[np.float64]
+    absent: NDArray[np.intp]
 
 
 def _labeller(*learnt: Any) -> Any:

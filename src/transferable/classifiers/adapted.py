@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 from transferable._sklearn import HasMethods, call_with_marks, takes_marks
 from transferable.base import DomainAdapter, DomainClassifier, Takes
 from transferable.domains import Domains
-from transferable.transformers._pseudo_labels import NearestRow
+from transferable.transformers._nearest_row import NearestRow
 from transferable.wrapping import Wrapper
 
 

@@ -6,7 +6,7 @@ Wang, Bu and Breckon, IJCNN 2019, and the structured prediction of Wang and Brec
 from __future__ import annotations
 
 import warnings
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -106,21 +106,22 @@ class CAPLS(DomainClassifier):
 
     def _fit_domains(self, domains: Domains) -> None:
         X = unit_rows(domains.X.astype(np.float64))
-        self._basis = self._choose_basis(X, domains.weights)
-        Phi = self._embed(domains.X)
+        basis = self._choose_basis(X, domains.weights)
+        Phi = self._embed(domains.X, basis)
         trusted = np.full(domains.n_target, -1)
         self.n_iter_ = self.max_iter if domains.n_target else 1
         for t in rounds(self.n_iter_):
-            self._projection = self._project(Phi, domains.with_target(trusted), domains)
-            self._centre = (Phi @ self._projection).mean(axis=0)
-            Z = self._directions(Phi)
-            self._means = [unit_rows(_group_means(Z[domains.source], domains.y, domains.n_classes))]
+            P = self._project(Phi, domains.with_target(trusted), domains)
+            space = Directions(basis, P, (Phi @ P).mean(axis=0), [])
+            Z = space.of(Phi)
+            means = [unit_rows(_group_means(Z[domains.source], domains.y, domains.n_classes))]
             if self._structured and domains.n_target:
-                self._means.append(unit_rows(_k_means(Z[domains.target], self._means[0])))
-            scores = self._log_probabilities(Z)
+                means.append(unit_rows(_k_means(Z[domains.target], means[0])))
+            self._space = replace(space, means=means)
+            scores = self._space.log_probabilities(Z)
             iterate(scores.argmax(axis=1), scores)
             trusted = most_confident(scores[domains.target], (t + 1) / self.max_iter)
-        self.n_components_ = self._projection.shape[1]
+        self.n_components_ = P.shape[1]
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[scores.argmax(axis=1)])
 
@@ -137,11 +138,11 @@ class CAPLS(DomainClassifier):
             return None
         return basis if basis.shape[1] else None
 
-    def _embed(self, rows: Any) -> NDArray[np.float64]:
+    def _embed(self, rows: Any, basis: NDArray[np.float64] | None) -> NDArray[np.float64]:
         X = unit_rows(rows.astype(np.float64))
-        if self._basis is None:
+        if basis is None:
             return X
-        return unit_rows(X @ self._basis) if self.pca_components is not None else X @ self._basis
+        return unit_rows(X @ basis) if self.pca_components is not None else X @ basis
 
     def _project(
         self, Phi: NDArray[np.float64], codes: NDArray[np.intp], domains: Domains
@@ -166,18 +167,39 @@ class CAPLS(DomainClassifier):
             )
         return P if rank else np.zeros((len(Sd), 1))
 
-    def _directions(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _scores(self, rows: Any) -> NDArray[np.float64]:
+        Phi = self._embed(rows, self._space.basis)
+        return self._space.log_probabilities(self._space.of(Phi))
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Directions from the centre of projected rows, and the means of classes among them.
+
+    Attributes
+    ----------
+    basis : ndarray or None
+        Directions of the rows that are kept beforehand.
+    projection, centre : ndarray
+        P, and the mean of the projected rows.
+    means : list of ndarray of shape (n_classes, n_components)
+        Means of the source's classes and, for SPL, of the target's clusters.
+    """
+
+    basis: NDArray[np.float64] | None
+    projection: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    means: list[NDArray[np.float64]]
+
+    def of(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return projected rows as directions from the centre; a row at the centre has none."""
-        Z = Phi @ self._projection - self._centre
-        apart = np.linalg.norm(Z, axis=1) > _ROUNDING * np.linalg.norm(self._centre)
+        Z = Phi @ self.projection - self.centre
+        apart = np.linalg.norm(Z, axis=1) > _ROUNDING * np.linalg.norm(self.centre)
         return unit_rows(Z * apart[:, None])
 
-    def _log_probabilities(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
+    def log_probabilities(self, Z: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return log-probabilities by the largest over the means of classes and of clusters."""
-        return np.max([log_softmax(-_distances(Z, m), axis=1) for m in self._means], axis=0)
-
-    def _scores(self, rows: Any) -> NDArray[np.float64]:
-        return self._log_probabilities(self._directions(self._embed(rows)))
+        return np.max([log_softmax(-_distances(Z, m), axis=1) for m in self.means], axis=0)
 
 
 class SPL(CAPLS):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any
 
@@ -98,18 +98,22 @@ class DASVM(DomainClassifier):
     def _fit_domains(self, domains: Domains) -> None:
         n, n_source = len(domains.order), domains.n_source
         refuse_if_too_large("DASVM", 24 * n**2, n_source, domains.n_target, self.max_memory)
-        self._rows = np.asarray(domains.X, dtype=np.float64)
-        scale = 1.0 / (self._rows.shape[1] * (float(self._rows.var()) or 1.0))
-        self._gamma = scale if isinstance(self.gamma, str) else float(self.gamma)
-        K = self._kernel(self._rows)
+        X = np.asarray(domains.X, dtype=np.float64)
+        scale = 1.0 / (X.shape[1] * (float(X.var()) or 1.0))
+        gamma = scale if isinstance(self.gamma, str) else float(self.gamma)
+        none = np.zeros((n, 0))
+        machines = Machines(KernelFunction(self.kernel, gamma, 1, 0.0), X, none, none[0])
+        K = machines.products(X)
         codes = domains.with_target(np.full(domains.n_target, -1))
-        self._train(K, codes, np.ones(n), domains.n_classes)
+        machines = self._trained(machines, K, codes, np.ones(n), domains.n_classes)
         self.n_iter_ = self.max_iter if domains.n_target else 1
         for t in rounds(self.max_iter if domains.n_target else 0):
-            codes = self._exchange(self._scores_of(K), codes, domains, (t + 1) / self.max_iter)
+            scores = machines.scores(K)
+            codes = self._exchange(scores, codes, domains, (t + 1) / self.max_iter)
             weights = np.full(n, (t + 1) / self.max_iter)
             weights[:n_source] = 1.0 - t / self.max_iter
-            self._train(K, codes, weights, domains.n_classes)
+            machines = self._trained(machines, K, codes, weights, domains.n_classes)
+        self._machines = machines
         self.classes_ = domains.classes
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
@@ -134,31 +138,43 @@ class DASVM(DomainClassifier):
             kept[_first(own & (kept >= 0), -scores[:, c], n_dropped)] = -1
         return kept
 
-    def _train(self, K: Matrix, codes: Codes, weights: Matrix, n_classes: int) -> None:
+    def _trained(
+        self, machines: Machines, K: Matrix, codes: Codes, weights: Matrix, n_classes: int
+    ) -> Machines:
         """Return a machine for each class against the others; one for two classes."""
         rows = np.flatnonzero(codes >= 0)
         inner = K[np.ix_(rows, rows)]
-        machines = [1] if n_classes == 2 else range(n_classes)
-        self._coefficients = np.zeros((len(K), len(machines)))
-        self._intercepts = np.zeros(len(machines))
-        for m, c in enumerate(machines):
+        positive = [1] if n_classes == 2 else range(n_classes)
+        coefficients, intercepts = np.zeros((len(K), len(positive))), np.zeros(len(positive))
+        for m, c in enumerate(positive):
             svm = SVC(C=self.C, kernel="precomputed")
             svm.fit(inner, codes[rows] == c, sample_weight=weights[rows])
-            self._coefficients[rows[svm.support_], m] = svm.dual_coef_[0]
-            self._intercepts[m] = svm.intercept_[0]
-
-    def _kernel(self, rows: Any) -> Matrix:
-        X = np.asarray(rows, dtype=np.float64)
-        K = KernelFunction(self.kernel, self._gamma, 1, 0.0)(X, self._rows)
-        return np.asarray(K)
-
-    def _scores_of(self, K: Matrix) -> Matrix:
-        scores = K @ self._coefficients + self._intercepts
-        return np.column_stack([-scores, scores]) if scores.shape[1] == 1 else scores
+            coefficients[rows[svm.support_], m] = svm.dual_coef_[0]
+            intercepts[m] = svm.intercept_[0]
+        return replace(machines, coefficients=coefficients, intercepts=intercepts)
 
     def _scores(self, rows: Any) -> Matrix:
-        scores = self._scores_of(self._kernel(rows))
+        scores = self._machines.scores(self._machines.products(rows))
         return scores / 2 if scores.shape[1] == 2 else scores
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """Support vector machines over the same rows, a column of coefficients for each."""
+
+    kernel: KernelFunction
+    rows: Matrix
+    coefficients: Matrix
+    intercepts: Matrix
+
+    def products(self, rows: Any) -> Matrix:
+        """Return the kernel matrix of any rows with those of the machines."""
+        return np.asarray(self.kernel(np.asarray(rows, dtype=np.float64), self.rows))
+
+    def scores(self, K: Matrix) -> Matrix:
+        """Return scores from a kernel matrix, of both sides where there is one machine."""
+        scores = K @ self.coefficients + self.intercepts
+        return np.column_stack([-scores, scores]) if scores.shape[1] == 1 else scores
 
 
 def _first(among: NDArray[np.bool_], order: Matrix, count: int) -> Codes:

@@ -91,8 +91,7 @@ class LabelPropagation(DomainClassifier):
     def _fit_domains(self, domains: Domains) -> None:
         self._rows = unit_rows(domains.X[:])
         n = self._rows.shape[0]
-        self._k = min(self.n_neighbors, n - 1)
-        S = normalised_adjacency(cosine_neighbors(self._rows, self._k))
+        S = normalised_adjacency(cosine_neighbors(self._rows, min(self.n_neighbors, n - 1)))
         Y = domains.one_hot()
         system = sp.eye_array(n, format="csr") - self.spread * S
         F = np.column_stack([cg(system, column, rtol=_TOLERANCE)[0] for column in Y.T])
@@ -105,7 +104,8 @@ class LabelPropagation(DomainClassifier):
         self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
-        found = nearest(unit_rows(rows[:]), self._rows, self._k)
+        k = min(self.n_neighbors, self._rows.shape[0] - 1)
+        found = nearest(unit_rows(rows[:]), self._rows, k)
         weights = np.maximum(found.similarities, 0.0)[:, None, :]
         shares = _shares((weights @ self._shares[found.indices])[:, 0])
         reached = shares.sum(axis=1, keepdims=True) > 0

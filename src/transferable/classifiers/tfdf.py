@@ -216,6 +216,3 @@ class TFDFV(TFDF):
     """
 
     confusion: ClassVar[float] = 0.0  # type: ignore[misc]
-    _parameter_constraints = {  # noqa: RUF012
-        name: value for name, value in TFDF._parameter_constraints.items() if name != "confusion"
-    }

@@ -20,6 +20,6 @@ except ImportError as error:
     ) from error
 
 from transferable.dask.classifiers import ARTL, MEDA, TFDF, TFDFV
-from transferable.dask.transformers import CORAL, JDA, TCA, PerDomainScaler
+from transferable.dask.transformers import CORAL, PerDomainScaler
 
-__all__ = ["ARTL", "CORAL", "JDA", "MEDA", "TCA", "TFDF", "TFDFV", "PerDomainScaler"]
+__all__ = ["ARTL", "CORAL", "MEDA", "TFDF", "TFDFV", "PerDomainScaler"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
 from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
@@ -48,47 +47,27 @@ class DaskAdapter(DomainAdapter):
         The client; None is the current one, or else threads of this process. It is not pickled.
     """
 
-    client: Any
+    client: Any = None
     _local: ClassVar[type[Any]]
-    # Defaults that differ from those of the estimator in memory.
-    _defaults: ClassVar[Mapping[str, Any]] = {}
 
     def __init_subclass__(cls, of: type[Any] | None = None, **options: Any) -> None:
-        """Give the class the parameters of `of`, the class in memory, and a client."""
+        """Describe the class after `of`, the class in memory, its last base."""
         if of is not None:
             cls._local = of
             cls.takes = Takes(no_labels=of.takes.no_labels)
-            cls.__init__ = cls._initialiser(of)  # type: ignore[method-assign]
             docs = [inspect.cleandoc(base.__doc__ or "") for base in cls.__mro__]
             shared = next(doc for doc in docs if "{name}" in doc)
             shared = shared[shared.index("Attributes\n") :].replace("{name}", of.__name__)
             cls.__doc__ = docs[0].replace("Examples\n", f"{shared}\n\nExamples\n", 1)
         super().__init_subclass__(**options)  # completes the docstring by the parameters
 
-    @classmethod
-    def _initialiser(cls, of: type[Any]) -> Any:
-        """Return the constructor of a class in memory, with a client."""
-
-        def initialise(self: Any, *values: Any, client: Any = None, **named: Any) -> None:
-            of.__init__(self, *values, **{**cls._defaults, **named})
-            self.client = client
-
-        own = [
-            parameter.replace(default=cls._defaults.get(name, parameter.default))
-            for name, parameter in inspect.signature(of.__init__).parameters.items()
-            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
-        ]
-        client = inspect.Parameter("client", inspect.Parameter.KEYWORD_ONLY, default=None)
-        vars(initialise)["__signature__"] = inspect.Signature([*own, client])
-        return initialise
-
     @property
     def client_(self) -> Any:
         """Client in use; None for threads."""
         return Workers(self.client).client
 
-    def fit(
-        self, X: Any, y: Any = None, sample_domain: Any = None, sample_weight: Any = None
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, sample_domain: Any = None
     ) -> Self:
         """Learn from labelled source rows and unlabelled target rows, stacked in any order.
 
@@ -101,8 +80,6 @@ class DaskAdapter(DomainAdapter):
         sample_domain : dask array or dask series, default=None
             Positive for source rows, negative for target rows; one number for all source rows.
             Without it, rows labelled ``-1`` (of integers), ``NaN`` or ``None`` are the target.
-        sample_weight : None, default=None
-            Not supported here; see the estimator in memory.
 
         Returns
         -------
@@ -111,7 +88,6 @@ class DaskAdapter(DomainAdapter):
         """
         if y is None:
             self._refuse_missing_labels(sample_domain)
-        self._refuse_in_blocks("sample_weight", sample_weight is not None)
         return self._fit_blocks(X, *stacked_domains(X, y, sample_domain))
 
     def adapt(

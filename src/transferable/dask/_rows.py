@@ -452,6 +452,7 @@ class Pool(Domains):
         super().__post_init__()
         known = {"sizes": self.survey.sizes, "moments": tuple(self.survey.moments)}
         vars(self).update(known, source_counts=counts[None], prior=prior)
+        vars(self).update(ratios=self.shares / prior)
 
     def draw(self, Z: Any, n_landmarks: Any, random_state: Any) -> tuple[int, NDArray[np.intp]]:
         """Return the number of landmarks, and their positions among the pool's rows `Z`."""

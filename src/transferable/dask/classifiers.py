@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +15,6 @@ from transferable._kernel.class_shares import given_shares
 from transferable._linalg.arrays import CPU, unit_rows
 from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.nystrom import FeatureTable
-from transferable.classifiers._kernel import KernelClassifier
 from transferable.dask._adapter import DaskAdapter, refuse_sizes
 from transferable.dask._rows import HeldRows
 from transferable.dask._solver import BlockSolver, FeatureBlocks
@@ -28,7 +26,7 @@ __all__ = ["ARTL", "MEDA", "TFDF", "TFDFV"]
 _FEATURES_SHARE = 0.4  # of the workers' memory
 
 
-class DaskKernelClassifier(DaskAdapter, KernelClassifier):
+class DaskKernelClassifier(DaskAdapter):
     """Mixin of TFDF, TFDF-V, MEDA and ARTL.
 
     Parameters
@@ -55,9 +53,9 @@ class DaskKernelClassifier(DaskAdapter, KernelClassifier):
     transferable.{name} : The estimator for tables in memory.
     """
 
-    _defaults: ClassVar[Mapping[str, Any]] = {"graph": "anchors"}
+    graph: choose.Graph = "anchors"
 
-    def _refuse_parameters(self) -> None:
+    def _refuse_parameters(self: Any) -> None:
         refuse_sizes(n_landmarks=self.n_landmarks, graph=self.graph)
         if self.device != "cpu":
             raise ValueError(f'device="{self.device}": workers compute with numpy, device="cpu".')
@@ -67,7 +65,7 @@ class DaskKernelClassifier(DaskAdapter, KernelClassifier):
                 "to do without a graph."
             )
 
-    def _learn_rows(self, rows: HeldRows) -> None:
+    def _learn_rows(self: Any, rows: HeldRows) -> None:
         pool, n_rows, given = rows.pool, sum(rows.pool.sizes), None
         if not isinstance(self.class_shares, str):
             given = given_shares(self.class_shares, pool)
@@ -91,7 +89,7 @@ class DaskKernelClassifier(DaskAdapter, KernelClassifier):
         solver = BlockSolver(problem, objective.fixed, table, blocks=blocks)
         self._keep(self._solve(solver, objective, given), given)
 
-    def predict(self, X: Any) -> Any:
+    def predict(self: Any, X: Any) -> Any:
         """Predict labels, lazily for a Dask collection.
 
         Parameters
@@ -106,7 +104,7 @@ class DaskKernelClassifier(DaskAdapter, KernelClassifier):
         """
         return self._lazily(X, "predict", None, self.classes_.dtype)
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self: Any, X: Any) -> Any:
         """Return class probabilities, lazily for a Dask collection.
 
         Parameters
@@ -121,7 +119,7 @@ class DaskKernelClassifier(DaskAdapter, KernelClassifier):
         """
         return self._lazily(X, "predict_proba", self.classes_.tolist(), np.float64)
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self: Any, X: Any) -> Any:
         """Return scores of rows, lazily for a Dask collection.
 
         Parameters
@@ -137,13 +135,14 @@ class DaskKernelClassifier(DaskAdapter, KernelClassifier):
         columns = None if len(self.classes_) == 2 else self.classes_.tolist()
         return self._lazily(X, "decision_function", columns, np.float64)
 
-    @property  # type: ignore[misc]
-    def transduction_(self) -> Any:  # type: ignore[override]
+    def _labels(self: Any) -> Any:
         """Labels of the fitted rows, lazily: of ``X``, or of ``Xt`` after ``adapt``."""
         check_is_fitted(self)
         if not hasattr(self, "_fitted"):
             raise AttributeError("A model that was unpickled has no fitted rows to label.")
         return self.predict(self._fitted)
+
+    transduction_: Any = property(_labels)
 
 
 class TFDFV(DaskKernelClassifier, local.TFDFV, of=local.TFDFV):

@@ -370,10 +370,11 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
     def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
         return self._outputs(_codes, rows, self._statistics)
 
-    def _transform_rows(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_rows(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         out = self._outputs(_features, rows, self._statistics)
-        if self._statistics == "target" and source.any():
-            out[source] = self._outputs(_features, rows[np.flatnonzero(source)], "source")
+        source = np.flatnonzero(ids > 0)
+        if self._statistics == "target" and len(source):
+            out[source] = self._outputs(_features, rows[source], "source")
         return out
 
     def _outputs(

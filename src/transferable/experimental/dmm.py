@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Integral, Real
 from typing import Any
 
@@ -132,14 +132,15 @@ class DMM(DomainClassifier):
 
     def _fit_domains(self, domains: Domains) -> None:
         X = unit_rows(domains.X.astype(np.float64))
-        self._centre = X.mean(axis=0)
+        centre = X.mean(axis=0)
         basis = self._basis(X)
         weights = np.ones(len(X))
         codes: NDArray[np.intp] | None = None
         for t in rounds(self.max_iter):
             E = mean_columns(domains, codes, self.balance)
-            self._map = basis @ self._match_features(X @ basis, weights[:, None] * E)
-            Z = self._mapped(X)
+            A = basis @ self._match_features(X @ basis, weights[:, None] * E)
+            self._map = Directions(centre, A)
+            Z = self._map(X)
             if domains.n_target:
                 weights = self._match_weights(Z, E, weights, domains)
             self._machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
@@ -151,7 +152,7 @@ class DMM(DomainClassifier):
             if codes is not None and np.array_equal(codes, renewed):
                 break
             codes = renewed
-        self.n_components_ = self._map.shape[1]
+        self.n_components_ = A.shape[1]
         if self.n_components is not None and self.n_components_ < self.n_components:
             warnings.warn(
                 f"n_components={self.n_components} is more than the rows allow; reduced to "
@@ -200,9 +201,17 @@ class DMM(DomainClassifier):
         # A machine cannot be trained on weights of zero.
         return np.maximum(self.max_weight * shares, 1e-6)
 
-    def _mapped(self, X: Matrix) -> Matrix:
-        """Return rows as the machine receives them: centred, mapped, of unit length."""
-        return unit_rows((X - self._centre) @ self._map)
-
     def _scores(self, rows: Any) -> NDArray[np.float64]:
-        return class_scores(self._machine, self._mapped(unit_rows(rows.astype(np.float64))))
+        return class_scores(self._machine, self._map(unit_rows(rows.astype(np.float64))))
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """Map to what the machine receives: rows centred, mapped and of unit length."""
+
+    centre: Matrix
+    directions: Matrix
+
+    def __call__(self, X: Matrix) -> Matrix:
+        """Map rows of unit length."""
+        return unit_rows((X - self.centre) @ self.directions)

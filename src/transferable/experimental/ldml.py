@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Real
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 
 from transferable._linalg.eigen import Matrix, Root, leading_updated
 from transferable._sklearn import Interval
 from transferable.domains import Domains
 from transferable.transformers._features import Features
-from transferable.transformers._pseudo_labels import (
-    PseudoLabelTransformer,
-    WeighingSolver,
-    WeightedDiscrepancy,
+from transferable.transformers._spectral import (
+    ROUNDS,
+    Embed,
+    Solution,
+    SpectralTransformer,
+    label_target,
+    relabelled,
 )
-from transferable.transformers._spectral import Solution, Solver
+from transferable.transformers.lpjt import WeighingSolver, WeightedDiscrepancy
 
 
-class LDML(PseudoLabelTransformer):
+class LDML(SpectralTransformer):
     """Distribution-matched landmarks, reconstructed without published code or numbers.
 
     In one subspace weighted means of the domains coincide. The map W maximises the variance of all
@@ -85,13 +90,29 @@ class LDML(PseudoLabelTransformer):
     (30, 2)
     """
 
-    _starts_from_rows = True
-    _settles = False
-    _parameter_constraints = {"weight_share": [Interval(Real, 1e-6, 1, closed="both")]}  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012
+        **ROUNDS,
+        "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
+    }
 
+    estimator: ClassifierMixin | None = None
+    max_iter: int = 10
     weight_share: float = 0.5
 
-    def _solver(self, domains: Domains, features: Features) -> Solver:
+    def _learn(self, domains: Domains, features: Features) -> Solution:
+        solve = self._solver(domains, features)
+
+        def prepare(domains: Domains) -> Embed:
+            return partial(self._solved, solve, features, domains)
+
+        first = label_target(domains, domains.X, solve.weights, self.estimator)
+        found = relabelled(domains, prepare, self.estimator, self.max_iter, first, settles=False)
+        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
+        self.transduction_ = domains.restore(domains.classes[codes])
+        self.sample_weight_ = domains.restore(solve.weights)
+        return found.last.values, found.last.W
+
+    def _solver(self, domains: Domains, features: Features) -> WeighingSolver:
         root = Root.diagonal(1.0 / np.sqrt(self.regularization * features.scale))
 
         def solve(discrepancy: WeightedDiscrepancy, weights: Matrix, k: int) -> Solution:

@@ -14,31 +14,126 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import reduce
+from operator import add
+from typing import Any, cast
 
 import numpy as np
+from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
 from transferable._linalg.eigen import Matrix, gram_basis, row_basis
-from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable._linalg.moments import Moments, RowTable, moments_of_blocks, moments_of_groups
 from transferable._linalg.nystrom import FeatureTable
+from transferable._sklearn import COUNT, NUMBER, POSITIVE, StrOptions
+from transferable.base import DomainTransformer
 from transferable.domains import Domains
 
 Table = RowTable | FeatureTable
 
 
+class KernelParameters(DomainTransformer):
+    """Parameters of a kernel.
+
+    Parameters
+    ----------
+    gamma : float or "scale", default="scale"
+        Coefficient of "rbf" and "poly"; "scale" is 1 / (n_features * variance of the rows).
+    degree : int, default=3
+        Degree of "poly".
+    coef0 : float, default=1.0
+        Constant of "poly".
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draw of landmarks.
+    """
+
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "kernel": [StrOptions(set(KERNELS)), callable],
+        "gamma": [POSITIVE, StrOptions({"scale"})],
+        "degree": [COUNT],
+        "coef0": [NUMBER],
+        "random_state": ["random_state"],
+    }
+
+    kernel: Kernel | None
+    gamma: float | str = "scale"
+    degree: int = 3
+    coef0: float = 1.0
+    random_state: int | RandomState | None = 0
+
+    def _kernel(self, spread: Spread) -> KernelFunction:
+        """Return the kernel for rows of this spread."""
+        gamma = spread.gamma if isinstance(self.gamma, str) else float(self.gamma)
+        return KernelFunction(cast(Kernel, self.kernel), gamma, self.degree, self.coef0)
+
+
 @dataclass(frozen=True)
+class Spread:
+    """Range and squares about a mean of the features of some rows; additive over blocks."""
+
+    count: float
+    lowest: Matrix
+    highest: Matrix
+    squares: Matrix
+
+    @classmethod
+    def of(cls, rows: Matrix, mean: Matrix | float, weights: Matrix) -> Spread:
+        """Return the spread of a few rows about a mean, or one number for all features."""
+        lowest, highest = rows.min(axis=0, initial=np.inf), rows.max(axis=0, initial=-np.inf)
+        return cls(float(weights.sum()), lowest, highest, weights @ (rows - mean) ** 2)
+
+    @classmethod
+    def of_rows(cls, X: Any, weights: Matrix) -> Spread:
+        """Return the spread of rows about the mean of all their values."""
+        table = RowTable(X)
+        total = sum(float(weights[some] @ rows.sum(axis=1)) for some, rows in table.blocks())
+        mean = total / (float(weights.sum()) * table.rank)
+        return reduce(add, (cls.of(rows, mean, weights[some]) for some, rows in table.blocks()))
+
+    def __add__(self, other: Spread) -> Spread:
+        return Spread(
+            self.count + other.count,
+            np.minimum(self.lowest, other.lowest),
+            np.maximum(self.highest, other.highest),
+            self.squares + other.squares,
+        )
+
+    @property
+    def gamma(self) -> float:
+        """1 / (n_features * variance of all values), or 1 if they do not vary: gamma="scale"."""
+        variance = float(np.sum(self.squares)) / self.count
+        return 1.0 / variance if variance > 0 else 1.0
+
+    @property
+    def deviations(self) -> Matrix:
+        """Standard deviation of each feature, 1 where it is constant."""
+        deviations = np.sqrt(self.squares / self.count)
+        largest = np.maximum(self.highest, -self.lowest)
+        return np.where(deviations <= 1e-12 * largest, 1.0, deviations)
+
+
+@dataclass(frozen=True, eq=False)
 class RowMap:
-    """Map from rows to the input of a fitted map: themselves, or their kernel with kept rows."""
+    """Linear map of rows, or of their kernel with kept rows.
+
+    Attributes
+    ----------
+    kernel : KernelFunction or None
+        The kernel; None for rows as they are.
+    anchors : array or None
+        The kept rows.
+    coefficients : ndarray or None
+        The map, learnt at last; map below map if there is one for each domain.
+    """
 
     kernel: KernelFunction | None = None
     anchors: Any = None
+    coefficients: Any = None
 
     def __call__(self, rows: Any) -> Matrix:
-        """Return one row for each of these rows."""
+        """Return what the coefficients multiply: one row for each of these rows."""
         rows = np.ascontiguousarray(rows, dtype=np.float64)
         return rows if self.kernel is None else np.asarray(self.kernel(rows, self.anchors))
 
@@ -47,24 +142,29 @@ class RowMap:
         return n_features if self.anchors is None else max(n_features, len(self.anchors))
 
 
+@dataclass(eq=False)
 class Features:
     """Phi of the fitted rows, with the products that the methods need.
 
-    Parameters
+    Attributes
     ----------
     table : RowTable or FeatureTable
         T, of n rows.
     domains : Domains
         The problem of these rows.
+    rank : int
+        Number of features.
+    scale : float
+        Typical size of a squared feature; penalties on W are multiplied by it, so that they do not
+        depend on the unit of the rows. It is 1 for rows of unit length.
+    map : RowMap
+        Map from any rows to the table that `expand` gives coefficients of.
+    mean : ndarray of shape (rank,) or None
+        Mean of the features; None where Phi is K itself.
     matrix : ndarray of shape (columns of T, rank) or None
         Phi = T matrix; None is the identity.
     roots : ndarray of shape (rank,) or None
         S^power, where Phi is U S^power; None where Phi is K itself.
-    scale : float
-        Typical size of a squared feature; penalties on W are multiplied by it, so that they do not
-        depend on the unit of the rows. It is 1 for rows of unit length.
-    row_map : RowMap
-        Map from any rows to the table that `expand` gives coefficients of.
     expansion : ndarray or None
         Factor from coefficients of Phi to those, or its diagonal; None is the identity.
     moments : sequence of Moments or None
@@ -76,104 +176,70 @@ class Features:
     rows is one over rows times the root of w, and the columns of Phi = K are multiplied by it.
     """
 
-    def __init__(
-        self,
-        table: Table,
-        *,
-        domains: Domains,
-        matrix: Matrix | None = None,
-        roots: Matrix | None = None,
-        scale: float,
-        row_map: RowMap,
-        expansion: Matrix | None = None,
-        moments: list[Moments] | None = None,
-    ) -> None:
-        self._table, self._matrix, self.roots = table, matrix, roots
-        self._sides = domains.source, domains.target
-        self._known, self._weights = moments, domains.row_weights
-        self._total = float(sum(m.count for m in moments) if moments else self._weights.sum())
-        self.scale = scale if scale > 0 else 1.0
-        self.map, self._expansion = row_map, expansion
-        self.n = table.n
-        self.rank = table.rank if matrix is None else matrix.shape[1]
+    table: Table
+    domains: Domains
+    rank: int
+    scale: float
+    map: RowMap
+    mean: Matrix | None = None
+    matrix: Matrix | None = None
+    roots: Matrix | None = None
+    expansion: Matrix | None = None
+    moments: list[Moments] | None = None
 
     def times(self, w: Matrix) -> Matrix:
         """Return Phi w."""
-        return self._table.times(w if self._matrix is None else self._matrix @ w)
+        return self.table.times(w if self.matrix is None else self.matrix @ w)
 
     def transposed_times(self, T: Matrix) -> Matrix:
         """Return Phi' T."""
-        return self._mapped(self._table.transposed_times(T))
-
-    def signs(self, W: Matrix) -> Matrix:
-        """Return signs that make the embedded row farthest from zero positive, by component.
-
-        Coefficients do not determine them where rows are repeated or weighted.
-        """
-        return np.sign(farthest(self.times(W)))
-
-    def projected(self, B: Matrix, domains: Domains, target: Any) -> Matrix:
-        """Return Phi'E, where E has the coefficients B of its group on each row."""
-        return self.transposed_times(by_row(B, domains, target))
+        columns = self.table.transposed_times(T)
+        return columns if self.matrix is None else self.matrix.T @ columns
 
     def blocks(self) -> Iterator[tuple[slice, Matrix]]:
         """Yield slices of rows with their part of Phi."""
-        for rows, block in self._table.blocks():
-            yield rows, block if self._matrix is None else block @ self._matrix
+        for rows, block in self.table.blocks():
+            yield rows, block if self.matrix is None else block @ self.matrix
 
     def expand(self, W: Matrix) -> Matrix:
         """Return coefficients of the output of `map` from those of Phi, map below map."""
-        if self._expansion is None:
+        if self.expansion is None:
             return W
-        if self._expansion.ndim == 1:
-            return self._expansion[:, None] * W
+        if self.expansion.ndim == 1:
+            return self.expansion[:, None] * W
         parts = np.split(W, len(W) // self.rank)
-        return np.concatenate([self._expansion @ part for part in parts])
+        return np.concatenate([self.expansion @ part for part in parts])
 
-    def moments(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
+    def moments_of(self, codes: NDArray[np.intp], n_groups: int, within: slice) -> list[Moments]:
         """Return moments of the features of each group, over the rows of a slice."""
-        moments = moments_of_groups(self._table, codes, n_groups, within, weights=self._weights)
-        if self._matrix is None:
+        weights = self.domains.row_weights
+        moments = moments_of_groups(self.table, codes, n_groups, within, weights=weights)
+        Q = self.matrix
+        if Q is None:
             return moments
-        return [
-            Moments(m.count, self._mapped(m.total), self._mapped(m.gram @ self._matrix))
-            for m in moments
-        ]
+        return [Moments(m.count, Q.T @ m.total, Q.T @ (m.gram @ Q)) for m in moments]
 
     def scatter(self, domain: int) -> Matrix:
         """Return Phi' H Phi over the rows of the source (0) or of the target (1)."""
-        moments = self._moments[domain]
-        scatter = moments.count * moments.covariance
-        return scatter if self._matrix is None else self._mapped(scatter @ self._matrix)
+        if self.moments is None:
+            sides, weights = (self.domains.source, self.domains.target), self.domains.row_weights
+            self.moments = [moments_of_blocks(self.table, i, weights=weights) for i in sides]
+        scatter = self.moments[domain].count * self.moments[domain].covariance
+        return scatter if self.matrix is None else self.matrix.T @ (scatter @ self.matrix)
 
     def total_scatter(self, x: Matrix) -> Matrix:
         """Return Phi' H Phi x, at the cost of one product with a vector if Phi'Phi is diagonal."""
-        if self.roots is not None:
-            mean = self._total * np.multiply.outer(self._mean, self._mean @ x)
+        weights = self.domains.row_weights
+        total = float(weights.sum())
+        if self.mean is not None and self.roots is not None:
+            mean = total * np.multiply.outer(self.mean, self.mean @ x)
             return (self.roots**2 * x.T).T - mean
-        K, w = self._table.X, self._weights  # type: ignore[union-attr]
-        if x.ndim == 1 and (w == 1.0).all():  # K's symmetry halves the reading
+        K = self.table.X  # type: ignore[union-attr]
+        if x.ndim == 1 and (weights == 1.0).all():  # K's symmetry halves the reading
             y = dsymv(1.0, K.T, x)
             return dsymv(1.0, K.T, y - y.mean())
         y = K @ x
-        return K.T @ (w * (y - w @ y / self._total).T).T
-
-    @cached_property
-    def _moments(self) -> list[Moments]:
-        weights = self._weights
-        return self._known or [
-            moments_of_blocks(self._table, rows, weights=weights) for rows in self._sides
-        ]
-
-    @cached_property
-    def _mean(self) -> Matrix:
-        if self._known is None:
-            return self.transposed_times(self._weights[:, None] / self._total)[:, 0]
-        source, target = self._known
-        return self._mapped((source.total + target.total) / self._total)
-
-    def _mapped(self, columns: Matrix) -> Matrix:
-        return columns if self._matrix is None else self._matrix.T @ columns
+        return K.T @ (weights * (y - weights @ y / total).T).T
 
 
 def by_row(B: Matrix, domains: Domains, target: NDArray[np.intp] | None) -> Matrix:
@@ -181,6 +247,15 @@ def by_row(B: Matrix, domains: Domains, target: NDArray[np.intp] | None) -> Matr
     E: Matrix = B[domains.groups(target)]
     E *= domains.weights[:, None]
     return E
+
+
+def by_domain(columns: Matrix, domains: Domains) -> Matrix:
+    """Return the columns with zeros on target rows, beside those with zeros on source rows."""
+    n, width = columns.shape
+    apart = np.zeros((n, 2 * width))
+    apart[domains.source, :width] = columns[domains.source]
+    apart[domains.target, width:] = columns[domains.target]
+    return apart
 
 
 def farthest(Z: Matrix) -> Matrix:
@@ -199,14 +274,11 @@ def row_features(domains: Domains, power: int) -> Features:
     weights = domains.row_weights
     V, s = row_basis(np.sqrt(weights)[:, None] * X)
     expansion = V * s ** (power - 1)
-    return Features(
-        RowTable(X @ expansion),
-        domains=domains,
-        roots=s**power,
-        scale=(float(np.sum(s**2)) / weights.sum()) ** power,
-        row_map=RowMap(),
-        expansion=expansion,
-    )
+    scale = (float(np.sum(s**2)) / weights.sum()) ** power or 1.0
+    Phi, roots = X @ expansion, s**power
+    mean = Phi.T @ (weights / weights.sum())
+    given = domains, len(s), scale, RowMap(), mean
+    return Features(RowTable(Phi), *given, roots=roots, expansion=expansion)
 
 
 def table_features(
@@ -216,29 +288,25 @@ def table_features(
 
     The table is the output of `row_map`, times the whitening if there is one.
     """
-    weights, sides = domains.row_weights, (domains.source, domains.target)
+    sides, weights = (domains.source, domains.target), domains.row_weights
     moments = [moments_of_blocks(table, rows, weights=weights) for rows in sides]
-    return Features(
-        table, domains=domains, row_map=row_map, **spectrum(table, moments, power, whitening)
-    )
-
-
-def spectrum(
-    table: Table, moments: list[Moments], power: int, whitening: Matrix | None = None
-) -> dict[str, Any]:
-    """Return features U S^power from a table's moments in source and target, as arguments."""
     nystrom = getattr(table, "nystrom", None)
     single = nystrom is not None and nystrom.dtype == "float32"
     gram = moments[0].gram + moments[1].gram
     V, s = gram_basis(gram, **({"rounding": 1e-6} if single else {}))
-    matrix = V * s ** (power - 1)
-    return {
-        "matrix": matrix,
-        "roots": s**power,
-        "scale": (float(np.trace(gram)) / (moments[0].count + moments[1].count)) ** power,
-        "expansion": matrix if whitening is None else whitening @ matrix,
-        "moments": moments,
-    }
+    matrix, count = V * s ** (power - 1), moments[0].count + moments[1].count
+    return Features(
+        table,
+        domains,
+        len(s),
+        (float(np.trace(gram)) / count) ** power or 1.0,
+        row_map,
+        matrix.T @ ((moments[0].total + moments[1].total) / count),
+        matrix=matrix,
+        roots=s**power,
+        expansion=matrix if whitening is None else whitening @ matrix,
+        moments=moments,
+    )
 
 
 def kernel_features(
@@ -248,12 +316,14 @@ def kernel_features(
     X = np.asarray(domains.X, dtype=np.float64)
     K = np.asarray(kernel(X, X))
     weights = domains.row_weights
-    found: dict[str, Any] = {"domains": domains, "row_map": RowMap(kernel, X)}
-    found["scale"] = float(np.average(np.diag(K), weights=weights)) ** power
+    scale = float(np.average(np.diag(K), weights=weights)) ** power
+    scale = scale if scale > 0 else 1.0
     if factored:
         U, s = gram_basis(K)
-        found |= {"roots": s**power, "expansion": U * s ** (power - 2.0)}
-        return Features(RowTable(U * s**power), **found)
-    found["expansion"] = np.sqrt(weights)
-    K *= found["expansion"]
-    return Features(RowTable(K), **found)
+        Phi, expansion = U * s**power, U * s ** (power - 2.0)
+        mean = Phi.T @ (weights / weights.sum())
+        given = domains, len(s), scale, RowMap(kernel, X), mean
+        return Features(RowTable(Phi), *given, roots=s**power, expansion=expansion)
+    K *= np.sqrt(weights)
+    row_map = RowMap(kernel, X)
+    return Features(RowTable(K), domains, len(K), scale, row_map, expansion=np.sqrt(weights))

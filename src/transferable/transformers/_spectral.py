@@ -2,7 +2,7 @@
 
 Each method finds maps W that maximise tr(W'BW) / tr(W'AW), where B and A are sums of terms of the
 embedded rows and of a penalty on W. The solution is the leading eigenvectors of B v = w A v.
-Methods that compare classes pseudo-label the target in this space and solve again.
+Methods that compare classes label the target in this space and solve again, in rounds.
 """
 
 from __future__ import annotations
@@ -10,39 +10,62 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_random_state
 
-from transferable._kernel.choose import SOURCE_WEIGHTS, SourceWeights, source_weights
+from transferable._kernel.choose import SOURCE_WEIGHTS, source_weights
+from transferable._kernel.class_shares import (
+    ClassShares,
+    EstimatedShares,
+    GivenShares,
+    Labelling,
+    class_log_probabilities,
+    estimate_shift,
+    given_shares,
+)
 from transferable._kernel.objective import Means
 from transferable._linalg.arrays import CPU, unit_rows
 from transferable._linalg.eigen import Matrix, Root, leading_updated
 from transferable._linalg.kernels import Kernel
 from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
-from transferable._sklearn import POSITIVE, Interval, StrOptions
-from transferable.domains import Domains
-from transferable.limits import LIMITS
-from transferable.transformers._bases import (
+from transferable._sklearn import (
+    CLASS_SHARES,
     COUNT,
-    KernelParameters,
-    Spread,
-    warn_if_reduced,
+    POSITIVE,
+    HasMethods,
+    Interval,
+    StrOptions,
 )
+from transferable.base import trained
+from transferable.domains import Domains
+from transferable.events import iterate, rounds
+from transferable.exceptions import warn_of_fewer
+from transferable.limits import LIMITS
 from transferable.transformers._features import (
     Features,
+    KernelParameters,
     RowMap,
+    Spread,
     by_row,
     farthest,
     kernel_features,
     row_features,
     table_features,
 )
+from transferable.transformers._nearest_row import SMALLEST, NearestRow
 
+# Ranges of parameters that not every method has.
+ROUNDS = {"estimator": [HasMethods(["fit", "predict"]), None], "max_iter": [COUNT]}
+ALIGNED = {"source_weights": SOURCE_WEIGHTS}
+SHARES = {"class_shares": CLASS_SHARES}
 _DEFAULT_COMPONENTS = 30
 
 Codes = NDArray[np.intp]
@@ -54,8 +77,24 @@ Solver = Callable[[Codes | None, int], Solution]
 Times = Callable[[Matrix], Matrix]
 
 
+@dataclass(frozen=True)
+class Embedded:
+    """Scaled maps, the fitted rows embedded by them, and weights of the rows for a classifier."""
+
+    values: Matrix
+    W: Matrix
+    Z: Matrix
+    weights: Matrix
+
+
+# From pseudo-labels of the target, None if there are none yet.
+Embed = Callable[[Codes | None], Embedded]
+
+
 class SpectralTransformer(KernelParameters):
     """Base of the spectral methods; a subclass solves its problem in ``_learn``.
+
+    Parameters that only some methods have are described here, too.
 
     Parameters
     ----------
@@ -80,6 +119,22 @@ class SpectralTransformer(KernelParameters):
     max_memory : int, str or None, default=None
         Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
         half of the free memory.
+    estimator : classifier or None, default=None
+        Labels the target in the embedded space, trained on the source there; None is 1-NN.
+    max_iter : int, default=10
+        Maximum number of rounds of solving and relabelling; fewer if labels settle.
+    class_shares : {"auto", "source"} or mapping or array-like, default="source"
+        Class prior of the target: the share of its rows that each class has. "source" assumes that
+        of the source, as the authors do. "auto" checks whether the nearest rows, without alignment,
+        label target rows with other shares than left-out source rows, and follows a label shift as
+        far as the evidence supports it. Known shares are given by label or in the order of the
+        labels (in an :class:`~transferable.AdaptedClassifier` in this order): the source is
+        weighted to them, and the labels of ``transduction_`` have them to within a row. A
+        classifier trained on embedded rows does not use them. They must be right: an error of a
+        factor of 1.35 for each class costs TFDF 3 to 6 points.
+    source_weights : "auto", mapping or array-like, default="auto"
+        Weight of each of several sources, by id or in the order of the ids; only ratios matter.
+        "auto" takes the squared share of target rows whose nearest row is of that source.
 
     Attributes
     ----------
@@ -93,6 +148,8 @@ class SpectralTransformer(KernelParameters):
     _power: ClassVar[int | None] = None
     # Tables of the size of all rows' features that `_learn` forms.
     _feature_tables: ClassVar[int] = 0
+    # Whether each domain has a map of its own; the source's coefficients come first.
+    _paired: ClassVar[bool] = False
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "n_components": [COUNT, None],
@@ -113,26 +170,46 @@ class SpectralTransformer(KernelParameters):
     max_memory: int | str | None = None
 
     def _fit_domains(self, domains: Domains) -> None:
+        weights: Any = getattr(self, "source_weights", "auto")
+        if domains.n_sources > 1 or not isinstance(weights, str):
+            domains = replace(domains, source_weights=source_weights(weights, domains))
+        spread = Spread.of_rows(domains.X, domains.row_weights)
+        largest = np.maximum(spread.highest, -spread.lowest).max()
+        if np.max(spread.highest - spread.lowest) <= 1e-10 * largest:
+            raise ValueError(
+                f"All {len(domains.order)} rows are the same, of {domains.X.shape[1]} feature(s); "
+                f"{type(self).__name__} needs rows that differ."
+            )
         self.n_landmarks_: int | None = None
-        features = self._features_of(domains, Spread.of_rows(domains.X, domains.row_weights))
-        self._take(features, *self._learn(domains, features))
-
-    def _take(self, features: Features, values: Matrix, W: Matrix) -> None:
-        """Set the fitted attributes."""
-        warn_if_reduced(self.n_components, len(values))
-        if self.takes.sample_weight:
-            W = W * features.signs(W)
-        self.eigenvalues_ = values
-        self._map, self._coefficients = features.map, features.expand(W)
-        self._n_features_out = W.shape[1]
-
-    def _features_of(self, domains: Domains, spread: Spread) -> Features:
-        """Return features of the rows, or of their kernel with all rows or with landmarks."""
-        self._refuse_equal_rows(spread, *domains.X.shape)
         power = self._power or (1 if self.kernel is None else 2)
         if self.kernel is None or self.kernel == "linear":
-            return row_features(domains, power)
-        kernel, plan = self._kernel(spread), self._plan(domains)
+            features = row_features(domains, power)
+        else:
+            features = self._features_of_kernel(domains, spread, power)
+        values, W = self._learn(domains, features)
+        if self._paired and domains.n_target == 0:  # rows of one domain have one map
+            W[features.rank :] = W[: features.rank]
+        if len(values) < (self.n_components or 0):
+            warn_of_fewer(int(self.n_components or 0), len(values))
+        if self.takes.sample_weight:
+            # Coefficients do not determine the signs where rows are repeated or weighted.
+            W = W * np.sign(farthest(features.times(W)))
+        self.eigenvalues_ = values
+        self._map = replace(features.map, coefficients=features.expand(W))
+        self._n_features_out = W.shape[1]
+
+    def _features_of_kernel(self, domains: Domains, spread: Spread, power: int) -> Features:
+        """Return features of the kernel with all rows or with landmarks."""
+        kernel = self._kernel(spread)
+        sizes = SpectralSizes(
+            n_rows=len(domains.order),
+            n_classes=domains.n_classes,
+            n_components=self._wanted(len(domains.order)),
+            itemsize=domains.X.dtype.itemsize,
+            factored=self._needs_factor,
+            tables=self._feature_tables,
+        )
+        plan = Plan.make(sizes, self.n_landmarks, memory_budget(self.max_memory, CPU))
         self.n_landmarks_ = plan.n_landmarks
         if plan.n_landmarks is None:
             return kernel_features(domains, kernel, power, factored=self._needs_factor)
@@ -143,33 +220,22 @@ class SpectralTransformer(KernelParameters):
         row_map = RowMap(kernel, nystrom.landmarks)
         return table_features(table, domains, power, row_map, nystrom.whitening)
 
-    def _refuse_equal_rows(self, spread: Spread, n_rows: int, n_features: int) -> None:
-        if spread.range <= 1e-10 * spread.largest.max():
-            raise ValueError(
-                f"All {n_rows} rows are the same, of {n_features} feature(s); "
-                f"{type(self).__name__} needs rows that differ."
-            )
-
-    def _plan(self, domains: Domains) -> Plan:
-        sizes = SpectralSizes(
-            n_rows=len(domains.order),
-            n_classes=domains.n_classes,
-            n_components=self._wanted(len(domains.order)),
-            itemsize=domains.X.dtype.itemsize,
-            factored=self._needs_factor,
-            tables=self._feature_tables,
-        )
-        return Plan.make(sizes, self.n_landmarks, memory_budget(self.max_memory, CPU))
-
     @abstractmethod
     def _learn(self, domains: Domains, features: Features) -> Solution:
         """Return eigenvalues and scaled coefficients."""
 
+    def _solved(
+        self, solve: Solver, features: Features, domains: Domains, codes: Codes | None = None
+    ) -> Embedded:
+        """Return the scaled solution for pseudo-labels of the target, and the rows it embeds."""
+        values, W = self._scaled(*solve(codes, self._wanted(features.rank)))
+        source = np.arange(len(domains.order)) < domains.n_source
+        Z = self._embed(features.times, W, source)
+        return Embedded(values, W, Z, getattr(solve, "weights", domains.row_weights))
+
     def _wanted(self, rank: int) -> int:
         """Return the number of components to find; two maps could give twice the rank."""
-        if self.n_components is None:
-            return min(_DEFAULT_COMPONENTS, rank)
-        return int(self.n_components)
+        return self.n_components or min(_DEFAULT_COMPONENTS, rank)
 
     def _scaled(self, values: Matrix, vectors: Matrix, lengths: Matrix | None = None) -> Solution:
         """Return coefficients of maps of unit length, or such that W'BW = I.
@@ -189,56 +255,38 @@ class SpectralTransformer(KernelParameters):
 
     def _embed(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
         """Return rows in the shared space, from products with the table that W multiplies."""
-        Z = self._project(times, W, source)
+        if self._paired:
+            both = times(np.concatenate(np.split(W, 2), axis=1))
+            Z = np.where(source[:, None], *np.split(both, 2, axis=1))
+        else:
+            Z = times(W)
         return unit_rows(Z) if self.normalize else Z
 
-    def _project(self, times: Times, W: Matrix, source: NDArray[np.bool_]) -> Matrix:
-        """Return rows embedded by one map for both domains."""
-        return times(W)
-
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> Matrix:
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> Matrix:
         mapped = self._map(rows)
-        return self._embed(lambda w: mapped @ w, self._coefficients, source)
+        return self._embed(lambda w: mapped @ w, self._map.coefficients, ids > 0)
 
     def _width(self, n_features: int) -> int:
         return self._map.width(n_features)
 
 
-class AligningTransformer(SpectralTransformer):
-    """Base of TCA, JDA and BDA, which align the means of every source with those of the target.
+# -- solvers ---------------------------------------------------------------------------------------
 
-    Parameters
-    ----------
-    source_weights : "auto", mapping or array-like, default="auto"
-        Weight of each of several sources, by id or in the order of the ids; only ratios matter.
-        "auto" takes the squared share of target rows whose nearest row is of that source.
 
-    Attributes
-    ----------
-    source_weights_ : ndarray of shape (n_sources,)
-        Weight of each source, in the order of the ids, 1 on average over their rows.
-    """
+def means_solver(
+    domains: Domains,
+    features: Features,
+    means: Callable[[Domains, Codes | None], Matrix],
+    regularization: float,
+) -> Solver:
+    """Return the solver for B = Phi'HPhi, A = Phi'M Phi + ridge I, M = E E' with E of `means`."""
+    root = Root.diagonal(1.0 / np.sqrt(regularization * features.scale))
 
-    _parameter_constraints = {"source_weights": SOURCE_WEIGHTS}  # noqa: RUF012
+    def solve(codes: Codes | None, k: int) -> Solution:
+        columns = features.transposed_times(by_row(means(domains, codes), domains, codes))
+        return leading_updated(features.total_scatter, root, columns, k)
 
-    source_weights: SourceWeights = "auto"
-
-    def _fit_domains(self, domains: Domains) -> None:
-        self.source_weights_ = source_weights(self.source_weights, domains)
-        super()._fit_domains(replace(domains, source_weights=self.source_weights_))
-
-    def _solver(self, domains: Domains, features: Features) -> Solver:
-        """Return the solver for B = Phi'HPhi, A = Phi'M Phi + ridge I with M of low rank."""
-        root = Root.diagonal(1.0 / np.sqrt(self.regularization * features.scale))
-
-        def solve(codes: Codes | None, k: int) -> Solution:
-            columns = features.projected(self._means(domains, codes), domains, codes)
-            return leading_updated(features.total_scatter, root, columns, k)
-
-        return solve
-
-    def _means(self, domains: Domains, codes: Codes | None) -> Matrix:
-        return means_by_group(domains, codes)
+    return solve
 
 
 def means_by_group(
@@ -266,6 +314,179 @@ def between_columns(domains: Domains) -> Matrix:
     E[np.arange(domains.n_source), domains.y] = 1.0 / sizes[domains.y]
     E[domains.source] -= 1.0 / domains.n_source
     return np.sqrt(sizes) * E
+
+
+# -- rounds ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Round:
+    """Last round: maps and embedded rows, and labels of the target.
+
+    `history` has the class prior assumed of the target in every round, `shares` in the end.
+    """
+
+    last: Embedded
+    codes: Codes
+    history: list[NDArray[np.float64]]
+    shares: NDArray[np.float64]
+
+
+def relabelled(
+    domains: Domains,
+    prepare: Callable[[Domains], Embed],
+    estimator: ClassifierMixin | None,
+    max_iter: int,
+    codes: Codes | None = None,
+    *,
+    labelling: Any = None,
+    settles: bool = True,
+) -> Round:
+    """Solve and relabel the target, `max_iter` times or until labels settle.
+
+    Parameters
+    ----------
+    domains : Domains
+        The problem.
+    prepare : callable
+        Does once what pseudo-labels do not change, for a class prior of the target, and returns
+        the map from pseudo-labels to maps and embedded rows.
+    estimator : classifier or None
+        Labels embedded rows; None is 1-NN.
+    max_iter : int
+        Most rounds.
+    codes : ndarray of shape (n_target,) or None
+        First pseudo-labels; without any, the first solve compares marginals.
+    labelling : Labelling or None
+        Labels from log-probabilities, and class prior of the next round.
+    settles : bool
+        Whether a round depends on labels alone, so that settled labels end the rounds.
+    """
+    solve, taken = prepare(domains), []
+    codes = codes if domains.n_target else domains.known
+    unsettled = LIMITS.unsettled_share * max(domains.n_target, 1)
+    for _ in rounds(max_iter):
+        last = solve(codes)
+        if labelling is None:
+            renewed = label_target(domains, last.Z, last.weights, estimator)
+        else:
+            renewed = _corrected(domains, last.Z, estimator, labelling)
+        iterate(domains.with_target(renewed), last.Z)
+        taken.append(domains.shares)
+        if labelling is not None and labelling.renewals:
+            shares = labelling.renewed(domains.shares, domains.counts(renewed)[-1])
+            domains = domains.with_shares(shares)
+            solve = prepare(domains)
+        elif settles and codes is not None and np.sum(codes != renewed) < unsettled:
+            break
+        codes = renewed
+    return Round(last, renewed, taken, taken[-1])
+
+
+def label_target(
+    domains: Domains, Z: Matrix, weights: Matrix, estimator: ClassifierMixin | None
+) -> Codes:
+    """Return class codes of the target rows by a classifier trained on embedded labelled rows."""
+    codes = domains.known.copy()
+    if len(domains.unknown):
+        rows = domains.first_labelled(LIMITS.pool_rows)
+        y = domains.with_target(domains.known)[rows]
+        asked = Z[domains.n_source + domains.unknown]
+        codes[domains.unknown] = predicted(estimator, Z[rows], y, weights[rows], asked)
+    return codes
+
+
+def predicted(
+    estimator: ClassifierMixin | None, Z: Matrix, y: Codes, weights: Matrix, asked: Matrix
+) -> Codes:
+    """Return codes of rows by a classifier trained on others; without one, by their nearest."""
+    if estimator is not None:
+        return np.asarray(trained(estimator, Z, y, weights).predict(asked), dtype=np.intp)
+    nearest, step = KNeighborsClassifier(1).fit(Z, y), max(1, LIMITS.labelled_pairs // len(Z))
+    starts = range(0, len(asked), step)
+    parts = [nearest.predict(asked[start : start + step]) for start in starts]
+    return np.concatenate(parts).astype(np.intp)
+
+
+# -- class prior of the target ---------------------------------------------------------------------
+
+
+def follow_shares(
+    class_shares: ClassShares,
+    domains: Domains,
+    prepare: Callable[[Domains], Embed],
+    estimator: ClassifierMixin | None,
+    max_iter: int,
+) -> Round:
+    """Run rounds of JDA, BDA or McDA with the class prior that is given, estimated or the source's.
+
+    Labels come from the estimator's probabilities, corrected to the class prior assumed of the
+    target, or with offsets that meet a known one to within a row at the end.
+    """
+    run = partial(relabelled, prepare=prepare, estimator=estimator, max_iter=max_iter)
+    if isinstance(class_shares, str):
+        found = run(domains)
+        return found if class_shares == "source" else follow_shift(found, domains, run)
+    shares: Any = given_shares(class_shares, domains)
+    if domains.n_target == 0:
+        return replace(run(domains), shares=shares)
+    given = GivenShares(shares, 1.0, domains)
+    domains = domains.with_shares(given.prior)
+    found = run(domains, labelling=given)
+    codes = _corrected(domains, found.last.Z, estimator, given, settled=True)
+    return replace(found, codes=codes, shares=shares)
+
+
+def follow_shift(found: Round, domains: Domains, run: Callable[..., Round]) -> Round:
+    """Run rounds that follow the label shift shown by rows and maps, if any."""
+    if domains.n_target == 0:
+        return found
+    alone, aligned = (_by_nearest(domains, Z) for Z in (domains.X, found.last.Z))
+    counts = np.bincount(aligned[0].argmax(axis=1), minlength=domains.n_classes)
+    shift = estimate_shift(*alone, counts / domains.n_target, domains)
+    if shift.belief == 0.0:
+        return found
+    log_odds = np.log(shift.shares / domains.prior)
+    for weight, (scores, left_out) in ((1.0 - shift.weight, aligned), (shift.weight, alone)):
+        y = domains.y[: len(left_out)]
+        log_odds = log_odds + weight * class_log_probabilities(left_out, y, scores)
+    codes = domains.fixed(log_odds.argmax(axis=1))
+    estimated: Labelling = EstimatedShares(shift.belief, domains.prior)
+    other = run(domains.with_shares(shift.shares), codes=codes, labelling=estimated)
+    return replace(other, history=found.history + other.history)
+
+
+def _corrected(
+    domains: Domains,
+    Z: Matrix,
+    estimator: ClassifierMixin | None,
+    labelling: Labelling,
+    *,
+    settled: bool = False,
+) -> Codes:
+    """Return class codes of the target rows by probabilities, under its assumed class prior."""
+    if domains.n_target == 0:
+        return domains.known
+    learner: Any = NearestRow() if estimator is None else estimator
+    if not hasattr(learner, "predict_proba"):
+        raise ValueError(
+            f"class_shares needs an estimator with predict_proba, which {learner!r} has not; "
+            'give another, or leave class_shares at "source".'
+        )
+    rows = domains.labelled
+    codes = domains.with_target(domains.known)[rows]
+    fitted = trained(learner, Z[rows], codes, domains.row_weights[rows])
+    probabilities = fitted.predict_proba(Z[domains.target])
+    likely = np.log(np.maximum(probabilities, SMALLEST)) + np.log(domains.ratios)
+    return domains.label_target(lambda rows: labelling.codes(likely[rows], settled))
+
+
+def _by_nearest(domains: Domains, Z: Matrix) -> tuple[Matrix, Matrix]:
+    """Return log-probabilities, by nearest rows, of target rows and of left-out source rows."""
+    nearest = NearestRow()
+    left_out = nearest.fit_left_out(Z[domains.source], domains.y)
+    probabilities = nearest.predict_proba(Z[domains.target])
+    return np.log(np.maximum(probabilities, SMALLEST)), left_out
 
 
 @dataclass(frozen=True)

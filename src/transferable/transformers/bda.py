@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from numbers import Real
 
-from transferable._linalg.eigen import Matrix
 from transferable._sklearn import Interval
-from transferable.domains import Domains
-from transferable.transformers._spectral import Codes, means_by_group
 from transferable.transformers.jda import JDA
 
 
@@ -55,10 +52,5 @@ class BDA(JDA):
         "class_weighted": ["boolean"],
     }
 
-    balance: float = 0.5
-    class_weighted: bool = False
-
-    def _means(self, domains: Domains, codes: Codes | None) -> Matrix:
-        return means_by_group(
-            domains, codes, balance=self.balance, class_weighted=self.class_weighted
-        )
+    balance: float = 0.5  # type: ignore[misc]
+    class_weighted: bool = False  # type: ignore[misc]

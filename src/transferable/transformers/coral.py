@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +11,12 @@ from numpy.typing import NDArray
 from transferable._linalg.eigen import Matrix, gram_basis, row_basis
 from transferable._linalg.moments import Moments, RowTable
 from transferable._sklearn import WEIGHT
-from transferable.base import Takes
-from transferable.domains import Domains
-from transferable.transformers._bases import PerDomainTransformer, table_of, tables_by_id
+from transferable.base import DomainTransformer, Takes
+from transferable.domains import Domains, positions_of
+from transferable.transformers._bases import WeightedTable, table_of
 
 
-class CORAL(PerDomainTransformer):
+class CORAL(DomainTransformer):
     """Correlation alignment: source rows get the covariance of the target.
 
     The source is whitened and coloured again, x -> x C_s^-1/2 C_t^1/2, which minimises ||A'C_s A -
@@ -72,54 +71,88 @@ class CORAL(PerDomainTransformer):
     align_means: bool = True
 
     takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
-    # None: rows are multiplied by one set of directions after the other.
-    _recolouring: Matrix | None = None
-    _further: Sequence[tuple[Covariance, Matrix | None]] = ()  # sources after the first
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source_ids, tables = tables_by_id(domains, domains.source)
-        first, *further = (Covariance.of(*part, self.regularization) for part in tables)
-        target = first
+        ids, tables = _tables_by_id(domains)
+        sources = [Covariance.of(*part, self.regularization) for part in tables]
+        target = sources[0]
         if domains.n_target:
             target = Covariance.of(*table_of(domains, domains.target), self.regularization)
-        self._align_covariances(first, target)
-        self._further = [(source, self._one_matrix(source)) for source in further]
-
-    def _align_covariances(self, source: Covariance, target: Covariance) -> None:
-        self._source, self._target = source, target
-        self._n_features_out = len(source.mean)
-        self._recolouring = self._one_matrix(source)
-
-    def _one_matrix(self, source: Covariance) -> Matrix | None:
-        """Return C_s^-1/2 C_t^1/2 where it is no larger than the directions it is made of."""
-        if len(source.mean) > len(source.values) + len(self._target.values):
-            return None
-        return source.matrix(-0.5) @ self._target.matrix(0.5)
+        self._map, self._n_features_out = Recolouring.of(ids, sources, target), domains.X.shape[1]
 
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         if not (ids > 0).any():
             return np.asarray(rows)
-        Z = np.array(rows, dtype=np.float64)
-        of_source = self._source_of(ids)
-        for k, (source, matrix) in enumerate([(self._source, self._recolouring), *self._further]):
+        Z, fitted = np.array(rows, dtype=np.float64), self._map
+        of_source = np.where(ids > 0, positions_of(np.abs(ids), fitted.ids, ids > 0), -1)
+        for k, source in enumerate(fitted.sources):
             moved = Z[of_source == k]
-            if self.align_means:
-                moved -= source.mean
-            if matrix is None:
-                moved = self._target.times(source.times(moved, -0.5), 0.5)
-            else:
-                moved = moved @ matrix
-            if self.align_means:
-                moved += self._target.mean
-            Z[of_source == k] = moved
+            moved = fitted.recoloured(moved - source.mean if self.align_means else moved, k)
+            Z[of_source == k] = moved + fitted.target.mean if self.align_means else moved
         return Z
 
 
-@dataclass(frozen=True)
+def _tables_by_id(domains: Domains) -> tuple[NDArray[Any], list[WeightedTable]]:
+    """Return the ids of the sources, and the rows of each."""
+    marks = domains.ids[domains.source]
+    ids = np.unique(marks)
+    if len(ids) == 1:
+        return ids, [table_of(domains, domains.source)]
+    return ids, [table_of(domains, np.flatnonzero(marks == one)) for one in ids]
+
+
+@dataclass(frozen=True, eq=False)
+class Recolouring:
+    """Maps C_s^-1/2 C_t^1/2, one for each source.
+
+    Attributes
+    ----------
+    ids : ndarray of shape (n_sources,)
+        The ids of the sources.
+    sources, target : list of Covariance, Covariance
+        C_s of each and C_t.
+    matrices : list of ndarray or None
+        The map of each; None where it is larger than the directions that it is made of.
+    """
+
+    ids: NDArray[Any]
+    sources: list[Covariance]
+    target: Covariance
+    matrices: list[Matrix | None]
+
+    @classmethod
+    def of(cls, ids: NDArray[Any], sources: list[Covariance], target: Covariance) -> Recolouring:
+        """Form the maps."""
+        matrices = [
+            source.matrix(-0.5) @ target.matrix(0.5)
+            if len(source.mean) <= len(source.values) + len(target.values)
+            else None
+            for source in sources
+        ]
+        return cls(ids, sources, target, matrices)
+
+    def recoloured(self, rows: Matrix, k: int) -> Matrix:
+        """Return rows of the k-th source, mapped."""
+        matrix = self.matrices[k]
+        if matrix is None:
+            return self.target.times(self.sources[k].times(rows, -0.5), 0.5)
+        return rows @ matrix
+
+
+@dataclass(frozen=True, eq=False)
 class Covariance:
     """Powers of C + regularization * I, through the directions that the rows of a table span.
 
     A direction without variance keeps none.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (n_features,)
+        Mean row.
+    V, values : ndarray of shape (n_features, rank), ndarray of shape (rank,)
+        Eigenvectors inside the span, and their eigenvalues.
+    floor : float
+        The eigenvalue outside of it.
     """
 
     mean: Matrix
@@ -136,14 +169,14 @@ class Covariance:
         centred = np.concatenate([rows - mean for _, rows in table.blocks()])
         V, s = row_basis(np.sqrt(weights)[:, None] * centred)
         values = s**2 / max(float(weights.sum()) - 1, 1) + regularization
-        return cls(mean, V, values, regularization)
+        return cls(mean, V, values, float(regularization))
 
     @classmethod
     def of_moments(cls, shift: Matrix, moments: Moments, regularization: float) -> Covariance:
         """Return the covariance of rows from their moments about a row near their mean."""
         V, s = gram_basis(moments.count * moments.covariance)
         values = s**2 / max(moments.count - 1, 1) + regularization
-        return cls(shift + moments.mean, V, values, regularization)
+        return cls(shift + moments.mean, V, values, float(regularization))
 
     def times(self, rows: Matrix, exponent: float) -> Matrix:
         """Return rows times the power."""

@@ -64,5 +64,5 @@ class GFK(SubspaceTransformer):
         self.factor_ = np.hstack(pairs) / np.sqrt(len(pairs)) if len(pairs) > 1 else pairs[0]
         self._n_features_out = self.factor_.shape[1]
 
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         return rows @ self.factor_

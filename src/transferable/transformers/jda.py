@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import partial
+from typing import Any, ClassVar, Literal
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+
+from transferable._kernel.choose import SourceWeights
+from transferable._kernel.class_shares import ClassShares
 from transferable._sklearn import StrOptions
 from transferable.base import Takes
-from transferable.transformers._pseudo_labels import ClassSharesTransformer
-from transferable.transformers._spectral import AligningTransformer
+from transferable.domains import Domains, as_labels
+from transferable.transformers._features import Features
+from transferable.transformers._spectral import (
+    ALIGNED,
+    ROUNDS,
+    SHARES,
+    Embed,
+    Solution,
+    SpectralTransformer,
+    follow_shares,
+    means_by_group,
+    means_solver,
+    predicted,
+)
 
 
-class JDA(AligningTransformer, ClassSharesTransformer):
+class JDA(SpectralTransformer):
     """Joint distribution adaptation: the means of the domains and of each class meet.
 
     TCA with class means beside domain means, compared by pseudo-labels of the target that are
@@ -27,6 +46,23 @@ class JDA(AligningTransformer, ClassSharesTransformer):
         "use" takes labels of target rows other than -1, NaN and None as known, if ``sample_domain``
         is given: they train the classifier that labels the others, and are kept in every round and
         in ``transduction_``. "ignore" never reads them.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of the source rows and last pseudo-labels of the target rows, in input order.
+    n_iter_ : int
+        Rounds that were run.
+    class_shares_ : ndarray of shape (n_classes,)
+        Class prior assumed of the target.
+    class_shares_history_ : ndarray of shape (n_iter, n_classes)
+        Class prior of each round.
+    source_weights_ : ndarray of shape (n_sources,)
+        Weight of each source, in the order of the ids, 1 on average over their rows.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ratio of the two sides of the objective for each component, largest first.
+    n_landmarks_ : int or None
+        Number of landmarks; None if the solution is exact.
 
     Notes
     -----
@@ -57,6 +93,44 @@ class JDA(AligningTransformer, ClassSharesTransformer):
 
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
-    _parameter_constraints = {"target_labels": [StrOptions({"ignore", "use"})]}  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012
+        **(ROUNDS | SHARES | ALIGNED),
+        "target_labels": [StrOptions({"ignore", "use"})],
+    }
+    balance: ClassVar[float] = 0.5
+    class_weighted: ClassVar[bool] = False
 
+    estimator: ClassifierMixin | None = None
+    max_iter: int = 10
+    class_shares: ClassShares = "source"
+    source_weights: SourceWeights = "auto"
     target_labels: Literal["ignore", "use"] = "ignore"
+
+    def _learn(self, domains: Domains, features: Features) -> Solution:
+        means = partial(means_by_group, balance=self.balance, class_weighted=self.class_weighted)
+
+        def prepare(domains: Domains) -> Embed:
+            solve = means_solver(domains, features, means, self.regularization)
+            return partial(self._solved, solve, features, domains)
+
+        found = follow_shares(self.class_shares, domains, prepare, self.estimator, self.max_iter)
+        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
+        self.transduction_ = domains.restore(domains.classes[codes])
+        self.class_shares_, self.class_shares_history_ = found.shares, np.array(found.history)
+        self.source_weights_ = domains.source_weights
+        return found.last.values, found.last.W
+
+    def _complete(
+        self, rows: Any, ids: NDArray[Any], y: ArrayLike | None, kept: NDArray[np.intp]
+    ) -> None:
+        labels = as_labels(y).astype(self.transduction_.dtype)  # type: ignore[arg-type]
+        labels[kept] = self.transduction_
+        asked = np.setdiff1d(np.flatnonzero(ids < 0), kept)
+        if len(asked):
+            Z: Any = self._transform_rows(rows, ids)
+            source = kept[ids[kept] > 0]
+            classes, codes = np.unique(labels[source], return_inverse=True)
+            ones = np.ones(len(codes))
+            found = predicted(self.estimator, Z[source], codes, ones, Z[asked])
+            labels[asked] = classes[found]
+        self.transduction_ = labels

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.linalg import eigh
+from sklearn.base import ClassifierMixin
 
 from transferable._kernel.objective import mean_differences
 from transferable._linalg.eigen import Matrix, Root, leading_updated
-from transferable._sklearn import WEIGHT
+from transferable._sklearn import POSITIVE, WEIGHT
 from transferable.domains import Domains
-from transferable.transformers._features import Features, by_row
-from transferable.transformers._pseudo_labels import PairedMapsTransformer, by_domain
-from transferable.transformers._spectral import Codes, Solution, Solver, between_columns
+from transferable.transformers._features import Features, by_domain, by_row
+from transferable.transformers._spectral import (
+    ROUNDS,
+    Codes,
+    Embed,
+    Solution,
+    Solver,
+    SpectralTransformer,
+    between_columns,
+    label_target,
+    relabelled,
+)
 
 
-class JGSA(PairedMapsTransformer):
+class JGSA(SpectralTransformer):
     """Joint geometrical and statistical alignment: a map for each domain, close to each other.
 
     Maps A of the source and B of the target maximise
@@ -27,8 +39,31 @@ class JGSA(PairedMapsTransformer):
 
     Parameters
     ----------
+    n_components : int or None, default=None
+        Dimension of the shared space. None is 30, or the number of features if fewer. The two maps
+        have twice as many components, of which the last separate the domains and cost accuracy, but
+        may be included by a larger number. One that is too large is reduced with a warning.
+    regularization : float, default=1.0
+        lambda: penalty on the maps' difference, relative to the mean squared length of the rows (of
+        their kernel features), which makes it independent of the unit.
+    scaling : {"unit", "constraint"}, default="unit"
+        "unit" gives each column of W the length 1, as published results need; "constraint" scales
+        it so that the numerator is I, as the objective is printed.
+    target_variance : float, default=1.0
+        mu: weight of the target's variance, and of ||B||^2.
     discrimination : float, default=0.1
         beta: weight of the scatter between and inside the source's classes.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of the source rows and last pseudo-labels of the target rows, in input order.
+    n_iter_ : int
+        Rounds that were run.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ratio of the two sides of the objective for each component, largest first.
+    n_landmarks_ : int or None
+        Number of landmarks; None if the solution is exact.
 
     Notes
     -----
@@ -57,9 +92,28 @@ class JGSA(PairedMapsTransformer):
     (30, 2)
     """
 
-    _parameter_constraints = {"discrimination": [WEIGHT]}  # noqa: RUF012
+    _needs_factor = _paired = True
+    _parameter_constraints = {  # noqa: RUF012
+        **ROUNDS,
+        "target_variance": [POSITIVE],
+        "discrimination": [WEIGHT],
+    }
 
+    regularization: float = 1.0
+    estimator: ClassifierMixin | None = None
+    max_iter: int = 10
+    target_variance: float = 1.0
     discrimination: float = 0.1
+
+    def _learn(self, domains: Domains, features: Features) -> Solution:
+        def prepare(domains: Domains) -> Embed:
+            return partial(self._solved, self._solver(domains, features), features, domains)
+
+        first = label_target(domains, domains.X, domains.row_weights, self.estimator)
+        found = relabelled(domains, prepare, self.estimator, self.max_iter, first)
+        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
+        self.transduction_ = domains.restore(domains.classes[codes])
+        return found.last.values, found.last.W
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
         """Return the solver over coefficients of A above those of B, in the eigenvectors of S_w.

@@ -16,8 +16,7 @@ from transferable._linalg.nystrom import draw_landmarks
 from transferable._sklearn import Interval
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.transformers._bases import KernelParameters, Spread
-from transferable.transformers._features import RowMap
+from transferable.transformers._features import KernelParameters, RowMap, Spread
 
 
 class LandmarkFeatures(KernelParameters):
@@ -85,12 +84,11 @@ class LandmarkFeatures(KernelParameters):
         landmarks = np.ascontiguousarray(self.landmarks_, dtype=np.float64)
         V, roots = gram_basis(np.asarray(kernel(landmarks, landmarks)))
         # The symmetric one of all inverse roots: it does not depend on how eigenvectors are turned.
-        self._inverse_root = (V / roots) @ V.T
-        self._map = RowMap(kernel, landmarks)
+        self._map = RowMap(kernel, landmarks, (V / roots) @ V.T)
         self._n_features_out = len(drawn)
 
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
-        return self._map(rows) @ self._inverse_root
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
+        return self._map(rows) @ self._map.coefficients
 
     def _width(self, n_features: int) -> int:
         return self._map.width(n_features)

@@ -77,22 +77,22 @@ class LinearOTMapping(DomainTransformer):
             type(self).__name__, d, _TABLES, "CORAL takes rows of any width, or reduce them first."
         )
         self._n_features_out = d
-        self._centre = self._moved = np.zeros(d)
+        self._means = np.zeros((2, d))  # of source and target
         self.linear_ = np.eye(d)
         if domains.n_target == 0:
             return
         ot = load_pot(type(self).__name__)
         sides = [np.asarray(side, dtype=np.float64) for side in (domains.Xs, domains.Xt)]
-        self._centre, self._moved = (side.mean(axis=0) for side in sides)
+        self._means = np.stack([side.mean(axis=0) for side in sides])
         covariances = [np.cov(side.T, bias=True).reshape(d, d) for side in sides]
         usual = float(np.mean([np.trace(C) for C in covariances])) / d or 1.0
         floor = max(self.regularization, _ROUNDING) * usual * np.eye(d)
         A, _ = ot.gaussian.bures_wasserstein_mapping(
-            self._centre, self._moved, *(C + floor for C in covariances)
+            *self._means, *(C + floor for C in covariances)
         )
         self.linear_ = np.asarray(A)
 
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         Z = np.array(rows, dtype=np.float64)
-        Z[source] = (Z[source] - self._centre) @ self.linear_ + self._moved
+        Z[ids > 0] = (Z[ids > 0] - self._means[0]) @ self.linear_ + self._means[1]
         return Z

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from numbers import Real
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import ClassifierMixin
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
+from transferable._kernel.objective import mean_differences
 from transferable._linalg.arrays import row_blocks
 from transferable._linalg.eigen import Matrix, leading_dense
-from transferable._sklearn import WEIGHT, Interval
+from transferable._linalg.simplex import minimise_on_simplices
+from transferable._sklearn import COUNT, POSITIVE, WEIGHT, Interval
 from transferable.domains import Domains
-from transferable.transformers._bases import COUNT
-from transferable.transformers._features import Features
-from transferable.transformers._pseudo_labels import (
-    PairedMapsTransformer,
-    WeighingSolver,
-    WeightedDiscrepancy,
-    by_domain,
+from transferable.transformers._features import Features, by_domain, by_row
+from transferable.transformers._spectral import (
+    ROUNDS,
+    Codes,
+    Embed,
+    Solution,
+    SpectralTransformer,
+    Times,
+    label_target,
+    relabelled,
 )
-from transferable.transformers._spectral import Codes, Solution, Solver
 
 
-class LPJT(PairedMapsTransformer):
+class LPJT(SpectralTransformer):
     """Locality preserving joint transfer: two maps, weights of rows and neighbourhoods.
 
     Maps A of the source and B of the target maximise
@@ -40,6 +47,18 @@ class LPJT(PairedMapsTransformer):
 
     Parameters
     ----------
+    n_components : int or None, default=None
+        Dimension of the shared space. None is 30, or the number of features if fewer. The two maps
+        have twice as many components, of which the last separate the domains and cost accuracy, but
+        may be included by a larger number. One that is too large is reduced with a warning.
+    regularization : float, default=1.0
+        lambda: penalty on the maps' difference, relative to the mean squared length of the rows (of
+        their kernel features), which makes it independent of the unit.
+    scaling : {"unit", "constraint"}, default="unit"
+        "unit" gives each column of W the length 1, as published results need; "constraint" scales
+        it so that the numerator is I, as the objective is printed.
+    target_variance : float, default=1.0
+        mu: weight of the target's variance, and of ||B||^2.
     locality : float, default=0.05
         gamma: weight of the two graphs.
     weight_share : float, default=0.5
@@ -92,22 +111,40 @@ class LPJT(PairedMapsTransformer):
     (30, 2)
     """
 
-    _settles = False
+    _needs_factor = _paired = True
     _feature_tables = 20  # its features are twice as wide, and terms are applied to them
     _parameter_constraints = {  # noqa: RUF012
+        **ROUNDS,
+        "target_variance": [POSITIVE],
         "locality": [WEIGHT],
         "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
         "n_neighbors": [COUNT],
         "n_pairs": [COUNT],
     }
 
+    regularization: float = 1.0
+    estimator: ClassifierMixin | None = None
+    max_iter: int = 5
+    target_variance: float = 1.0
     locality: float = 0.05
     weight_share: float = 0.5
     n_neighbors: int = 5
     n_pairs: int = 10
-    max_iter: int = 5
 
-    def _solver(self, domains: Domains, features: Features) -> Solver:
+    def _learn(self, domains: Domains, features: Features) -> Solution:
+        solve = self._solver(domains, features)
+
+        def prepare(domains: Domains) -> Embed:
+            return partial(self._solved, solve, features, domains)
+
+        first = label_target(domains, domains.X, solve.weights, self.estimator)
+        found = relabelled(domains, prepare, self.estimator, self.max_iter, first, settles=False)
+        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
+        self.transduction_ = domains.restore(domains.classes[codes])
+        self.sample_weight_ = domains.restore(solve.weights)
+        return found.last.values, found.last.W
+
+    def _solver(self, domains: Domains, features: Features) -> WeighingSolver:
         r, sides = features.rank, (domains.source, domains.target)
         X = np.asarray(domains.X, dtype=np.float64)
         # Rows of the source have the first half of the features, rows of the target the second.
@@ -131,6 +168,78 @@ class LPJT(PairedMapsTransformer):
 
         share = self.weight_share
         return WeighingSolver(domains, lambda W: Psi @ W, solve, share=share, pairs=True)
+
+
+class WeightedDiscrepancy:
+    """Distances of LPJT between embedded rows f_i with weights w_i.
+
+    Squared distance of the domains' weighted means, of each class's weighted means, and the mean
+    squared distance of all pairs of rows of one class from different domains. Classes absent from
+    either domain are left out.
+
+    The mean weight in each class of each domain is `share`. Without `pairs`, as in LDML, only means
+    are compared.
+    """
+
+    def __init__(
+        self, domains: Domains, codes: Codes | None, *, share: float, pairs: bool = True
+    ) -> None:
+        self.groups, self.counts, self.share = domains.groups(codes), domains.counts(codes), share
+        B = mean_differences(self.counts, domains.ratios, domains.source_weights)
+        self.means = by_row(B[:, 0], domains, codes) / share
+        of_class = self.means[:, 1:] if pairs else self.means[:, :0]
+        self.source, self.target = np.maximum(of_class, 0.0), np.maximum(-of_class, 0.0)
+        # A pair's |w_i f_i - w_j f_j|^2 counts 1 / (n_s n_t); summed over j, row i counts 1 / n_s.
+        self.own = np.abs(of_class).sum(axis=1, keepdims=True) / share
+
+    def apply(self, F: Matrix) -> Matrix:
+        """Return S F for rows that already carry their weights."""
+        cross = self.source @ (self.target.T @ F) + self.target @ (self.source.T @ F)
+        return self.means @ (self.means.T @ F) + self.own * F - cross
+
+    def product_for_weights(self, Z: Matrix, w: Matrix) -> Matrix:
+        """Return Q w, where w'Qw is the value of the term for embedded rows Z with weights w."""
+        return np.sum(Z * self.apply(w[:, None] * Z), axis=1)
+
+    def least_weights(self, Z: Matrix, start: Matrix) -> Matrix:
+        """Return weights of least distance between embedded rows Z, of mean `share` by class."""
+        return minimise_on_simplices(
+            lambda w: self.product_for_weights(Z, w),
+            start,
+            self.groups,
+            self.share * self.counts.ravel(),
+        )
+
+
+class WeighingSolver:
+    """Solver of LPJT or LDML: weights of rows from the last embedding, then maps from these.
+
+    `times` maps coefficients to embedded rows; `solve` maps the discrepancy, the weights of the
+    rows and the number of vectors to a solution.
+    """
+
+    def __init__(
+        self,
+        domains: Domains,
+        times: Times,
+        solve: Callable[[WeightedDiscrepancy, Matrix, int], Solution],
+        *,
+        share: float,
+        pairs: bool,
+    ) -> None:
+        self.domains, self.times, self.solve = domains, times, solve
+        self.share, self.pairs = share, pairs
+        self.weights = np.full(len(domains.order), float(share))
+        self.Z: Matrix | None = None
+
+    def __call__(self, codes: Codes | None, k: int) -> Solution:
+        """Solve for the target's pseudo-labels."""
+        discrepancy = WeightedDiscrepancy(self.domains, codes, share=self.share, pairs=self.pairs)
+        if self.Z is not None:
+            self.weights = discrepancy.least_weights(self.Z, self.weights)
+        values, vectors = self.solve(discrepancy, self.weights, k)
+        self.Z = self.times(vectors / np.linalg.norm(vectors, axis=0))
+        return values, vectors
 
 
 def edge_scatter(graph: sp.csr_array, F: Matrix) -> Matrix:

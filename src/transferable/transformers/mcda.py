@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
+from sklearn.base import ClassifierMixin
 
+from transferable._kernel.class_shares import ClassShares
 from transferable._kernel.covariances import centred_moments, pairs_of_groups, squared_differences
 from transferable._linalg.eigen import Matrix, leading_dense
 from transferable._linalg.moments import Moments
 from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
 from transferable.transformers._features import Features
-from transferable.transformers._pseudo_labels import ClassSharesTransformer
-from transferable.transformers._spectral import Codes, Solution, Solver, mean_columns
+from transferable.transformers._spectral import (
+    ROUNDS,
+    SHARES,
+    Codes,
+    Embed,
+    Solution,
+    Solver,
+    SpectralTransformer,
+    follow_shares,
+    mean_columns,
+)
 
 
-class McDA(ClassSharesTransformer):
+class McDA(SpectralTransformer):
     """McDA: JDA that compares covariances beside means.
 
     The maximum mean and covariance discrepancy (MMCD) adds to the distance of two groups' means
@@ -31,6 +42,21 @@ class McDA(ClassSharesTransformer):
     ----------
     second_order : float, default=1.0
         beta: weight of the covariances, relative to the mean squared length of the rows.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n_samples,)
+        Labels of the source rows and last pseudo-labels of the target rows, in input order.
+    n_iter_ : int
+        Rounds that were run.
+    class_shares_ : ndarray of shape (n_classes,)
+        Class prior assumed of the target.
+    class_shares_history_ : ndarray of shape (n_iter, n_classes)
+        Class prior of each round.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ratio of the two sides of the objective for each component, largest first.
+    n_landmarks_ : int or None
+        Number of landmarks; None if the solution is exact.
 
     Notes
     -----
@@ -60,9 +86,22 @@ class McDA(ClassSharesTransformer):
 
     _needs_factor = True
     _published = {"n_components": 20, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
-    _parameter_constraints = {"second_order": [WEIGHT]}  # noqa: RUF012
+    _parameter_constraints = {**(ROUNDS | SHARES), "second_order": [WEIGHT]}  # noqa: RUF012
 
+    estimator: ClassifierMixin | None = None
+    max_iter: int = 10
+    class_shares: ClassShares = "source"
     second_order: float = 1.0
+
+    def _learn(self, domains: Domains, features: Features) -> Solution:
+        def prepare(domains: Domains) -> Embed:
+            return partial(self._solved, self._solver(domains, features), features, domains)
+
+        found = follow_shares(self.class_shares, domains, prepare, self.estimator, self.max_iter)
+        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
+        self.transduction_ = domains.restore(domains.classes[codes])
+        self.class_shares_, self.class_shares_history_ = found.shares, np.array(found.history)
+        return found.last.values, found.last.W
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
         identity = np.eye(features.rank)
@@ -93,7 +132,7 @@ class _Covariances:
 
     def __init__(self, domains: Domains, features: Features) -> None:
         self.domains, self.features = domains, features
-        self.many = features.n > domains.n_classes * features.rank
+        self.many = features.table.n > domains.n_classes * features.rank
         self.Phi = None if self.many else features.times(np.eye(features.rank))
 
     def of_domains(self) -> Matrix:
@@ -114,7 +153,7 @@ class _Covariances:
         if self.Phi is not None:
             return self._squared(self.Phi, codes, whole=False)
         every = domains.with_target(codes)
-        target = self.features.moments(every, domains.n_classes, domains.target)
+        target = self.features.moments_of(every, domains.n_classes, domains.target)
         total = np.zeros((self.features.rank, self.features.rank))
         for s, t, trust in zip(self._source, target, np.minimum(1.0, domains.ratios), strict=True):
             if s.count and t.count:
@@ -132,4 +171,4 @@ class _Covariances:
     @cached_property
     def _source(self) -> list[Moments]:
         every = self.domains.with_target(np.zeros(self.domains.n_target, dtype=np.intp))
-        return self.features.moments(every, self.domains.n_classes, self.domains.source)
+        return self.features.moments_of(every, self.domains.n_classes, self.domains.source)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
-from sklearn.utils.validation import check_is_fitted
 
 from transferable._linalg.eigen import Matrix
 from transferable._linalg.memory import refuse_if_too_large
 from transferable._linalg.transport import exact_coupling, load_pot, mean_scaled_cost
-from transferable._sklearn import POSITIVE, StrOptions
+from transferable._sklearn import COUNT, POSITIVE, StrOptions
 from transferable.base import DomainTransformer, Takes
 from transferable.domains import Domains
-from transferable.transformers._bases import COUNT
 
 _PLAIN_RANGE = 200.0  # of cost over entropy up to which exp(-cost / entropy) stays above zero
 _MOST_SCALINGS = 10_000
@@ -114,20 +112,20 @@ class OTMapping(DomainTransformer):
         return Takes(no_labels=self.method != "class")
 
     def _fit_domains(self, domains: Domains) -> None:
-        self._source = np.asarray(domains.Xs, dtype=np.float64)
-        self._n_features_out = self._source.shape[1]
-        self._moves = np.zeros_like(self._source)
-        self._plan: Matrix | None = None
-        self._order = domains.order
+        Xs = np.asarray(domains.Xs, dtype=np.float64)
+        self._n_features_out = Xs.shape[1]
+        self._map = Movement(Xs, np.zeros_like(Xs))
+        self.coupling_: Matrix | None = None
         n_source, n_target = domains.n_source, domains.n_target
         if n_target == 0:
             return
         needed = self._bytes(n_source, n_target, domains.n_classes)
         refuse_if_too_large(type(self).__name__, needed, n_source, n_target, self.max_memory)
         Xt = np.asarray(domains.Xt, dtype=np.float64)
-        G = self._coupling(self._source, domains.y, Xt)
-        self._moves = (G @ Xt) / G.sum(axis=1, keepdims=True) - self._source
-        self._plan = G
+        G = self._coupling(Xs, domains.y, Xt)
+        self._map = Movement(Xs, (G @ Xt) / G.sum(axis=1, keepdims=True) - Xs)
+        sides = np.split(domains.order, [n_source])
+        self.coupling_ = G[np.ix_(*(np.argsort(side) for side in sides))]
 
     def _bytes(self, n_source: int, n_target: int, n_classes: int) -> int:
         """Return the memory that a coupling takes."""
@@ -177,17 +175,20 @@ class OTMapping(DomainTransformer):
             )
         return np.asarray(plan, dtype=np.float64)
 
-    @property
-    def coupling_(self) -> Matrix | None:
-        """The plan in the order in which the domains' rows were given; None without a target."""
-        check_is_fitted(self)
-        if self._plan is None:
-            return None
-        parts = np.split(self._order, [len(self._source)])
-        return self._plan[np.ix_(*(np.argsort(part) for part in parts))]
-
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         Z = np.array(rows, dtype=np.float64)
-        if source.any():
-            Z[source] += self._moves[pairwise_distances_argmin(Z[source], self._source)]
+        if (ids > 0).any():
+            Z[ids > 0] += self._map(Z[ids > 0])
         return Z
+
+
+@dataclass(frozen=True, eq=False)
+class Movement:
+    """Movement of rows: that of the fitted source row nearest to each."""
+
+    rows: Matrix
+    moves: Matrix
+
+    def __call__(self, rows: Matrix) -> Matrix:
+        """Return what is added to each row."""
+        return self.moves[pairwise_distances_argmin(rows, self.rows)]

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from transferable._linalg.eigen import Matrix
-from transferable.base import Takes
+from transferable.base import DomainTransformer, Takes
 from transferable.domains import Domains, positions_of
 from transferable.limits import LIMITS
-from transferable.transformers._bases import PerDomainTransformer
-
-Scale = tuple[Matrix, Matrix]  # means and standard deviations
 
 
-class PerDomainScaler(PerDomainTransformer):
+class PerDomainScaler(DomainTransformer):
     """Standardisation of every feature to mean 0 and variance 1 within each domain.
 
     Every id of ``sample_domain`` is a domain: several sources, and several targets, are each
@@ -56,32 +53,49 @@ class PerDomainScaler(PerDomainTransformer):
     """
 
     takes = Takes(several_sources=True, several_targets=True, sample_weight=True, no_labels=True)
-    _target_ids: NDArray[Any] = np.array([-1])
-    _further: Sequence[Scale] = ()  # of sources after the first
-    _targets: Sequence[Scale] = ()  # of each target, where there are several
 
     def _fit_domains(self, domains: Domains) -> None:
         ids = domains.ids
-        self._source_ids, self._target_ids = np.unique(ids[ids > 0]), np.unique(ids[ids < 0])
-        self._source, *self._further = (_scale(domains, ids == k) for k in self._source_ids)
-        self._target, self._n_features_out = self._source, domains.X.shape[1]
-        if domains.n_target:
-            self._target = _scale(domains, ids < 0)
-        if len(self._target_ids) > 1:
-            self._targets = [_scale(domains, ids == k) for k in self._target_ids]
+        sources, targets = np.unique(ids[ids > 0]), np.unique(ids[ids < 0])
+        members = [ids == k for k in sources]
+        members += [ids == k for k in targets] if len(targets) > 1 else []
+        members += [ids < 0 if domains.n_target else members[0]]
+        means, deviations = zip(*(_scale(domains, rows) for rows in members), strict=True)
+        self._map = Scales(sources, targets, np.stack(means), np.stack(deviations))
+        self._n_features_out = domains.X.shape[1]
 
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
-        Z = np.empty(rows.shape)
-        source, target = self._source_of(ids), positions_of(ids, self._target_ids, ids < 0)
-        scales = [(source == k, scale) for k, scale in enumerate([self._source, *self._further])]
-        marked = (ids < 0) & (len(self._targets) > 0)
-        scales += [(marked & (target == k), scale) for k, scale in enumerate(self._targets)]
-        for mask, (mean, deviation) in [*scales, ((ids <= 0) & ~marked, self._target)]:
-            Z[mask] = (rows[mask] - mean) / deviation
+        fitted, Z = self._map, np.empty(rows.shape)
+        domain = np.full(len(ids), len(fitted.means) - 1)
+        sources, targets = ids > 0, ids < 0
+        domain[sources] = positions_of(ids, fitted.sources, sources)[sources]
+        found = positions_of(ids, fitted.targets, targets)[targets]
+        if len(fitted.targets) > 1:
+            domain[targets] = len(fitted.sources) + found
+        for k in np.unique(domain):
+            Z[domain == k] = (rows[domain == k] - fitted.means[k]) / fitted.deviations[k]
         return Z
 
 
-def _scale(domains: Domains, members: NDArray[np.bool_]) -> Scale:
+@dataclass(frozen=True, eq=False)
+class Scales:
+    """Means and standard deviations of the features in each domain.
+
+    Attributes
+    ----------
+    sources, targets : ndarray
+        Ids of the domains.
+    means, deviations : ndarray of shape (n_domains, n_features)
+        A row for each source, for each target if there are several, and for the whole target.
+    """
+
+    sources: NDArray[Any]
+    targets: NDArray[Any]
+    means: Matrix
+    deviations: Matrix
+
+
+def _scale(domains: Domains, members: NDArray[np.bool_]) -> tuple[Matrix, Matrix]:
     """Return means and standard deviations of some rows, read block by block."""
     X, weights, rows = domains.X, domains.weights, np.flatnonzero(members)
     step = max(1, LIMITS.block_values // max(X.shape[1], 1))

@@ -11,8 +11,7 @@ from transferable._linalg.eigen import leading_dense
 from transferable._linalg.kernels import Kernel
 from transferable._sklearn import WEIGHT, Interval
 from transferable.domains import Domains
-from transferable.transformers._bases import KernelParameters
-from transferable.transformers._features import Features, by_row
+from transferable.transformers._features import Features, KernelParameters, by_row
 from transferable.transformers._spectral import Solution, SpectralTransformer, between_columns
 
 
@@ -87,7 +86,7 @@ class SCA(SpectralTransformer):
         counts = domains.counts(None)
         means = mean_differences(counts, domains.ratios, domains.source_weights)[:, 0, :1]
         beta, identity = self.discrimination, np.eye(features.rank)
-        B = (1.0 - beta) / features.n * features.total_scatter(identity)
+        B = (1.0 - beta) / len(domains.order) * features.total_scatter(identity)
         # One pass over the rows for both.
         columns = np.column_stack([by_row(means, domains, None), between_columns(domains)])
         projected = features.transposed_times(columns)

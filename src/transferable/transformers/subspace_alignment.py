@@ -61,13 +61,15 @@ class SubspaceAlignment(SubspaceTransformer):
         Ps, Pt = self._bases(domains)
         sides = domains.source, domains.target if domains.n_target else domains.source
         tables = [table_of(domains, side) for side in sides]
-        self._source_mean, self._target_mean = (table.mean(weights) for table, weights in tables)
+        self._means = np.stack([table.mean(weights) for table, weights in tables])
         self.source_components_ = (Ps @ (Ps.T @ Pt)).T
         self.target_components_ = Pt.T
         self._n_features_out = Pt.shape[1]
 
-    def _transform_block(self, rows: Any, source: NDArray[np.bool_]) -> NDArray[np.floating]:
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         Z = np.empty((len(rows), len(self.target_components_)))
-        Z[~source] = (rows[~source] - self._target_mean) @ self.target_components_.T
-        Z[source] = (rows[source] - self._source_mean) @ self.source_components_.T
+        maps = self.source_components_, self.target_components_
+        sides = zip((ids > 0, ids <= 0), self._means, maps, strict=True)
+        for side, mean, components in sides:
+            Z[side] = (rows[side] - mean) @ components.T
         return Z

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from transferable._kernel.choose import SourceWeights
 from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.transformers._features import Features
-from transferable.transformers._spectral import AligningTransformer, Solution
+from transferable.transformers._spectral import (
+    ALIGNED,
+    Solution,
+    SpectralTransformer,
+    means_by_group,
+    means_solver,
+)
 
 
-class TCA(AligningTransformer):
+class TCA(SpectralTransformer):
     """Transfer component analysis: one map under which the domains' means meet.
 
     Among maps W that keep the variance of all rows, it takes the one with the smallest maximum mean
@@ -19,6 +26,15 @@ class TCA(AligningTransformer):
     with M = e e' / ||e||^2, where e'K is the difference of the domains' means, and H the centring
     matrix; of several sources, M is the weighted sum of their e e' over its Frobenius norm. With
     ``kernel=None``, K is replaced by the rows themselves.
+
+    Attributes
+    ----------
+    source_weights_ : ndarray of shape (n_sources,)
+        Weight of each source, in the order of the ids, 1 on average over their rows.
+    eigenvalues_ : ndarray of shape (n_components,)
+        Ratio of the two sides of the objective for each component, largest first.
+    n_landmarks_ : int or None
+        Number of landmarks; None if the solution is exact.
 
     Notes
     -----
@@ -51,6 +67,11 @@ class TCA(AligningTransformer):
     takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
     _published = {"kernel": "linear", "regularization": 1.0}  # noqa: RUF012
 
+    _parameter_constraints = ALIGNED
+
+    source_weights: SourceWeights = "auto"
+
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        solve = self._solver(domains, features)
+        solve = means_solver(domains, features, means_by_group, self.regularization)
+        self.source_weights_ = domains.source_weights
         return self._scaled(*solve(None, self._wanted(features.rank)))

@@ -7,11 +7,11 @@ from scipy.linalg import cho_solve, cholesky
 
 from transferable._linalg.eigen import Matrix, Root, leading_updated
 from transferable._linalg.kernels import Kernel
+from transferable._sklearn import COUNT
 from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.events import rounds
-from transferable.transformers._bases import COUNT, KernelParameters
-from transferable.transformers._features import Features
+from transferable.transformers._features import Features, KernelParameters
 from transferable.transformers._spectral import Solution, SpectralTransformer, mean_columns
 
 # Rows of W shorter than this count as this long: 1 / 0 would remove a row for good.
@@ -85,7 +85,7 @@ class TJM(SpectralTransformer):
     def _learn(self, domains: Domains, features: Features) -> Solution:
         ridge = self.regularization * features.scale
         columns = features.transposed_times(mean_columns(domains, None))
-        weights = np.ones(features.n)
+        weights = np.ones(len(domains.order))
         for _ in rounds(self.max_iter):
             expansion = Expansion(features, weights)
             values, z = leading_updated(

@@ -29,7 +29,7 @@ from transferable.cli import app
 from transferable.tables import TableEncoder
 
 PATHS = {
-    "AutoAdapter().adapt": (263, 28, 14),
+    "AutoAdapter().adapt": (228, 27, 4),
     "transferable adapt": (388, 43, 27),
     "transferable adapt --model --report": (488, 53, 59),
 }

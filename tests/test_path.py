@@ -32,7 +32,7 @@ PATHS = {  # named functions, files and lambdas on the second call
 CALLS = {"transferable adapt --model --report": 160_000}  # of named functions
 ENCODED = 8  # times that one command encodes the target
 ASKED = 11  # times that it asks the members for their probabilities of the target
-ASKING = {"AutoAdapter._answers", "Consensus.probabilities"}
+ASKING = {"Consensus.of", "Consensus.label", "Consensus.source_only"}
 CLASSES = 6  # of our own that an estimator is made of, itself included
 OVER_DASK = 8
 METHODS = 16  # of one class, in its own body
@@ -41,12 +41,12 @@ FITTED = 4  # private attributes that a fit sets
 LARGER = {
     "CLASSES": {"BDA": 9, "JDA": 8, "JGSA": 7, "LPJT": 7, "McDA": 7},
     "OVER_DASK": {"JDA": 12, "TCA": 10},
-    "METHODS": {"AutoAdapter": 29, "DeepClassifier": 19},
+    "METHODS": {"DeepClassifier": 19},
     "FITTED": dict.fromkeys(["ARTL", "TFDF", "TFDFV", "MEDA", "CORAL", "PerDomainScaler"], 8)
     | dict.fromkeys(["CAPLS", "DASVM", "SPL"], 6)
     | dict.fromkeys(["DMM", "LabelPropagation", "BDA", "JDA", "JGSA", "LDML", "LPJT", "SCA"], 5)
     | dict.fromkeys(["TCA", "TJM", "LandmarkFeatures", "LinearOTMapping", "McDA"], 5)
-    | {"AutoAdapter": 15, "OTMapping": 7, "SubspaceAlignment": 5},
+    | {"OTMapping": 7, "SubspaceAlignment": 5},
 }
 PARAMETERS = 22  # of TFDF
 MODULES = 16  # directly in the package

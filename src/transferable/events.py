@@ -83,7 +83,8 @@ def note(text: str) -> None:
 def rounds(most: int, what: str = "Adapting") -> Iterator[int]:
     """Count at most so many rounds, and report how many are done to the listeners."""
     for i in range(most):
-        stage(what, i / most)
+        if LISTENERS.get():
+            stage(what, i / most)
         yield i
 
 

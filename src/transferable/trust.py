@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -374,7 +374,7 @@ class Audit:
         return "\n".join(self.lines)
 
     @classmethod
-    def of(cls, consensus: Any, rows: ArrayLike, labels: ArrayLike, classes: NDArray[Any]) -> Self:
+    def of(cls, consensus: Any, rows: ArrayLike, labels: ArrayLike, classes: NDArray[Any]) -> Audit:
         """Audit a consensus, which stays as it is.
 
         Parameters

@@ -263,10 +263,10 @@ def test_rows_that_remain_stand_for_a_stratum_that_cannot_be_labelled(adapted, i
 
 
 def test_rows_or_columns_may_be_deleted(filled, invoke):
-    fill(lambda table: table.head(9)[["row", "label"]])
+    fill(lambda table: table.head(10)[["row", "label"]])
     result = invoke("audit", *CORRECTED)
     assert result.exit_code == 0, result.stderr
-    assert result.stdout.startswith("Accuracy by 9 audited rows")
+    assert result.stdout.startswith("Accuracy by 10 audited rows")
 
 
 @pytest.mark.parametrize(

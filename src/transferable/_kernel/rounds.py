@@ -114,7 +114,8 @@ class Rounds:
         not wait for these.
         """
         for i in range(most):
-            events.stage("Adapting", i / most)
+            if events.LISTENERS.get():
+                events.stage("Adapting", i / most)
             if self.changed > 0:
                 self.bind()
             self.w, self.x = step(self, confusion) if step else self.solve(confusion)

@@ -1,13 +1,12 @@
 """Consensus of fitted models: a weighted average of their probabilities, smoothed over the target.
 
-A :class:`Candidate` is a model with the input that it is fitted to, a :class:`Consensus` what the
-fitted candidates say together. Both are frozen: a fit and a correction return new ones.
+A :class:`Candidate` is a model with the input that it is fitted to, a :class:`Consensus` the
+average over those that were fitted. Both are frozen: a fit and a correction return new ones.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,14 +16,12 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
 from transferable._kernel.class_shares import exact_offsets
 from transferable._kernel.rounds import temperature
 from transferable._linalg.arrays import dense, unit_rows
 from transferable._linalg.search import nearest
-from transferable._sklearn import call_with_marks
 from transferable.base import DomainAdapter, class_scores
 from transferable.domains import Domains, Store, row_hash
 from transferable.events import Listener, silence
@@ -38,7 +35,6 @@ from transferable.trust import (
     strata_of,
     stratum_weights,
 )
-from transferable.wrapping import unwrap
 
 Tables = NDArray[np.float64]  # probabilities by each of several models
 
@@ -70,10 +66,13 @@ class Candidate:
         itself, or without a geodesic flow. Models of one view err together, and count as one.
     model : classifier
         One of the library, or one of scikit-learn.
+    embedding : list of transformers
+        Fitted to both domains, before the model; their features, of unit length each, stand side
+        by side. Without any, the model sees the rows.
     ratios : ndarray of shape (n_classes,) or None
         Given class shares over those of the source, for models that follow no shift.
     scaler : StandardScaler or None
-        Brings target rows to the scale of the model.
+        Brings target rows to the scale of the embedding or model.
     temperature : float
         Divisor of the scores, calibrated on held-out source rows.
     """
@@ -81,20 +80,21 @@ class Candidate:
     name: str
     view: str
     model: Any
+    embedding: list[Any] = field(default_factory=list)
     ratios: Any = None
     scaler: Any = None
     temperature: float = 1.0
 
     @property
-    def identity(self) -> tuple[bool, str]:
-        """What makes two fitted candidates copies: whether rows are scaled, and the model.
+    def identity(self) -> tuple[bool, str, str]:
+        """What makes two fitted candidates copies: whether rows are scaled, and the models.
 
         TFDF without a geodesic flow is the same whether it chose that or was told to.
         """
         model = self.model
         if hasattr(model, "manifold_dim_"):
             model = clone(model).set_params(manifold_dim=model.manifold_dim_)
-        return self.view == "per domain", repr(model)
+        return self.view == "per domain", repr(self.embedding), repr(model)
 
     def fit(
         self,
@@ -111,34 +111,42 @@ class Candidate:
         Candidates of the same input share kernels, graphs and factorisations in the store. The
         clock hears of every round, and may end the fit.
         """
-        n_source, X, scaler = int(np.sum(codes >= 0)), _with_short_indices(X), None
+        n_source, model, scaler = int(np.sum(codes >= 0)), self.model, None
         if self.view == "per domain":
-            kept = flags(X)
             parts = [np.flatnonzero(ids == one) for one in np.unique(ids)]  # target first
-            scalers = [_standardiser(X[part], kept) for part in parts]
-            scaled = [s.transform(X[part]) for s, part in zip(scalers, parts, strict=True)]
-            stacked = sp.vstack(scaled, format="csr") if sp.issparse(X) else np.concatenate(scaled)
-            X, scaler = stacked[np.argsort(np.concatenate(parts))], scalers[0]
-        model = self.model
-        if isinstance(model, DomainAdapter):
-            with silence(*clock), warnings.catch_warnings():
-                warnings.filterwarnings("ignore", ".*reduced to", UserWarning)  # few rows, columns
+            kept, scaled, sparse = flags(X), [], sp.issparse(X)
+            for part in parts[::-1]:  # that of the target is kept
+                scaler = StandardScaler(with_mean=not sparse).fit(X[part])
+                scaler.scale_[kept] = 1.0
+                if not sparse:
+                    scaler.mean_[kept] = 0.0
+                scaled.append(scaler.transform(X[part]))
+            stacked = sp.vstack(scaled, format="csr") if sparse else np.concatenate(scaled)
+            X = stacked[np.argsort(np.concatenate(parts[::-1]))]
+        elif self.embedding:
+            scaler = StandardScaler(with_std=False)
+            X = scaler.fit_transform(X)
+        with silence(*clock):
+            if self.embedding:
+                fitted = [part.fit(X, codes, ids) for part in self.embedding]
+                X = np.hstack([unit_rows(part.transform(X, ids)) for part in fitted])
+            if isinstance(model, DomainAdapter):
                 model._store = store
-                call_with_marks(model.fit, X, codes, ids, weights)
+                model.fit(X, codes, ids, weights)  # type: ignore[call-arg]  # all take weights
                 del model._store
-            decides: Any = unwrap(model)
-            model._target_sample = decides._target_sample = None  # the pool keeps one for all
-            found = float(decides._source_temperature)
-        else:
-            own = None if weights is None else weights[:n_source]
-            Xs, ys = X[:n_source], codes[:n_source]
-            found = _fitted_temperature(_quietly(model.fit, Xs, ys, own), Xs, ys, own)
-        return replace(self, model=model, scaler=scaler, temperature=found)
+                for part in (model, *self.embedding):
+                    part._target_sample = None  # the pool keeps one for all
+                return replace(self, scaler=scaler, temperature=float(model._source_temperature))
+        own = None if weights is None else weights[:n_source]
+        Xs, ys = X[:n_source], codes[:n_source]
+        model.fit(Xs, ys, sample_weight=own)
+        return replace(self, scaler=scaler, temperature=_fitted_temperature(model, Xs, ys, own))
 
     def probabilities(self, rows: Any) -> Probabilities:
         """Return calibrated probabilities of target rows, a column for each class."""
-        rows = _with_short_indices(rows)
         rows = rows if self.scaler is None else self.scaler.transform(rows)
+        if self.embedding:
+            rows = np.hstack([unit_rows(part.transform(rows)) for part in self.embedding])
         scores = _scores(self.model, rows) / self.temperature
         if self.ratios is not None:
             with np.errstate(divide="ignore"):  # a class that is absent has probability 0
@@ -150,7 +158,7 @@ def _fitted_temperature(model: Any, X: Any, y: Codes, weights: Any = None) -> fl
     """Return the temperature on held-out source rows, or on those held out from copies."""
     if isinstance(model, RandomForestClassifier):
         seen = np.isfinite(model.oob_decision_function_).all(axis=1)
-        scores, known = _log(model.oob_decision_function_[seen]), y[seen]
+        scores, known = np.log(np.maximum(model.oob_decision_function_[seen], _SMALLEST)), y[seen]
         return temperature(scores, known) if len(known) else 1.0
     # Rows are left out in folds that keep a row of every class.
     counts = np.bincount(y)
@@ -164,37 +172,17 @@ def _fitted_temperature(model: Any, X: Any, y: Codes, weights: Any = None) -> fl
         out = fold == k
         if out.any() and sum(map(len, codes)) < _LEFT_OUT:
             own = None if weights is None else weights[~out]
-            other = _quietly(clone(model).fit, X[~out], y[~out], own)
+            other = clone(model).fit(X[~out], y[~out], sample_weight=own)
             tables.append(_scores(other, X[out]))
             codes.append(y[out])
     return temperature(np.concatenate(tables), np.concatenate(codes)) if codes else 1.0
 
 
-def _quietly(fit: Callable[..., Any], X: Any, y: Codes, weights: Any = None) -> Any:
-    """Fit a scikit-learn model without convergence warnings; it is calibrated as it is."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)
-        warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
-        return fit(X, y, sample_weight=weights)
-
-
 def _scores(model: Any, rows: Any) -> NDArray[np.float64]:
     """Return scores whose softmax, at some temperature, gives the model's probabilities."""
     scores = class_scores(model, rows)
-    return scores if hasattr(model, "decision_function") else _log(scores)
-
-
-def _log(P: Probabilities) -> NDArray[np.float64]:
-    return np.log(np.maximum(P, _SMALLEST))
-
-
-def _with_short_indices(X: Any) -> Any:
-    """Return sparse rows with the 32-bit indices that trees need, where these suffice."""
-    if not sp.issparse(X) or X.indices.dtype == np.int32 or max(X.nnz, X.shape[1]) >= 2**31:
-        return X
-    indices, indptr = (part.astype(np.int32) for part in (X.indices, X.indptr))
-    return sp.csr_array((X.data, indices, indptr), shape=X.shape)
+    certain = hasattr(model, "decision_function")
+    return scores if certain else np.log(np.maximum(scores, _SMALLEST))
 
 
 def flags(X: Any) -> NDArray[np.bool_]:
@@ -205,21 +193,12 @@ def flags(X: Any) -> NDArray[np.bool_]:
     return np.asarray(((X == 0) | (X == 1)).all(axis=0))
 
 
-def _standardiser(rows: Any, kept: NDArray[np.bool_]) -> StandardScaler:
-    """Return a scaler to mean 0 and variance 1, for sparse columns variance 1; flags are kept."""
-    scaler = StandardScaler(with_mean=not sp.issparse(rows)).fit(rows)
-    scaler.scale_[kept] = 1.0
-    if scaler.with_mean:
-        scaler.mean_[kept] = 0.0
-    return scaler
-
-
 # -- consensus ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Consensus:
-    """What fitted models say together of the target rows that they were fitted to, and of others.
+    """Average of fitted models over target rows, those that they were fitted to and new ones.
 
     Fitted target rows are in the canonical order of the fit. Besides the members, the largest parts
     are their directions, in the precision of the rows, and at most 20,000 source rows in single
@@ -248,6 +227,8 @@ class Consensus:
         The nearest target rows of each, the row itself first.
     unlikeness : ndarray of shape (2, n_target)
         How far each row is from all source rows, and how uncertain its label.
+    unfamiliar : ndarray of shape (n_target,)
+        Whether rows near each are, in the mean, both far from the source and uncertain.
     factors : ndarray of shape (n_classes,)
         Factors of probabilities by which given class shares are met.
     places : ndarray of shape (n_target,)
@@ -280,6 +261,7 @@ class Consensus:
     views: Codes
     near: Codes
     unlikeness: NDArray[np.float64]
+    unfamiliar: NDArray[np.bool_]
     factors: NDArray[np.float64]
     places: Codes
     hashes: NDArray[np.uint64]
@@ -316,7 +298,8 @@ class Consensus:
             tables = np.zeros((len(members), 0, n_classes))
             return cls(
                 *(members, np.zeros(0), prior, prior, *source, tables, none),
-                *(codes, codes[None], codes[:, None], np.zeros((2, 0)), np.ones(n_classes), codes),
+                *(codes, codes[None], codes[:, None], np.zeros((2, 0)), codes.astype(bool)),
+                *(np.ones(n_classes), codes),
                 hashes=domains.hashes[domains.target],
             )
         tables = np.array([member.probabilities(rows) for member in members])
@@ -348,7 +331,8 @@ class Consensus:
             *(members, kappas, weights, weights, *source, tables, P, views[0]),
             # Where columns hardly overlap, rows as given say nothing of rows scaled by domain.
             views if overlapping == 1.0 else views[-1:],
-            *(near, unlikeness, factors, np.searchsorted(np.sort(order), order)),
+            *(near, unlikeness, _unfamiliar(unlikeness, near)),
+            *(factors, np.searchsorted(np.sort(order), order)),
             hashes=domains.hashes[domains.target],
             directions=directions,
             lengths=sp.linalg.norm(moved, axis=1)
@@ -368,18 +352,18 @@ class Consensus:
     @property
     def strata(self) -> Codes:
         """Strata of the fitted target rows, from which rows to label are drawn."""
-        return strata_of(self.P.argmax(axis=1), self.alone, self._unfamiliar(self.near))
+        return strata_of(self.P.argmax(axis=1), self.alone, self.unfamiliar)
 
     def probabilities(self, rows: Any) -> Probabilities:
         """Return the probabilities of target rows, fitted or new."""
         return self.label(rows)["probabilities"]
 
-    def label(self, rows: Any = None) -> dict[str, NDArray[Any]]:
-        """Return what a table of labels is made of; None takes the fitted target rows.
+    def label(self, rows: Any) -> dict[str, NDArray[Any]]:
+        """Return what a table of labels is made of.
 
         Parameters
         ----------
-        rows : array of shape (n_rows, n_features), optional
+        rows : array of shape (n_rows, n_features)
             Target rows, fitted or new. The members are asked once, and only for new rows.
 
         Returns
@@ -388,8 +372,6 @@ class Consensus:
             ``probabilities``, the codes by the members of the ``source_only``, and whether rows are
             ``unfamiliar``, which new rows are if their nearest fitted ones are.
         """
-        if rows is None:
-            return _labels(self.P, self.alone, self._unfamiliar(self.near))
         if sp.issparse(rows) and isinstance(self.directions, np.ndarray):  # fitted ones were dense
             size = max(1, LIMITS.block_values // rows.shape[1])
             found = [self.label(dense(rows[k : k + size])) for k in range(0, rows.shape[0], size)]
@@ -397,22 +379,23 @@ class Consensus:
         at, new = self._found(rows)
         if self.directions is None:
             tables = np.array([member.probabilities(rows) for member in self.members])
-            alone = _vote(self.agreed, tables)
-            return _labels(np.tensordot(self.weights, tables, axes=1), alone, new & False)
-        P, alone, near = self.P[at], self.alone[at], self.near[at]
+            P, alone = np.tensordot(self.weights, tables, axes=1), _vote(self.agreed, tables)
+            return {"probabilities": P, "source_only": alone, "unfamiliar": ~new}
+        P, alone, near, unfamiliar = self.P[at], self.alone[at], self.near[at], self.unfamiliar[at]
         if new.any():
             tables = np.array([member.probabilities(rows[new]) for member in self.members])
             alone[new] = _vote(self.agreed[: self._n_alone], tables[: self._n_alone])
             near[new], cosines = _nearest(unit_rows(_from(rows[new], self.centre)), self.directions)
-            own = [np.tensordot(self.weights, some, axes=1) for some in (tables, self.tables)]
-            P[new] = _smoothed(*own, near[new], self.factors)
+            unfamiliar[new] = _unfamiliar(self.unlikeness, near[new])
+            own, fitted = (np.tensordot(self.weights, t, axes=1) for t in (tables, self.tables))
+            P[new] = _smoothed(own, fitted, near[new], self.factors)
             if self.added is not None:
                 # Rows that have a correction of their own, up to rounding in their precision.
                 same = cosines[:, 0] > 1 - max(1e-12, 16 * np.finfo(cosines.dtype).eps)
                 passed_on = self.alpha * self.added[near[new]].mean(axis=1)
                 corrections = np.where(same[:, None], self.added[near[new, 0]], passed_on)
                 P[new] = _distributions(P[new] + corrections)
-        return _labels(P, alone, self._unfamiliar(near))
+        return {"probabilities": P, "source_only": alone, "unfamiliar": unfamiliar}
 
     def source_only(self, rows: Any) -> Codes:
         """Return the codes of rows by the members of the source alone."""
@@ -443,7 +426,7 @@ class Consensus:
         every, codes = np.concatenate([before, [rows, truth]], axis=1)
         smooth = _smoothed(self.tables, self.tables, self.near, self.factors)
         agreed = np.tensordot(self.agreed, smooth, axes=1).argmax(axis=1)
-        strata = strata_of(agreed, self.alone, self._unfamiliar(self.near))
+        strata = strata_of(agreed, self.alone, self.unfamiliar)
         weights = stratum_weights(strata, every)
         found = correction(smooth, self.agreed, self.near, every, codes, weights)
         own = np.tensordot(found.weights, self.tables, axes=1)
@@ -476,13 +459,6 @@ class Consensus:
         """Number of the members of the source alone, which come first."""
         return sum(member.view == self.members[0].view for member in self.members)
 
-    def _unfamiliar(self, near: Codes) -> NDArray[np.bool_]:
-        """Return whether rows with these neighbours are far from the source, and uncertain."""
-        if not near.size:
-            return np.zeros(len(near), dtype=bool)
-        far, unsure = self.unlikeness[:, near].mean(axis=2)
-        return np.asarray((far > _FAR) & (unsure > _UNSURE))
-
 
 def prior_weights(
     views: Sequence[str], caution: float, overlapping: float = 1.0
@@ -503,8 +479,10 @@ def prior_weights(
     return weights / weights.sum()
 
 
-def _labels(P: Probabilities, alone: Codes, unfamiliar: NDArray[np.bool_]) -> dict[str, Any]:
-    return {"probabilities": P, "source_only": alone, "unfamiliar": unfamiliar}
+def _unfamiliar(unlikeness: NDArray[np.float64], near: Codes) -> NDArray[np.bool_]:
+    """Return whether rows with these neighbours are far from the source, and uncertain."""
+    far, unsure = unlikeness[:, near].mean(axis=2)
+    return np.asarray((far > _FAR) & (unsure > _UNSURE))
 
 
 def _sample(y: Codes) -> Codes:

@@ -1,8 +1,7 @@
 """AutoAdapter: a pool of adapted and source-only models that vote by agreement.
 
-What the pool holds is data: :data:`KINDS` names the candidates of each kind of rows. They are
-fitted by :func:`fit_pool`; what they say together is a
-:class:`~transferable.classifiers._consensus.Consensus`.
+Candidates are data: :data:`KINDS` names those of each kind of rows, :func:`fit_pool` fits them, and
+a :class:`~transferable.classifiers._consensus.Consensus` averages their probabilities.
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -35,7 +33,6 @@ from transferable._linalg.memory import memory_budget
 from transferable._sklearn import CLASS_SHARES, JOBS, Interval, StrOptions
 from transferable.base import DomainAdapter, DomainClassifier, Takes
 from transferable.classifiers._consensus import Candidate, Consensus, flags
-from transferable.classifiers.adapted import AdaptedClassifier
 from transferable.classifiers.tfdf import TFDF, TFDFV
 from transferable.domains import Domains, Store
 from transferable.events import Event, stage
@@ -66,6 +63,12 @@ _WIDEST = 5000  # features up to which JDA's space is computed
 _CHEAP = 0.1  # time of a model of scikit-learn, in those of an adapted one
 _SHARED_BYTES = 2**31  # of results that candidates share, at most half of `max_memory`
 
+_EXPECTED = (  # warnings, where rows, columns or classes are few or many
+    ".*reduced to",
+    "The number of unique classes",
+    "Some inputs do not have OOB scores",
+)
+
 # The fitted candidate or None, the reason if there is none, and its seconds.
 Attempt = tuple[Candidate | None, str | None, float]
 
@@ -78,7 +81,7 @@ class Specification(NamedTuple):
 
     Attributes
     ----------
-    name, view, model
+    name, view, model, embedding
         As of a :class:`Candidate`, without the settings that depend on the rows.
     fewest : int
         Target rows that it needs.
@@ -91,6 +94,7 @@ class Specification(NamedTuple):
     name: str
     view: str
     model: Any
+    embedding: list[Any] = []  # noqa: RUF012 (it is cloned)
     fewest: int = _FEWEST_SCALED
     widest: float = math.inf
     thorough: bool = False
@@ -114,21 +118,14 @@ class Kind(NamedTuple):
     judge: Callable[..., Trust]
 
 
-# Centred rows along the flow beside their place in JDA's space, both of unit length.
-_EMBEDDING = make_pipeline(
-    StandardScaler(with_std=False),
-    make_union(make_pipeline(GFK(), Normalizer()), make_pipeline(JDA(), Normalizer())),
-)
 _LINEAR = LogisticRegression(max_iter=_STEPS)
 _OF_ALL = (
-    Specification("logistic regression", "source-only", _LINEAR, 0),
-    Specification("random forest", "source-only", RandomForestClassifier(oob_score=True), 0),
-    Specification("TFDF", "as given", TFDF(), 1),
+    Specification("logistic regression", "source-only", _LINEAR, fewest=0),
+    Specification("random forest", "source-only", RandomForestClassifier(oob_score=True), fewest=0),
+    Specification("TFDF", "as given", TFDF(), fewest=1),
+    # Centred rows along the flow beside their place in JDA's space.
     Specification(
-        "TFDF after JDA",
-        "as given",
-        AdaptedClassifier(_EMBEDDING, TFDF(manifold_dim=None)),
-        widest=_WIDEST,
+        "TFDF after JDA", "as given", TFDF(manifold_dim=None), [GFK(), JDA()], widest=_WIDEST
     ),
 )
 _PER_DOMAIN = (
@@ -221,8 +218,8 @@ class AutoAdapter(DomainClassifier):
     agreement_ : DataFrame of shape (n_members, n_members)
         Cohen's kappa of the target labels of every two candidates that were not left out.
     consensus_ : Consensus
-        The fitted candidates and what they say together. It keeps the target rows, and at most
-        20,000 source rows in single precision.
+        The fitted candidates and their average. It keeps the target rows, and at most 20,000 source
+        rows in single precision.
     unfamiliar_ : ndarray of shape (n_target,)
         True for target rows that are far from all source rows and of uncertain label, as rows of
         classes that the source lacks are.
@@ -300,8 +297,12 @@ class AutoAdapter(DomainClassifier):
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         """Return rows as the pool takes them: few sparse ones are centred too."""
         rows = super()._check_rows(X, reset=reset)
-        few = reset and rows.shape[0] * rows.shape[1] <= LIMITS.block_values
-        return dense(rows) if few else rows
+        if reset and rows.shape[0] * rows.shape[1] <= LIMITS.block_values:
+            return dense(rows)
+        if not sp.issparse(rows) or max(rows.nnz, rows.shape[1]) >= 2**31:
+            return rows
+        parts = (part.astype(np.int32, copy=False) for part in (rows.indices, rows.indptr))
+        return sp.csr_array((rows.data, *parts), shape=rows.shape)  # trees need short indices
 
     def _fit_domains(self, domains: Domains) -> None:
         given = given_shares(self.class_shares, domains)
@@ -327,7 +328,11 @@ class AutoAdapter(DomainClassifier):
         self.transduction_ = domains.restore(domains.classes[codes])
         self._targets = np.sort(domains.order[domains.target])  # their places in the input
         order = np.argsort(consensus.places)
-        self._labels = {name: values[order] for name, values in consensus.label().items()}
+        self._labels: dict[str, Any] = {
+            "probabilities": consensus.P[order],
+            "source_only": consensus.alone[order],
+            "unfamiliar": consensus.unfamiliar[order],
+        }
 
     def _scores(self, rows: Any) -> Probabilities:
         return self.consensus_.probabilities(rows)
@@ -372,7 +377,7 @@ class AutoAdapter(DomainClassifier):
     @property
     def labels_(self) -> pd.DataFrame:
         """The labels of the target rows, in the order of the input."""
-        return label_table(self.classes_, *self._labels.values())
+        return label_table(self.classes_, **self._labels)
 
     @property
     def unfamiliar_(self) -> NDArray[np.bool_]:
@@ -493,8 +498,9 @@ class AutoAdapter(DomainClassifier):
         P[consensus.places] = consensus.P
         transduction = self.transduction_.copy()
         transduction[self._targets] = self.classes_[P.argmax(axis=1)]
-        every = transduction[self._targets].astype(found.labels.dtype)
-        every[consensus.places] = found.labels
+        labelled: Any = found.labels
+        every = transduction[self._targets].astype(labelled.dtype)
+        every[consensus.places] = labelled
         model = clone(self)
         vars(model).update(
             vars(self),
@@ -548,13 +554,12 @@ def pool_of(
         wide = one.widest < (math.inf if sp.issparse(domains.X) else width)
         if n_target < one.fewest or wide or (one.thorough and settings.effort == "fast"):
             continue
-        model = clone(one.model)
-        for part in (model, *model.get_params().values()):
-            if type(part) in own:
-                part.set_params(**own[type(part)])
-        follows = shares is None or isinstance(model, DomainAdapter)
-        ratios = None if follows else shares / domains.prior
-        pool.append(Candidate(one.name, one.view, model, ratios))
+        model, *embedding = parts = [clone(part) for part in (one.model, *one.embedding)]
+        for part in parts:
+            part.set_params(**own.get(type(part), {}))
+        given = None if isinstance(model, DomainAdapter) else shares  # others follow no shift
+        ratios = None if given is None else given / domains.prior
+        pool.append(Candidate(one.name, one.view, model, embedding, ratios))
     return pool
 
 
@@ -603,8 +608,10 @@ def fit_pool(
         if max_seconds is not None:
             step += f", at most {max(0.0, deadline - monotonic()):.0f} s more"
         stage("Fitting candidates", sum(costs[:k]) / sum(costs), step)
-        for results, value in zip((fitted, errors, seconds), next(attempts), strict=True):
-            results.append(value)
+        one, error, taken = next(attempts)
+        fitted.append(one)
+        errors.append(error)
+        seconds.append(taken)
     if not any(one and isinstance(one.model, DomainAdapter) for one in fitted):
         # Candidates that merely scale by domain are, alone, no check on anything.
         for k, one in enumerate(fitted):
@@ -660,6 +667,9 @@ def _fit_all(
                 raise OutOfTime
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoTargetWarning)  # AutoAdapter itself warns
+                warnings.simplefilter("ignore", ConvergenceWarning)  # scores are calibrated
+                for text in _EXPECTED:
+                    warnings.filterwarnings("ignore", text, UserWarning)
                 fitted = candidate.fit(*problem, store=store, clock=clock)
         except OutOfTime:
             error = f"max_seconds={max_seconds} had passed"

@@ -60,7 +60,7 @@ class CAPLS(DomainClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_samples,)
-        The predicted label of every fitted row, in input order.
+        The label of every fitted row, in input order: source rows have their given one.
     n_components_ : int
         Directions in use.
     n_iter_ : int
@@ -228,7 +228,7 @@ class SPL(CAPLS):
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_samples,)
-        The predicted label of every fitted row, in input order.
+        The label of every fitted row, in input order: source rows have their given one.
     n_components_ : int
         Directions in use.
     n_iter_ : int

@@ -29,7 +29,7 @@ class EasyTL(DomainClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_samples,)
-        The predicted label of every fitted row, in input order.
+        The label of every fitted row, in input order: source rows have their given one.
     prices_ : ndarray of shape (n_classes,)
         Reductions of the distance to each class's mean that leave no class without a target row:
         zeros wherever the nearest means leave none.

@@ -60,7 +60,7 @@ class TFDF(KernelClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order.
+        The label of every fitted row, in input order: source rows have their given one.
     n_iter_ : int
         Rounds made.
     balance_ : float

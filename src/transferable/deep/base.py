@@ -433,7 +433,7 @@ class SourceOnly(DeepClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_samples,)
-        The predicted label of every fitted row, in input order.
+        The label of every fitted row, in input order: source rows have their given one.
     network_ : torch.nn.Module
         The trained network, on the CPU.
     input_shape_, row_shape_ : tuple of int

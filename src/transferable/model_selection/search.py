@@ -124,7 +124,7 @@ class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order.
+        The label of every fitted row, in input order: source rows have their given one.
 
     Notes
     -----

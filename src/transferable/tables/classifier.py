@@ -86,7 +86,7 @@ class TableClassifier(FileClassifier):
     classes_ : ndarray of shape (n_classes,)
         The labels of the source.
     transduction_ : ndarray of shape (n_rows,)
-        The predicted label of every fitted row, in input order.
+        The label of every fitted row, in input order: source rows have their given one.
     label_ : str or None
         The column of labels, if it was named.
     encoder_ : TableEncoder

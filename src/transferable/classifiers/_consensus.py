@@ -132,7 +132,7 @@ class Candidate:
                 X = np.hstack([unit_rows(part.transform(X, ids)) for part in fitted])
             if isinstance(model, DomainAdapter):
                 model._store = store
-                model.fit(X, codes, ids, weights)  # type: ignore[call-arg]  # all take weights
+                model.fit(X, codes, ids, weights)  # all take weights
                 del model._store
                 for part in (model, *self.embedding):
                     part._target_sample = None  # the pool keeps one for all

@@ -110,7 +110,7 @@ def missing_package(code):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module] if isinstance(node, ast.ImportFrom) else []
         for name in names:
-            if find_spec(name.partition(".")[0]) is None:
+            if name != "__main__" and find_spec(name.partition(".")[0]) is None:
                 return name.partition(".")[0]
             with warnings.catch_warnings(), contextlib.suppress(ImportError):
                 warnings.simplefilter("ignore")

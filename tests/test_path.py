@@ -31,7 +31,7 @@ PATHS = {  # named functions, files and lambdas on the second call
 }
 CALLS = {"transferable adapt --model --report": 160_000}  # of named functions
 ENCODED = 8  # times that one command encodes the target
-ASKED = 11  # times that it asks the members for their probabilities of the target
+ASKED = 12  # times that it asks the members for their probabilities of the target
 ASKING = {"Consensus.of", "Consensus.label", "Consensus.source_only"}
 CLASSES = 6  # of our own that an estimator is made of, itself included
 OVER_DASK = 8

@@ -29,7 +29,7 @@ def adapted(model, p=PROBLEM):
 
 @pytest.fixture(scope="module")
 def thorough():
-    return adapted(AutoAdapter(random_state=np.random.RandomState(3)))
+    return adapted(AutoAdapter(random_state=3))
 
 
 def column(model, name):
@@ -289,7 +289,7 @@ def test_a_fit_that_is_being_adapted_stops_between_rounds():
 
 
 def test_any_number_of_processes_gives_the_same_bits(thorough):
-    side_by_side = adapted(AutoAdapter(random_state=np.random.RandomState(3), n_jobs=2))
+    side_by_side = adapted(AutoAdapter(random_state=3, n_jobs=2))
     rows = PROBLEM.Xt
     np.testing.assert_array_equal(side_by_side.predict_proba(rows), thorough.predict_proba(rows))
     told = (model.candidates_.drop(columns="seconds") for model in (side_by_side, thorough))

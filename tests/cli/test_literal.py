@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from transferable import persistence
+from transferable.cli import predict
 from transferable.exceptions import visible
 
 HOSTILE = "\x1b[31m\x07\x9b2J\u202e\x00[bold]:bee:"
@@ -60,9 +60,9 @@ def test_predictions_and_descriptions_of_models(hostile, invoke, monkeypatch):
     result = invoke("predict", "m.tfm", hostile[1], "--out", "p.csv")
     assert result.exit_code == 0, result.stderr
     assert controls(result.output) == set()
-    about = persistence.about
+    about = predict.about
     monkeypatch.setattr(
-        persistence, "about", lambda path: about(path) | {HOSTILE: HOSTILE, "saved": [HOSTILE]}
+        predict, "about", lambda path: about(path) | {HOSTILE: HOSTILE, "saved": [HOSTILE]}
     )
     monkeypatch.setenv("COLUMNS", "200")
     result = invoke("inspect", "m.tfm")

@@ -183,7 +183,7 @@ def test_what_cannot_be_done_is_refused_before_anything_is_read():
         TFDFV().adapt(X, y, X[:, :3])
     with pytest.raises(ValueError, match="one class, 0"):
         TFDFV().fit(X, da.zeros(150, dtype=int))
-    with pytest.raises(ValueError, match="scale X"):
+    with pytest.raises(ValueError, match="rescale the columns"):
         TFDFV().fit(1e40 * X, y)
     with pytest.raises(ValueError, match="y has 3 partitions, but X has 1"):
         TFDFV().fit(dd.from_pandas(frame(P.X), npartitions=1), da.from_array(P.ys, chunks=30))

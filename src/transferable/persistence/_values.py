@@ -62,9 +62,8 @@ def own_class(name: Any) -> type:
     try:
         cls = vars(import_module(module)).get(found[2])
     except ImportError as error:
-        if error.name is not None and not error.name.startswith("transferable"):
-            missing = f"{found[2]} needs {error.name}, which is not installed"
-            raise ModelFileError(missing) from error
+        if not str(error.name).startswith("transferable"):
+            raise ModelFileError(str(error)) from error
     if not isinstance(cls, type) or cls.__module__ != module or not _is_own(cls):
         raise ModelFileError(f"{found[2]} is no type of this version of transferable")
     return cls

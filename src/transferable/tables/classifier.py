@@ -234,7 +234,8 @@ class TableClassifier(FileClassifier):
         labels : ndarray of shape (n_rows,)
             The label of each row.
         """
-        return np.asarray(self.estimator_.predict(self._rows(X)))
+        rows = self._rows(X)
+        return np.asarray(self.estimator_.predict(rows))
 
     def label(self, X: Any) -> pd.DataFrame:
         """Label rows of the target domain.

@@ -31,9 +31,10 @@ ENDS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|[\r\n]+")
 def terminal():
     """Run a command whose standard error is a terminal; what that shows, line by line."""
 
+    shown = bytearray()
+
     def run(*arguments, app=app):
         ours, theirs = pty.openpty()
-        shown = bytearray()
 
         def listen():
             try:
@@ -55,20 +56,33 @@ def terminal():
         lines = ENDS.split(COLOURS.sub("", shown.decode()))
         return [line for line in lines if line], results.getvalue()
 
+    def wait():
+        """Wait until the time left is shown, as it is once a part is done and drawn."""
+        end = time.monotonic() + 0.5
+        while b" left" not in shown and time.monotonic() < end:
+            time.sleep(0.01)
+
+    run.wait = wait
     return run
 
 
 @pytest.fixture
-def slow(monkeypatch):
-    """Have rounds take a while, and bars drawn earlier than people need them."""
+def eager(monkeypatch):
+    """Have bars drawn earlier than people need them."""
     monkeypatch.setattr(LIMITS, "awaited_seconds", 0.05)
-    with listen(lambda event: time.sleep(0.1) if isinstance(event, Iterate) else None):
+
+
+@pytest.fixture
+def slow(eager):
+    """Have rounds take long enough for a bar."""
+    with listen(lambda event: time.sleep(0.03) if isinstance(event, Iterate) else None):
         yield
 
 
-@pytest.mark.usefixtures("slow")
+@pytest.mark.usefixtures("eager")
 def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
-    lines, results = terminal(*ADAPT)
+    with listen(lambda event: terminal.wait() if isinstance(event, Iterate) else None):
+        lines, results = terminal(*ADAPT)
     bars = [line for line in lines if line.startswith("Adapting")]
     assert any("so far" in line for line in bars)
     assert any(re.search(r"about \d+:\d\d left", line) for line in bars)
@@ -76,21 +90,21 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
     assert len(results.splitlines()) == 25, "results are not mixed up with progress"
 
 
+@pytest.mark.usefixtures("eager")
 def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
-    monkeypatch.setattr(LIMITS, "awaited_seconds", 0.05)
     fit = JDA.fit  # settings share so much that a fit has no round left to be slow in
-    monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.05) or fit(*a, **k))
+    monkeypatch.setattr(JDA, "fit", lambda *a, **k: terminal.wait() or fit(*a, **k))
     lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune")
     assert any(
         re.search(r"Trying settings: \d+ of \d+ .*about \d+:\d\d left", line) for line in lines
     )
 
 
-@pytest.mark.usefixtures("slow")
+@pytest.mark.usefixtures("eager")
 def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
     install(monkeypatch)
     fit = JDA.fit  # a worker's rounds are not heard here: its fits are slow themselves
-    monkeypatch.setattr(JDA, "fit", lambda *a, **k: time.sleep(0.3) or fit(*a, **k))
+    monkeypatch.setattr(JDA, "fit", lambda *a, **k: terminal.wait() or fit(*a, **k))
     command = ("coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
     lines, results = terminal(*command, app=paper)
     assert any(

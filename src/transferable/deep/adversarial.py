@@ -18,6 +18,7 @@ from transferable.deep.base import (
     POSITIVE,
     DeepClassifier,
     PenalisedClassifier,
+    adapting_phases,
 )
 from transferable.deep.networks import reset
 
@@ -35,7 +36,7 @@ def reversal_strength(progress: float) -> float:
     return 2.0 / (1.0 + math.exp(-10.0 * progress)) - 1.0
 
 
-def discriminator(width: int) -> nn.Module:
+def _domain_classifier(width: int) -> nn.Module:
     """Return two layers of 500 units that discriminate source from target features."""
     return nn.Sequential(
         nn.Linear(width, 500), nn.ReLU(), nn.Linear(500, 500), nn.ReLU(), nn.Linear(500, 1)
@@ -73,23 +74,22 @@ class DANN(PenalisedClassifier):
 
     Examples
     --------
-    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.deep import DANN
-    >>> task = load_printed_to_handwritten()
-    >>> model = DANN(epochs=4).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
-    >>> model.predict(task.Xt).shape
-    (1797,)
+    >>> task = make_shifted()
+    >>> DANN(epochs=4).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
+    (200,)
     """
 
     weight: float = 0.1
 
     def _parts(self, width: int, n_classes: int) -> dict[str, nn.Module]:
-        return {"discriminator": discriminator(width)}
+        return {"discriminator": _domain_classifier(width)}
 
     def _penalty(self, training: Training, batch: Batch) -> Losses:
         strength = self.weight * reversal_strength(batch.progress)
-        tell = training.modules["discriminator"]
-        scores = tell(reversal(torch.cat([batch.fs, batch.ft]), strength))
+        discriminator = training.modules["discriminator"]
+        scores = discriminator(reversal(torch.cat([batch.fs, batch.ft]), strength))
         return {"domain": domain_loss(scores[: len(batch.fs)], scores[len(batch.fs) :])}
 
 
@@ -118,12 +118,11 @@ class CDAN(PenalisedClassifier):
 
     Examples
     --------
-    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.deep import CDAN
-    >>> task = load_printed_to_handwritten()
-    >>> model = CDAN(epochs=4).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
-    >>> model.predict(task.Xt).shape
-    (1797,)
+    >>> task = make_shifted()
+    >>> CDAN(epochs=4).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
+    (200,)
     """
 
     weight: float = 0.1
@@ -132,7 +131,7 @@ class CDAN(PenalisedClassifier):
     _parameter_constraints = {"entropy": ["boolean"]}  # noqa: RUF012
 
     def _parts(self, width: int, n_classes: int) -> dict[str, nn.Module]:
-        return {"discriminator": discriminator(width * n_classes)}
+        return {"discriminator": _domain_classifier(width * n_classes)}
 
     def _penalty(self, training: Training, batch: Batch) -> Losses:
         strength = self.weight * reversal_strength(batch.progress)
@@ -174,12 +173,11 @@ class ADDA(DeepClassifier):
 
     Examples
     --------
-    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.deep import ADDA
-    >>> task = load_printed_to_handwritten()
-    >>> model = ADDA(epochs=4, adversarial_epochs=1).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
-    >>> model.predict(task.Xt).shape
-    (1797,)
+    >>> task = make_shifted()
+    >>> ADDA(epochs=4, adversarial_epochs=1).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
+    (200,)
     """
 
     adversarial_epochs: int = 20
@@ -192,7 +190,7 @@ class ADDA(DeepClassifier):
 
     def _parts(self, width: int, n_classes: int) -> dict[str, nn.Module]:
         return {
-            "discriminator": discriminator(width),
+            "discriminator": _domain_classifier(width),
             "source_features": self._build(self.input_shape_, n_classes).features,
         }
 
@@ -218,15 +216,15 @@ class ADDA(DeepClassifier):
         ]
 
     def _fool(self, training: Training, batch: Batch) -> Losses:
-        tell = training.modules["discriminator"]
-        of_tell, of_features = training.optimizers
+        discriminator = training.modules["discriminator"]
+        of_discriminator, of_features = training.optimizers
         frozen = training.modules["source_features"].eval()
         with torch.no_grad():
             fs = training.features(batch.xs, "source", frozen)
         ft = training.features(batch.xt, "target")
-        domain = {"domain": domain_loss(tell(fs), tell(ft.detach()))}
-        training.descend(domain, of_tell)
-        scores = tell(ft)
+        domain = {"domain": domain_loss(discriminator(fs), discriminator(ft.detach()))}
+        training.descend(domain, of_discriminator)
+        scores = discriminator(ft)
         fooled = functional.binary_cross_entropy_with_logits(scores, torch.ones_like(scores))
         training.descend({"fooled": fooled}, of_features)
         return domain | {"fooled": fooled}
@@ -271,12 +269,11 @@ class MCD(DeepClassifier):
 
     Examples
     --------
-    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.deep import MCD
-    >>> task = load_printed_to_handwritten()
-    >>> model = MCD(epochs=4).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
-    >>> model.predict(task.Xt).shape
-    (1797,)
+    >>> task = make_shifted()
+    >>> MCD(epochs=4).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
+    (200,)
     """
 
     generator_steps: int = 4
@@ -295,7 +292,7 @@ class MCD(DeepClassifier):
     def _phases(self, has_target: bool) -> list[Phase]:
         if not has_target:
             return super()._phases(has_target)
-        return self._adapting_phases(self.warmup_epochs)
+        return adapting_phases(self, self.warmup_epochs)
 
     def _begin(self, training: Training) -> None:
         network = training.network

@@ -26,14 +26,7 @@ from transferable._linalg.arrays import on_host
 from transferable._sklearn import Interval, StrOptions
 from transferable.base import DomainClassifier, DomainTransformer, refuse_text_and_gaps
 from transferable.deep._data import Rows, StackedTable, Transform, opened, pooled, stacked, streamed
-from transferable.deep._training import (
-    SCORES,
-    Batch,
-    Losses,
-    Phase,
-    Training,
-    outputs,
-)
+from transferable.deep._training import SCORES, Batch, Losses, Phase, Training, outputs
 from transferable.deep.networks import Domain, DomainNorm, build, device_called, feature_width
 from transferable.domains import Domains, check_order
 
@@ -204,12 +197,13 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         sources, labels = pooled(Xs, ys)
         names = ["Xs"] if len(sources) == 1 else [f"Xs[{k}]" for k in range(len(sources))]
         tables: list[Any] = [*sources, Xt]
+        transforms = _transforms(self.prepare)
         in_place = max(map(streamed, tables))  # looks at all of them
         if not in_place:
             if len(sources) == 1:
                 check_order(Xs, ys, Xt)
             tables = [np.asarray(on_host(table)) for table in tables]
-        parts = [stacked([table], self._transforms) for table in tables] if in_place else tables
+        parts = [stacked([table], transforms) for table in tables] if in_place else tables
         shapes = [part.row_shape if in_place else part.shape[1:] for part in parts]
         for name, shape in zip([*names, "Xt"], shapes, strict=True):
             if shape != shapes[0]:
@@ -223,7 +217,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
                     f"{name.replace('X', 'y')} has shape {own.shape}, but {name} has {len(table)} "
                     "rows; give one label each."
                 )
-        X: Any = stacked(tables, self._transforms) if in_place else np.concatenate(tables)
+        X: Any = stacked(tables, transforms) if in_place else np.concatenate(tables)
         n_target = len(tables[-1])
         y = np.concatenate([*labels, np.repeat(labels[0][:1], n_target)])
         return self.fit(X, y, np.repeat([1, -1], [len(X) - n_target, n_target]))
@@ -246,7 +240,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
 
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         """Return rows as a table of two axes, with the shape of a row set aside."""
-        table: Any = stacked([X], self._transforms) if streamed(X) else X
+        table: Any = stacked([X], _transforms(self.prepare)) if streamed(X) else X
         if isinstance(table, StackedTable):
             shape = table.row_shape
             if reset:
@@ -281,18 +275,6 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
             )
         return table
 
-    @property
-    def _transforms(self) -> tuple[Transform | None, Transform | None]:
-        """The transform in training and the one in prediction."""
-        pair = self.prepare
-        if not isinstance(pair, tuple | list):
-            return pair, pair
-        if len(pair) != 2:
-            raise ValueError(
-                f"prepare has {len(pair)} entries; give one for training and one for prediction."
-            )
-        return pair[0], pair[1]
-
     def _fit_domains(self, domains: Domains) -> None:
         _refuse_item_transform(self.augment)
         if self.patience is not None and self.scoring is None:
@@ -315,9 +297,9 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         self._n_features_out = width
         self.classes_ = domains.classes
         self.history_ = training.history
-        of_source = self._outputs(_codes, domains.X, "source", 0, domains.n_source)
-        of_target = self._outputs(_codes, domains.X, self._statistics, domains.n_source)
-        self.transduction_ = domains.restore(domains.classes[np.append(of_source, of_target)])
+        scores = self._outputs(lambda f, z: z, domains.X, self._statistics, domains.n_source)
+        found = scores.argmax(axis=1)
+        self.transduction_ = domains.restore(domains.classes[np.append(domains.y, found)])
         if self.checkpoint is not None:
             Path(self.checkpoint).unlink(missing_ok=True)
 
@@ -331,19 +313,6 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
 
     def _phases(self, has_target: bool) -> list[Phase]:
         return [Phase("training", self.epochs, self._step, False, self._begin)]
-
-    def _adapting_phases(self, warmup: int) -> list[Phase]:
-        """Return epochs of the source alone, then with the target, with the same optimisers."""
-        if warmup >= self.epochs:
-            raise ValueError(
-                f"warmup_epochs={warmup} leaves none of the {self.epochs} epochs to adapt in; "
-                "lower it, or raise epochs."
-            )
-        met = warmup / self.epochs
-        source = Phase("source", warmup, self._step, False, self._begin, (0.0, met))
-        rest = self.epochs - warmup
-        adapting = Phase("adapting", rest, self._step, True, self._begin, (met, 1.0))
-        return [source, adapting] if warmup else [adapting]
 
     def _begin(self, training: Training) -> None:
         training.optimizers = [training.optimizer(*training.modules.values())]
@@ -367,14 +336,11 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         return self._outputs(lambda f, z: z.double(), rows, self._statistics)
 
-    def _predict_codes(self, rows: Any) -> NDArray[np.intp]:
-        return self._outputs(_codes, rows, self._statistics)
-
     def _transform_rows(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
-        out = self._outputs(_features, rows, self._statistics)
+        out = self._outputs(lambda f, z: f, rows, self._statistics)
         source = np.flatnonzero(ids > 0)
         if self._statistics == "target" and len(source):
-            out[source] = self._outputs(_features, rows[source], "source")
+            out[source] = self._outputs(lambda f, z: f, rows[source], "source")
         return out
 
     def _outputs(
@@ -383,7 +349,6 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         rows: Any,
         domain: Domain,
         start: int = 0,
-        stop: int | None = None,
     ) -> NDArray[Any]:
         """Return the result of `pick` on features and scores, on the CPU in the rows' precision."""
         device = device_called(self.device)
@@ -391,7 +356,7 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         dtype = torch.float64 if double else torch.float32
         network = copy.deepcopy(self.network_).to(device, dtype)
         stream = opened(rows, device, self.num_workers)
-        table = Rows(rows, self.input_shape_, device, start, stop, stream)
+        table = Rows(rows, self.input_shape_, device, start, stream=stream)
         blocks = outputs(network, table, domain, dtype)
         return np.concatenate([pick(f, z).cpu().numpy() for f, z in blocks])
 
@@ -451,12 +416,11 @@ class SourceOnly(DeepClassifier):
 
     Examples
     --------
-    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.deep import SourceOnly
-    >>> task = load_printed_to_handwritten()
-    >>> model = SourceOnly(epochs=3).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
-    >>> model.predict_proba(task.Xt).shape == (len(task.Xt), 10)
-    True
+    >>> task = make_shifted()
+    >>> SourceOnly(epochs=3).adapt(task.Xs, task.ys, task.Xt).predict_proba(task.Xt).shape
+    (200, 2)
     """
 
     _without_target = None
@@ -477,12 +441,11 @@ class AdaBN(DeepClassifier):
 
     Examples
     --------
-    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.deep import AdaBN
-    >>> task = load_printed_to_handwritten()
-    >>> model = AdaBN(input_shape=(1, 8, 8), epochs=2, epoch_steps=2)
-    >>> model.adapt(task.Xs[::7], task.ys[::7], task.Xt[::7]).predict(task.Xt[:5]).shape
-    (5,)
+    >>> task = make_shifted()
+    >>> AdaBN(epochs=3).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
+    (200,)
     """
 
     network: Any = "mlp-bn"
@@ -511,8 +474,8 @@ class AdaBN(DeepClassifier):
 class PenalisedClassifier(DeepClassifier):
     """Base of the methods that add a penalty to the source's cross-entropy, also of your own.
 
-    A method is a class with the decorator :func:`~transferable.base.estimator` that defines
-    ``_penalty(training, batch)``, which returns losses by name, their weights included. With
+    A method is a class that defines ``_penalty(training, batch)``, which returns losses by name,
+    their weights included. Its public annotated fields are parameters. With
     ``weight=0`` it trains on the source alone, as :class:`~transferable.deep.SourceOnly`.
 
     Parameters
@@ -524,14 +487,14 @@ class PenalisedClassifier(DeepClassifier):
 
     Examples
     --------
-    >>> from transferable.datasets import load_printed_to_handwritten
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.deep import PenalisedClassifier
     >>> class MeanScores(PenalisedClassifier):
     ...     def _penalty(self, training, batch):
     ...         gap = (batch.zs.mean(dim=0) - batch.zt.mean(dim=0)).square().sum()
     ...         return {"gap": self.weight * gap}
-    >>> task = load_printed_to_handwritten()
-    >>> model = MeanScores(epochs=3).adapt(task.Xs[::7], task.ys[::7], task.Xt[::7])
+    >>> task = make_shifted()
+    >>> model = MeanScores(epochs=3).adapt(task.Xs, task.ys, task.Xt)
     >>> model.history_[-1]["gap"] > 0
     True
     """
@@ -547,15 +510,32 @@ class PenalisedClassifier(DeepClassifier):
     def _phases(self, has_target: bool) -> list[Phase]:
         if self.weight == 0 or not has_target:
             return super()._phases(has_target)
-        return self._adapting_phases(self.warmup_epochs)
+        return adapting_phases(self, self.warmup_epochs)
 
 
-def _codes(f: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
-    return z.argmax(dim=1)
+def adapting_phases(model: DeepClassifier, warmup: int) -> list[Phase]:
+    """Return epochs of the source alone, then with the target, with the same optimisers."""
+    if warmup >= model.epochs:
+        raise ValueError(
+            f"warmup_epochs={warmup} leaves none of the {model.epochs} epochs to adapt in; "
+            "lower it, or raise epochs."
+        )
+    start = warmup / model.epochs  # of the target, as a part of the schedule
+    source = Phase("source", warmup, model._step, False, model._begin, (0.0, start))
+    rest = model.epochs - warmup
+    adapting = Phase("adapting", rest, model._step, True, model._begin, (start, 1.0))
+    return [source, adapting] if warmup else [adapting]
 
 
-def _features(f: torch.Tensor, z: torch.Tensor) -> torch.Tensor:
-    return f
+def _transforms(prepare: Any) -> tuple[Transform | None, Transform | None]:
+    """Return the transform in training and the one in prediction."""
+    if not isinstance(prepare, tuple | list):
+        return prepare, prepare
+    if len(prepare) != 2:
+        raise ValueError(
+            f"prepare has {len(prepare)} entries; give one for training and one for prediction."
+        )
+    return prepare[0], prepare[1]
 
 
 def _refuse_item_transform(augment: Any) -> None:

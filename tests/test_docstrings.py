@@ -1,12 +1,21 @@
 """Every parameter of every estimator is described once, and `help()` shows it with its default."""
 
 import inspect
+import pkgutil
 import re
+from importlib import import_module
 
 import pytest
 
+import transferable
 from transferable import all_estimators
 from transferable.base import complete_attributes, complete_parameters
+
+MODULES = [
+    module.name
+    for module in pkgutil.walk_packages(transferable.__path__, "transferable.")
+    if not module.name.endswith("__main__")
+]
 
 
 class Base:
@@ -144,3 +153,26 @@ def test_every_parameter_is_described_with_its_default(name, estimator):
                 default[1].strip('"'),
                 default[1].removesuffix(".0").replace(",", ""),
             }, (name, entry[0])
+
+
+def public():
+    """Public classes and functions of the modules that are installed, and their own methods."""
+    for name in MODULES:
+        try:
+            module = import_module(name)
+        except ImportError:  # an extra
+            continue
+        for title in getattr(module, "__all__", ()):
+            found = getattr(module, title)
+            if inspect.isclass(found) or inspect.isroutine(found):
+                yield f"{name}.{title}", found
+            if inspect.isclass(found):
+                for method in vars(found):
+                    if not method.startswith("_") and inspect.isroutine(getattr(found, method)):
+                        yield f"{name}.{title}.{method}", getattr(found, method)
+
+
+def test_every_public_name_has_a_docstring_or_inherits_one():
+    found = dict(public())
+    assert len(found) > 300
+    assert not [name for name, value in found.items() if not inspect.getdoc(value)]

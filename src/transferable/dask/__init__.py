@@ -19,7 +19,6 @@ except ImportError as error:
         f"transferable.dask needs {error.name}, which is not installed: {installing('dask')}"
     ) from error
 
-from transferable.dask.classifiers import ARTL, MEDA, TFDF, TFDFV
-from transferable.dask.transformers import CORAL, PerDomainScaler
+from transferable.dask.estimators import ARTL, CORAL, MEDA, TFDF, TFDFV, PerDomainScaler
 
 __all__ = ["ARTL", "CORAL", "MEDA", "TFDF", "TFDFV", "PerDomainScaler"]

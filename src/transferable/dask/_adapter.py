@@ -39,7 +39,7 @@ _MOST_LANDMARKS = 2 * LIMITS.pool_rows // 5  # the pool has five rows to choose 
 class DaskAdapter(DomainAdapter):
     """Mixin, before an estimator of the library, that makes it work on Dask collections.
 
-    The docstring of a class gets parameters, attributes and a reference from those of its mixins.
+    The docstring of a class gets the sections that its mixin has for all of them.
 
     Parameters
     ----------
@@ -49,16 +49,15 @@ class DaskAdapter(DomainAdapter):
 
     client: Any = None
     _local: ClassVar[type[Any]]
+    _shared_doc: ClassVar[str]  # sections of docstrings, in which {name} is the class in memory
 
     def __init_subclass__(cls, of: type[Any] | None = None, **options: Any) -> None:
         """Describe the class after `of`, the class in memory, its last base."""
         if of is not None:
             cls._local = of
             cls.takes = Takes(no_labels=of.takes.no_labels)
-            docs = [inspect.cleandoc(base.__doc__ or "") for base in cls.__mro__]
-            shared = next(doc for doc in docs if "{name}" in doc)
-            shared = shared[shared.index("Attributes\n") :].replace("{name}", of.__name__)
-            cls.__doc__ = docs[0].replace("Examples\n", f"{shared}\n\nExamples\n", 1)
+            own, shared = inspect.cleandoc(cls.__doc__ or ""), cls._shared_doc.strip()
+            cls.__doc__ = f"{own}\n\n{shared.replace('{name}', of.__name__)}"
         super().__init_subclass__(**options)  # completes the docstring by the parameters
 
     @property

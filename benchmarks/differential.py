@@ -38,6 +38,12 @@ PLANTABLE = ("ridge", "regularization")
 # What parameters became: a name that a tree lacks passes its value on, or is left out.
 RENAMED = {"n_anchors": "graph"}
 DROPPED = {"record_history"}
+# Methods that are compared with their defaults.
+OTHERS = (
+    *("CAPLS", "DASVM", "EasyTL", "ImportanceWeighted", "JDOTClassifier", "LabelPropagation"),
+    *("SPL", "SelfTraining", "TrAdaBoost", "LDML", "LPJT", "LandmarkFeatures", "LinearOTMapping"),
+    *("OTMapping", "PerDomainScaler", "SCA", "TJM"),
+)
 REPEATS = 3  # of each timed fit and side
 Arrays = dict[str, NDArray[Any]]
 
@@ -94,7 +100,6 @@ def problems() -> list[Problem]:
         Problem("over Dask", "dask.TFDF", parameters=few),
         Problem("search", parameters=off, grid={"alignment": [1.0, 10.0], "manifold": [0.1, 1.0]}),
         Problem("AutoAdapter", "AutoAdapter", parameters={"effort": "fast"}),
-        Problem("CAPLS", "CAPLS"),
         Problem("DMM", "DMM", rows="toy"),
         Problem("CORAL, two sources", "CORAL", n_sources=2),
         Problem("JDA, landmarks", "JDA", parameters={"kernel": "rbf", "n_landmarks": 60}),
@@ -105,6 +110,7 @@ def problems() -> list[Problem]:
         Problem(name, name, parameters={"n_components": 10})
         for name in ("TCA", "JDA", "BDA", "JGSA", "McDA")
     ]
+    found += [Problem(name, name) for name in OTHERS]
     for how, more in (("exact", {}), ("landmarks", few)):
         both = [Problem(name, name) for name in ("TFDF", "TFDFV", "MEDA", "ARTL")]
         both += [
@@ -239,8 +245,9 @@ def results(problem: Problem, error: float) -> Arrays:
     """What a tree computes of a problem."""
     model, X, marks, new = fitted(problem, error)
     found = {"scores": scores_of(model, X, marks), "scores of new rows": scores_of(model, new)}
-    if hasattr(model, "transduction_"):
-        found["transduction_"] = np.asarray(model.transduction_)
+    if hasattr(model, "transduction_"):  # source rows have their given label
+        target = slice(None) if marks is None else np.asarray(marks) < 0
+        found["transduction_"] = np.asarray(model.transduction_)[target]
     if hasattr(model, "predict"):
         found["predictions"] = np.asarray(model.predict(new))
     return found

@@ -38,6 +38,7 @@ OVER_DASK = 8
 METHODS = 16  # of one class, in its own body
 FITTED = 4  # private attributes that a fit sets
 PARAMETERS = 22  # of TFDF
+GRID = {"alignment": [1.0, 10.0]}
 MODULES = 16  # directly in the package
 PACKAGES = 1  # in src
 FILES = 145  # of the package, in Python, TOML and templates
@@ -45,7 +46,6 @@ LINES = 36_000
 
 PACKAGE = Path(transferable.__file__).parent
 SOURCE = PACKAGE.parent if PACKAGE.parent.name == "src" else PACKAGE
-HOMES = ("classifiers", "transformers", "experimental", "tables", "model_selection")
 EXTRAS = {"deep": "torch", "images": "PIL", "dask": "distributed"}
 REPORTED = "transferable adapt --model --report"
 
@@ -187,6 +187,43 @@ def test_an_estimator_is_of_few_classes_and_these_have_few_methods(name):
         if (base.__module__, base.__qualname__) in own:
             has = methods(base)
             assert len(has) <= METHODS, (base, has)
+
+
+def pictures(folder, rows, labels):
+    """Files of one pixel for each row, in folders of their labels."""
+    from PIL import Image
+
+    for i, (row, label) in enumerate(zip(rows, labels, strict=True)):
+        file = folder / str(label) / f"{i}.png"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray((20 * row[:3] + 120).clip(0, 255).astype(np.uint8)[None, None]).save(file)
+    return folder
+
+
+def mean_colours(images):
+    """Embed pictures by their mean colours."""
+    return [np.asarray(image).mean(axis=(0, 1)) for image in images]
+
+
+@every_estimator
+@pytest.mark.filterwarnings("ignore:.*reduced to 10:UserWarning")
+def test_a_fit_sets_few_private_attributes(name, tmp_path):
+    kind, (Xs, ys, Xt) = ESTIMATORS[name], toy()
+    given = Xs, ys, Xt
+    if name.startswith("dask."):
+        from dask.array import from_array
+
+        given = [from_array(rows, chunks=(20, *rows.shape[1:])) for rows in given]
+    model = kind(transferable.TFDFV(), GRID) if name.endswith("LabelFreeSearch") else kind()
+    if name.startswith("images."):
+        given = pictures(tmp_path / "s", Xs, ys), None, pictures(tmp_path / "t", Xt, ys)
+        model.set_params(model=mean_colours, cache=None)
+    if hasattr(model, "epochs"):
+        model.set_params(epochs=1)
+    before = set(vars(model))
+    fitted = vars(model.adapt(*given)).keys() - before
+    private = sorted(attribute for attribute in fitted if attribute.startswith("_"))
+    assert len(private) <= FITTED, private
 
 
 def test_few_parameters_and_modules():

@@ -193,10 +193,11 @@ def measure(kind: str, family: str, name: str, rows: Problem, draws: int) -> dic
         record["found"] = float(model.unfamiliar_[unknown].mean())
         record["found_wrongly"] = float(model.unfamiliar_[~unknown].mean())
         consensus = model.consensus_
-        measure = consensus.unlikeness[:, consensus.near].mean(axis=2).sum(axis=0)
-        record["auroc"] = float(roc_auc_score(unknown[consensus.places], measure))
+        target = consensus.target
+        measure = (target.gap + consensus.uncertainty)[target.near].mean(axis=1)
+        record["auroc"] = float(roc_auc_score(unknown[target.places], measure))
         record["auroc of doubt"] = float(roc_auc_score(unknown, 1 - P.max(axis=1)))
-    places = model.consensus_.places
+    places = model.consensus_.target.places
     strata, confidence = model.consensus_.strata, P[places].max(axis=1)
     for size in SIZES if draws and kind not in MADE else ():
         found = []

@@ -60,7 +60,8 @@ def __getattr__(name: str) -> Any:
     """Load the estimators on first access: ``transferable --help`` needs no scikit-learn."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, "transferable.classifiers")), name)
+    globals()[name] = getattr(import_module(_HOMES.get(name, "transferable.classifiers")), name)
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

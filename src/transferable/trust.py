@@ -392,13 +392,14 @@ class Audit:
             Its ``model`` is the corrected consensus, its ``labels`` those of the fitted target
             rows in the order of the consensus.
         """
-        at, given = _checked(rows, labels, consensus.places)
+        target = consensus.target
+        at, given = _checked(rows, labels, target.places)
         earlier = np.setdiff1d(consensus.known[0], at)
         code = {label: position for position, label in enumerate(classes.tolist())}
         truth = np.array([code.get(label, -1) for label in given.tolist()], dtype=np.intp)
         strange = list(dict.fromkeys(given[truth < 0].tolist()))
         unknown = {
-            label: np.sort(consensus.places[np.unique(consensus.near[at[given == label]])])
+            label: np.sort(target.places[np.unique(target.near[at[given == label]])])
             for label in strange
         }
         weights = stratum_weights(consensus.strata, at)

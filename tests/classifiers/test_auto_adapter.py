@@ -7,16 +7,19 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
+from sklearn.linear_model import LogisticRegression
 
 import transferable
 from problems import small_problem
-from transferable import TFDF, TFDFV, AutoAdapter
+from transferable import TFDF, TFDFV, AutoAdapter, _pool
 from transferable._kernel.solvers import ExactSolver
+from transferable._pool import Kind, Specification
 from transferable.classifiers import _consensus, auto_adapter
-from transferable.classifiers._consensus import Candidate, prior_weights
+from transferable.classifiers._consensus import Calibrated, prior_weights
 from transferable.events import listen
 from transferable.limits import LIMITS
 from transferable.tables import TableClassifier
+from transferable.transformers import GFK, JDA
 from transferable.trust import agreement, consensus_weights
 
 PROBLEM = small_problem(n_source=60, n_target=48, n_features=5)
@@ -85,7 +88,7 @@ def test_fitted_target_rows_are_not_predicted_again(thorough, monkeypatch):
     known = thorough.predict_proba(rows), thorough.predict_source_only(rows)
     np.testing.assert_allclose(thorough.predict_proba(mixed)[:9], apart, atol=1e-12)
     np.testing.assert_array_equal(thorough.predict_proba(mixed)[9:], known[0][::-1])
-    monkeypatch.setattr(Candidate, "probabilities", failing("a member was asked"))
+    monkeypatch.setattr(Calibrated, "probabilities", failing("a member was asked"))
     np.testing.assert_array_equal(thorough.predict_proba(rows), known[0])
     np.testing.assert_array_equal(thorough.predict_source_only(rows), known[1])
     with pytest.raises(MemoryError, match="a member was asked"):
@@ -93,9 +96,9 @@ def test_fitted_target_rows_are_not_predicted_again(thorough, monkeypatch):
 
 
 def test_labels_are_a_table_that_is_made_once(monkeypatch):
-    asked, ask = [], Candidate.probabilities
+    asked, ask = [], Calibrated.probabilities
     monkeypatch.setattr(
-        Candidate, "probabilities", lambda one, rows: asked.append(one.name) or ask(one, rows)
+        Calibrated, "probabilities", lambda one, rows: asked.append(one.name) or ask(one, rows)
     )
     model = adapted(AutoAdapter(effort="fast"))
     table, rows = model.labels_, model.audit_rows().rows
@@ -138,9 +141,10 @@ def test_the_consensus_keeps_the_rows_that_an_audit_can_fit_to(monkeypatch, spar
     found = []
     for order in (np.arange(108), np.random.default_rng(0).permutation(108)):
         kept = AutoAdapter(effort="fast").fit(X[order], y[order]).consensus_
-        source, target = (rows.toarray() if sparse else rows for rows in (kept.source, kept.target))
+        both = kept.source, kept.target.rows
+        source, target = (rows.toarray() if sparse else rows for rows in both)
         assert source.dtype == target.dtype == np.float32
-        rows = X[order][y[order] < 0][kept.places]
+        rows = X[order][y[order] < 0][kept.target.places]
         np.testing.assert_allclose(target, rows.toarray() if sparse else rows, atol=1e-6)
         np.testing.assert_array_equal(np.bincount(kept.source_labels), np.bincount(p.ys) * 30 // 60)
         found.append(source)
@@ -254,7 +258,7 @@ def test_candidates_and_what_they_share_stay_within_max_memory():
 
 
 def test_where_nothing_at_all_can_be_fitted_every_reason_is_told(monkeypatch):
-    monkeypatch.setattr(Candidate, "fit", failing("no room"))
+    monkeypatch.setattr(Calibrated, "fit", failing("no room"))
     with pytest.raises(RuntimeError, match=r"logistic regression \(MemoryError: no room\); random"):
         adapted(AutoAdapter(effort="fast"))
 
@@ -281,10 +285,10 @@ def test_a_fit_that_is_being_adapted_stops_between_rounds():
     codes = np.r_[PROBLEM.ys, np.full(48, -1)]
 
     def stop(_):
-        raise auto_adapter.OutOfTime
+        raise _pool.OutOfTime
 
-    candidate = Candidate("TFDF", "as given", TFDFV())
-    with pytest.raises(auto_adapter.OutOfTime):
+    candidate = Calibrated("TFDF", "as given", TFDFV())
+    with pytest.raises(_pool.OutOfTime):
         candidate.fit(PROBLEM.X, codes, np.sign(codes + 0.5), None, clock=[stop])
 
 
@@ -430,3 +434,30 @@ def test_a_copy_is_the_same_model_of_the_same_rows_and_not_equal_output():
         assert column(pool, "name")[-1] == "TFDF without flow"
         assert column(pool, "error")[-1] == copied
         assert (TFDF().adapt(flags[0], p.ys, flags[1]).manifold_dim_ is None) == bool(copied)
+
+
+def test_a_kind_of_rows_is_data(monkeypatch):
+    """How it is recognised, its candidates, who judges, and what neighbours weigh."""
+    p, asked = PROBLEM, []
+    shares = Kind(
+        lambda domains: domains.X.min() >= 0,
+        (
+            Specification(Calibrated("plain", "source-only", LogisticRegression())),
+            Specification(Calibrated("flow", "source-only", LogisticRegression(), [GFK(), JDA()])),
+        ),
+        lambda P, *_, **__: asked.append(P.shape) or "measure some",
+        lambda own, near: 0.25 * len(own) / len(near),
+    )
+    monkeypatch.setattr(auto_adapter, "KINDS", (shares, *auto_adapter.KINDS))
+    Xs, Xt = np.abs(p.Xs), np.abs(p.Xt)
+    model = AutoAdapter().adapt(Xs, p.ys, Xt)
+    assert (model.trust_, asked) == ("measure some", [(48, 3)])
+    assert column(model, "block") == ["source-only"] * 2
+    kept = model.consensus_
+    own = sum(w * m.probabilities(Xt) for w, m in zip(kept.weights, kept.members, strict=True))
+    near = kept.target.places[kept.target.near[np.argsort(kept.target.places), :6]]
+    expected = 0.75 * own + 0.25 * own[near].mean(axis=1)
+    np.testing.assert_allclose(model.predict_proba(Xt), expected)
+    rows = model.audit_rows(10).rows
+    assert len(model.audit(rows, p.yt[rows]).labels) == 48
+    assert len(adapted(FAST).candidates_) == 5

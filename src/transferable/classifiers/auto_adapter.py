@@ -1,28 +1,21 @@
 """AutoAdapter: a pool of adapted and source-only models that vote by agreement.
 
-Candidates are data: :data:`KINDS` names those of each kind of rows, :func:`fit_pool` fits them, and
-a :class:`~transferable.classifiers._consensus.Consensus` averages their probabilities.
+Candidates are data: :data:`KINDS` names those of each kind of rows, ``_pool`` fits them, and a
+:class:`~transferable.classifiers._consensus.Consensus` averages their probabilities.
 """
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import chain, groupby
 from numbers import Integral, Real
-from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import Parallel, delayed
 from numpy.random import RandomState
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -30,13 +23,12 @@ from sklearn.utils.validation import check_is_fitted
 from transferable._kernel.class_shares import ClassShares, given_shares
 from transferable._linalg.arrays import CPU, dense
 from transferable._linalg.memory import memory_budget
+from transferable._pool import Kind, Specification, fit_pool, flags, pool_of
 from transferable._sklearn import CLASS_SHARES, JOBS, Interval, StrOptions
 from transferable.base import DomainAdapter, DomainClassifier, Takes
-from transferable.classifiers._consensus import Candidate, Consensus, flags
+from transferable.classifiers._consensus import Calibrated, Consensus, six_tenths
 from transferable.classifiers.tfdf import TFDF, TFDFV
-from transferable.domains import Domains, Store
-from transferable.events import Event, stage
-from transferable.exceptions import NoTargetWarning
+from transferable.domains import Domains
 from transferable.limits import LIMITS
 from transferable.transformers import GFK, JDA
 from transferable.trust import (
@@ -63,83 +55,50 @@ _WIDEST = 5000  # features up to which JDA's space is computed
 _CHEAP = 0.1  # time of a model of scikit-learn, in those of an adapted one
 _SHARED_BYTES = 2**31  # of results that candidates share, at most half of `max_memory`
 
-_EXPECTED = (  # warnings, where rows, columns or classes are few or many
-    ".*reduced to",
-    "The number of unique classes",
-    "Some inputs do not have OOB scores",
-)
 
-# The fitted candidate or None, the reason if there is none, and its seconds.
-Attempt = tuple[Candidate | None, str | None, float]
-
-
-# -- candidates --------------------------------------------------------------------------------
-
-
-class Specification(NamedTuple):
-    """Candidate of a kind of rows.
-
-    Attributes
-    ----------
-    name, view, model, embedding
-        As of a :class:`Candidate`, without the settings that depend on the rows.
-    fewest : int
-        Target rows that it needs.
-    widest : float
-        Columns of dense rows up to which it is taken; sparse rows have any number.
-    thorough : bool
-        Whether it is left out with ``effort="fast"``.
-    """
-
-    name: str
-    view: str
-    model: Any
-    embedding: list[Any] = []  # noqa: RUF012 (it is cloned)
-    fewest: int = _FEWEST_SCALED
-    widest: float = math.inf
-    thorough: bool = False
-
-
-class Kind(NamedTuple):
-    """Kind of rows: how it is recognised, its candidates, and who judges their labels.
-
-    Attributes
-    ----------
-    recognises : callable
-        Whether the rows of :class:`~transferable.domains.Domains` are of this kind.
-    candidates : sequence of Specification
-        Those of the source alone first.
-    judge : callable
-        The verdict on a consensus, as :func:`~transferable.trust.assess` gives it.
-    """
-
-    recognises: Callable[[Domains], bool]
-    candidates: Sequence[Specification]
-    judge: Callable[..., Trust]
-
+# -- kinds of rows -----------------------------------------------------------------------------
 
 _LINEAR = LogisticRegression(max_iter=_STEPS)
+_FOREST = RandomForestClassifier(oob_score=True)
+_UNALIGNED = TFDFV(alignment=0, max_iter=1)
 _OF_ALL = (
-    Specification("logistic regression", "source-only", _LINEAR, fewest=0),
-    Specification("random forest", "source-only", RandomForestClassifier(oob_score=True), fewest=0),
-    Specification("TFDF", "as given", TFDF(), fewest=1),
+    Specification(Calibrated("logistic regression", "source-only", _LINEAR)),
+    Specification(Calibrated("random forest", "source-only", _FOREST)),
+    Specification(Calibrated("TFDF", "as given", TFDF()), fewest=1),
     # Centred rows along the flow beside their place in JDA's space.
     Specification(
-        "TFDF after JDA", "as given", TFDF(manifold_dim=None), [GFK(), JDA()], widest=_WIDEST
+        Calibrated("TFDF after JDA", "as given", TFDF(manifold_dim=None), [GFK(), JDA()]),
+        fewest=_FEWEST_SCALED,
+        widest=_WIDEST,
     ),
 )
 _PER_DOMAIN = (
-    Specification("unaligned TFDF per domain", "per domain", TFDFV(alignment=0, max_iter=1)),
-    Specification("TFDF per domain", "per domain", TFDF(), thorough=True),
-    Specification("logistic regression per domain", "per domain", _LINEAR, thorough=True),
+    Specification(
+        Calibrated("unaligned TFDF per domain", "per domain", _UNALIGNED), _FEWEST_SCALED
+    ),
+    Specification(
+        Calibrated("TFDF per domain", "per domain", TFDF()), _FEWEST_SCALED, thorough=True
+    ),
+    Specification(
+        Calibrated("logistic regression per domain", "per domain", _LINEAR),
+        _FEWEST_SCALED,
+        thorough=True,
+    ),
 )
 _WITHOUT_FLOW = (
     Specification(
-        "unaligned TFDF without flow",
-        "no flow",
-        TFDFV(alignment=0, max_iter=1, manifold_dim=None),
+        Calibrated(
+            "unaligned TFDF without flow",
+            "no flow",
+            clone(_UNALIGNED).set_params(manifold_dim=None),
+        ),
+        _FEWEST_SCALED,
     ),
-    Specification("TFDF without flow", "no flow", TFDF(manifold_dim=None), thorough=True),
+    Specification(
+        Calibrated("TFDF without flow", "no flow", TFDF(manifold_dim=None)),
+        _FEWEST_SCALED,
+        thorough=True,
+    ),
 )
 
 
@@ -153,8 +112,8 @@ def _are_numbers(_: Domains) -> bool:
 
 # The first that recognises the rows counts. Tables come as numbers, once they are encoded.
 KINDS = (
-    Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess),
-    Kind(_are_numbers, _OF_ALL + _PER_DOMAIN, assess),
+    Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess, six_tenths),
+    Kind(_are_numbers, _OF_ALL + _PER_DOMAIN, assess, six_tenths),
 )
 
 
@@ -307,11 +266,23 @@ class AutoAdapter(DomainClassifier):
     def _fit_domains(self, domains: Domains) -> None:
         given = given_shares(self.class_shares, domains)
         kind = next(kind for kind in KINDS if kind.recognises(domains))
-        pool = pool_of(kind, domains, self, given)
+        pool = pool_of(kind, domains, self._settings(domains, given), fast=self.effort == "fast")
+        if given is not None:  # models that follow no shift
+            follows = [isinstance(one.model, DomainAdapter) for one in pool]
+            ratios = given / domains.prior
+            pool = [
+                one if adapts else replace(one, ratios=ratios)
+                for one, adapts in zip(pool, follows, strict=True)
+            ]
         members, self._candidates = fit_pool(
-            pool, domains, self.n_jobs, self.max_seconds, self.max_memory
+            pool,
+            domains,
+            domains.with_target(np.full(domains.n_target, -1)),
+            n_jobs=self.n_jobs,
+            max_seconds=self.max_seconds,
+            max_memory=self.max_memory,
         )
-        consensus = Consensus.of(members, domains, self.caution, given)
+        consensus = Consensus.of(members, domains, self.caution, kind.smoothing, given)
         known = np.flatnonzero(domains.known >= 0)
         if len(known):
             consensus = consensus.corrected(known, domains.known[known])
@@ -327,11 +298,38 @@ class AutoAdapter(DomainClassifier):
         codes = domains.with_target(consensus.P.argmax(axis=1))
         self.transduction_ = domains.restore(domains.classes[codes])
         self._targets = np.sort(domains.order[domains.target])  # their places in the input
-        order = np.argsort(consensus.places)
+        order = np.argsort(consensus.target.places)
         self._labels: dict[str, Any] = {
             "probabilities": consensus.P[order],
             "source_only": consensus.alone[order],
             "unfamiliar": consensus.unfamiliar[order],
+        }
+
+    def _settings(self, domains: Domains, shares: Any) -> dict[type, dict[str, Any]]:
+        """Return the settings of models of each type that depend on the rows."""
+        seed = self.random_state
+        if not isinstance(seed, Integral):  # candidates must not share one random state
+            seed = int(check_random_state(seed).randint(2**31 - 1))
+        n_source, n_target, width = domains.n_source, domains.n_target, domains.X.shape[1]
+        memory = _FOREST_BYTES
+        if self.max_memory is not None:
+            memory = memory_budget(self.max_memory, CPU)
+        taken = 16 * n_source * domains.n_classes  # a node of a tree holds a number for each class
+        tfdf = {
+            "max_memory": self.max_memory,
+            "random_state": seed,
+            # The other candidates check an estimated shift.
+            "class_shares": self.class_shares if shares is None else shares,
+        }
+        return {
+            RandomForestClassifier: {
+                "n_estimators": int(np.clip(memory // taken, _FEWEST_TREES, _TREES)),
+                "random_state": seed,
+            },
+            TFDF: tfdf,
+            TFDFV: tfdf,
+            GFK: {"n_components": max(1, min(_FLOW, width // 2, n_source, n_target))},
+            JDA: {"max_memory": self.max_memory},
         }
 
     def _scores(self, rows: Any) -> Probabilities:
@@ -345,8 +343,9 @@ class AutoAdapter(DomainClassifier):
     ) -> None:
         super()._complete(rows, ids, y, kept)
         own, self._targets = kept[self._targets], np.flatnonzero(ids < 0)
-        places = np.searchsorted(self._targets, own)[self.consensus_.places]
-        self.consensus_ = replace(self.consensus_, places=places)
+        target = self.consensus_.target
+        target = replace(target, places=np.searchsorted(self._targets, own)[target.places])
+        self.consensus_ = replace(self.consensus_, target=target)
         self._labels = self.consensus_.label(rows[self._targets])
 
     # -- tables --------------------------------------------------------------------------------
@@ -472,7 +471,7 @@ class AutoAdapter(DomainClassifier):
             *(consensus.strata, consensus.P.max(axis=1), min(int(n_rows), len(consensus.P))),
             np.random.default_rng(0),
         )
-        return RowsToLabel(consensus.places[chosen.rows], chosen.weights)
+        return RowsToLabel(consensus.target.places[chosen.rows], chosen.weights)
 
     def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
         """Compare labels of target rows with those that a person gave, and correct the others.
@@ -495,12 +494,12 @@ class AutoAdapter(DomainClassifier):
         check_is_fitted(self)
         found = Audit.of(self.consensus_, rows, labels, self.classes_)
         consensus, P = found.model, self._labels["probabilities"].copy()
-        P[consensus.places] = consensus.P
+        P[consensus.target.places] = consensus.P
         transduction = self.transduction_.copy()
         transduction[self._targets] = self.classes_[P.argmax(axis=1)]
         labelled: Any = found.labels
         every = transduction[self._targets].astype(labelled.dtype)
-        every[consensus.places] = labelled
+        every[consensus.target.places] = labelled
         model = clone(self)
         vars(model).update(
             vars(self),
@@ -513,167 +512,4 @@ class AutoAdapter(DomainClassifier):
 
     def _is_fitted_to(self, X: Any) -> bool:
         """Return whether these are the target rows of the fit, in its order."""
-        rows, consensus = self._validate_rows(X), self.consensus_
-        same = len(self._targets) == rows.shape[0] > 0
-        return same and consensus.is_fitted_to(rows[consensus.places])
-
-
-def pool_of(
-    kind: Kind, domains: Domains, settings: AutoAdapter, shares: NDArray[np.float64] | None
-) -> list[Candidate]:
-    """Return the candidates for these rows, with the settings of an AutoAdapter.
-
-    `shares` is the class prior of the target, if it is given.
-    """
-    seed = settings.random_state
-    if not isinstance(seed, Integral):  # candidates must not share one random state
-        seed = int(check_random_state(seed).randint(2**31 - 1))
-    n_source, n_target, width = domains.n_source, domains.n_target, domains.X.shape[1]
-    memory = _FOREST_BYTES
-    if settings.max_memory is not None:
-        memory = memory_budget(settings.max_memory, CPU)
-    taken = 16 * n_source * domains.n_classes  # a node of a tree holds a number for each class
-    tfdf = {
-        "max_memory": settings.max_memory,
-        "random_state": seed,
-        # The other candidates check an estimated shift.
-        "class_shares": settings.class_shares if shares is None else shares,
-    }
-    own: dict[type, dict[str, Any]] = {
-        RandomForestClassifier: {
-            "n_estimators": int(np.clip(memory // taken, _FEWEST_TREES, _TREES)),
-            "random_state": seed,
-        },
-        TFDF: tfdf,
-        TFDFV: tfdf,
-        GFK: {"n_components": max(1, min(_FLOW, width // 2, n_source, n_target))},
-        JDA: {"max_memory": settings.max_memory},
-    }
-    pool = []
-    for one in kind.candidates:
-        wide = one.widest < (math.inf if sp.issparse(domains.X) else width)
-        if n_target < one.fewest or wide or (one.thorough and settings.effort == "fast"):
-            continue
-        model, *embedding = parts = [clone(part) for part in (one.model, *one.embedding)]
-        for part in parts:
-            part.set_params(**own.get(type(part), {}))
-        given = None if isinstance(model, DomainAdapter) else shares  # others follow no shift
-        ratios = None if given is None else given / domains.prior
-        pool.append(Candidate(one.name, one.view, model, embedding, ratios))
-    return pool
-
-
-def fit_pool(
-    pool: list[Candidate],
-    domains: Domains,
-    n_jobs: int | None,
-    max_seconds: float | None,
-    max_memory: int | str | None,
-) -> tuple[list[Candidate], dict[str, list[Any]]]:
-    """Fit the candidates, in processes, and warn of those that are left out.
-
-    Those that see the same rows share kernels and a process. The first is always fitted.
-
-    Returns
-    -------
-    members : list of Candidate
-        The fitted ones, without copies.
-    found : dict of lists
-        Name, block, seconds and error of each candidate; None for those fitted.
-    """
-    codes = domains.with_target(np.full(domains.n_target, -1))
-    weights = None if (domains.weights == 1.0).all() else domains.weights
-    ids = np.where(domains.ids < 0, -1, domains.ids)  # several targets are one
-    deadline = math.inf if max_seconds is None else monotonic() + max_seconds
-    alike = ("per domain", "no flow")
-    groups = [list(some) for _, some in groupby(pool, lambda c: c.view if c.view in alike else c)]
-    # Models that come back must hold arrays, not files that are mapped while processes run.
-    parallel = Parallel(
-        n_jobs=n_jobs and min(n_jobs, len(groups)), return_as="generator", max_nbytes=None
-    )
-    most = min(_SHARED_BYTES, memory_budget(max_memory, CPU) // 2)
-    problem = domains.X[:], codes, ids, weights
-    attempts = chain.from_iterable(
-        parallel(
-            delayed(_fit_all)(group, problem, deadline if k else math.inf, max_seconds, most)
-            for k, group in enumerate(groups)
-        )
-    )
-    costs = [1.0 if isinstance(one.model, DomainAdapter) else _CHEAP for one in pool]
-    fitted: list[Candidate | None] = []
-    errors: list[str | None] = []
-    seconds: list[float] = []
-    for k, candidate in enumerate(pool):
-        step = f"{k + 1} of {len(pool)}, {candidate.name}"
-        if max_seconds is not None:
-            step += f", at most {max(0.0, deadline - monotonic()):.0f} s more"
-        stage("Fitting candidates", sum(costs[:k]) / sum(costs), step)
-        one, error, taken = next(attempts)
-        fitted.append(one)
-        errors.append(error)
-        seconds.append(taken)
-    if not any(one and isinstance(one.model, DomainAdapter) for one in fitted):
-        # Candidates that merely scale by domain are, alone, no check on anything.
-        for k, one in enumerate(fitted):
-            if one and one.view != "source-only":
-                fitted[k], errors[k] = None, "no candidate that aligns was fitted"
-    missing = [f"{c.name} ({error})" for c, error in zip(pool, errors, strict=True) if error]
-    if len(missing) == len(pool):
-        raise RuntimeError(f"No candidate of AutoAdapter could be fitted: {'; '.join(missing)}.")
-    if missing:
-        alone = not any(one and one.view != "source-only" for one in fitted)
-        ends = " Nothing adapted: the answer is that of the source alone." if alone else ""
-        warnings.warn(
-            f"AutoAdapter left out {len(missing)} of {len(pool)} candidates: {'; '.join(missing)}."
-            + ends,
-            stacklevel=5,
-        )
-    members: dict[Any, Candidate] = {}
-    for k, one in enumerate(fitted):
-        if one and members.setdefault(one.identity, one) is not one:
-            errors[k] = f"same model and input as {members[one.identity].name}"
-    return list(members.values()), {
-        "name": [one.name for one in pool],
-        "block": ["source-only" if c.view == "source-only" else "adapted" for c in pool],
-        "seconds": seconds,
-        "error": errors,
-    }
-
-
-class OutOfTime(Exception):  # noqa: N818 (no error: the limit was set)
-    """Time limit of the fits exceeded."""
-
-
-def _fit_all(
-    group: Sequence[Candidate],
-    problem: tuple[Any, ...],
-    deadline: float,
-    max_seconds: float | None,
-    most_bytes: int,
-) -> list[Attempt]:
-    """Fit candidates that see the same rows, one after the other, until the deadline."""
-
-    def stop(_: Event) -> None:
-        if monotonic() > deadline:
-            raise OutOfTime
-
-    attempts: list[Attempt] = []
-    store = Store(most_bytes=most_bytes) if len(group) > 1 else None
-    clock = () if deadline == math.inf else (stop,)
-    for candidate in group:
-        start, fitted, error = monotonic(), None, None
-        try:
-            if start > deadline:
-                raise OutOfTime
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", NoTargetWarning)  # AutoAdapter itself warns
-                warnings.simplefilter("ignore", ConvergenceWarning)  # scores are calibrated
-                for text in _EXPECTED:
-                    warnings.filterwarnings("ignore", text, UserWarning)
-                fitted = candidate.fit(*problem, store=store, clock=clock)
-        except OutOfTime:
-            error = f"max_seconds={max_seconds} had passed"
-        except Exception as problem:
-            error = f"{type(problem).__name__}: {problem}"
-        attempts.append((fitted, error, monotonic() - start))
-    return attempts
+        return self.consensus_.target.are(self._validate_rows(X))

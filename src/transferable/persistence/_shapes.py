@@ -34,9 +34,10 @@ Movement.rows float[m,p]  Movement.moves float[m,p]
 mean float[p]  V float[p,v]  values float[v]  _shares float[r,k]  label_distributions_ float[*,k]
 Consensus.tables float[c,t,k]  Consensus.P float[t,k]  Consensus.weights float[c]
 Consensus.agreed float[*]  Consensus.agreement float[*]  Consensus.factors float[k]
-Consensus.alone int[t]<k  Consensus.near int[t,*]  Consensus.unlikeness float[2,t]
+Consensus.alone int[t]<k  Consensus.uncertainty float[t]  Consensus.known int[3,*]
 Consensus.source float[s,p]  Consensus.source_labels int[s]<k  Consensus.added float[t,k]
-Consensus.directions float[t,*]  Consensus.known int[3,*]
+TargetRows.places int[t]<t  TargetRows.near int[t,*]<t  TargetRows.gap float[t]
+TargetRows.directions float[t,*]  TargetRows.lengths float[t]
 """.splitlines()
     for name, shape in re.findall(r"([\w.]+) (\S+)", line)
 }

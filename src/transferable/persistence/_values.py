@@ -42,7 +42,8 @@ _LONGEST = 2**16  # letters of a text
 _NARROW = "int8", "int16", "uint16", "uint32", "float16"
 _NUMBERS = {np.dtype(name).name: np.dtype(name).type for name in "?bhilBHILefd"} | {"str": np.str_}
 _ROOMS = "classifiers|transformers|deep|images|tables|model_selection|experimental|_kernel|_linalg"
-_OWN = re.compile(rf"transferable\.((?:{_ROOMS})(?:\.[a-z_]+)?|trust|wrapping|base)\.(_?[A-Z]\w*)")
+_FILES = "_pool|trust|wrapping|base"
+_OWN = re.compile(rf"transferable\.((?:{_ROOMS})(?:\.[a-z_]+)?|{_FILES})\.(_?[A-Z]\w*)")
 # Parameters that the machine decides: a file may give them these values, else they get the first.
 _SET_ASIDE: dict[str, Any] = {"num_workers": [0], "n_jobs": [None], "checkpoint": [None]}
 _SET_ASIDE |= {"cache": ["auto", None], "device": ["auto", "cpu", "torch"]}

@@ -6,6 +6,7 @@ pictures, or maps rows into a feature space. :func:`unwrap` returns what is insi
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import replace
@@ -19,6 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import DomainAdapter
+from transferable.labelling import write_page
 from transferable.trust import Audit, RowsToLabel, Trust, label_table
 
 __all__ = ["FileClassifier", "Wrapper", "delegated", "unwrap"]
@@ -28,8 +30,12 @@ _BLOCK = 4096  # rows that are labelled at once
 
 
 def delegated(method: Callable[..., Any]) -> Any:
-    """Hide a method of a wrapper unless the wrapped estimator has one of the same name."""
-    return available_if(lambda self: hasattr(self._wrapped, method.__name__))(method)
+    """Hide a method of a wrapper unless the wrapped estimator has one of the same name.
+
+    A page to audit needs the rows that an audit chooses.
+    """
+    needed = method.__name__.replace("_page", "_rows")
+    return available_if(lambda self: hasattr(self._wrapped, needed))(method)
 
 
 class Wrapper:
@@ -135,6 +141,39 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.estimator_.audit_rows(n_rows)
+
+    @delegated
+    def audit_page(self, path: str | os.PathLike[str], X: Any, n_rows: int = 30) -> RowsToLabel:
+        """Write a page on which a person labels target rows by clicking.
+
+        The page is one HTML file for any browser, without a server or a network. It returns the
+        labels as a CSV file with the columns ``row``, numbered from 1, and ``label``, which is "?"
+        for classes that the source lacks.
+
+        Parameters
+        ----------
+        path : path
+            The HTML file.
+        X : frame, array-like or pictures
+            The target of the fit.
+        n_rows : int, default=30
+            How many rows.
+
+        Returns
+        -------
+        chosen : RowsToLabel
+            The rows on the page, as :meth:`audit_rows` chooses them.
+        """
+        chosen = self.audit_rows(n_rows)
+        shown, pictures = self._shown(X, chosen.rows)
+        shown = shown.drop(columns=["row", "label"], errors="ignore")
+        shown.insert(0, "row", chosen.rows + 1)
+        write_page(path, shown, self.classes_.tolist(), pictures=pictures)
+        return chosen
+
+    def _shown(self, X: Any, rows: NDArray[np.intp]) -> tuple[pd.DataFrame, list[bytes] | None]:
+        """Return what a person sees of some target rows: columns, and pictures if there are any."""
+        raise NotImplementedError
 
     @delegated
     def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:

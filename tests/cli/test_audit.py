@@ -398,3 +398,15 @@ def test_an_empty_target(adapted, invoke):
     result = invoke("audit", *FILES)
     assert result.exit_code == 2
     assert "target.csv has no rows" in result.stderr
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("Cat", "cat"), ("BEE", "bee"), ("antt", "ant")])
+def test_a_misspelt_class_is_refused_unless_it_is_new(filled, invoke, typed, meant):
+    fill(lambda table: table.assign(label=table["label"].replace(meant, typed)))
+    result = invoke("audit", *CORRECTED)
+    assert result.exit_code == 2
+    assert f"there is no class {typed!r}; did you mean {meant!r}?" in result.stderr
+    assert not (filled / "audited.csv").exists()
+    result = invoke("audit", *CORRECTED, "--new-class", typed)
+    assert result.exit_code == 0, result.stderr
+    assert f"has no class '{typed}'" in result.stdout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -19,7 +20,8 @@ from transferable.cli import _options as opt
 from transferable.cli._console import Messages
 from transferable.cli._inputs import same_number
 from transferable.cli.predict import load_classifier
-from transferable.images import Pictures, read_folder
+from transferable.images import Pictures, read_folder, thumbnail
+from transferable.labelling import SIDE, write_page
 from transferable.persistence import save as save_model
 from transferable.tables import TableError, read_table
 from transferable.tables._errors import listed, require_columns, who
@@ -34,6 +36,7 @@ from transferable.wrapping import FileClassifier, unwrap
 
 _ROUNDED = 1e-5  # relative change that spreadsheets, which save what they show, make of fractions
 _OTHERS = 0.01  # share of labels beyond which predictions are of another model
+_ALIKE = 0.8  # ratio of common letters beyond which a label is a misspelt class
 _EXTRA = ("runner_up", "unfamiliar")  # columns of predictions that may be missing
 
 
@@ -76,6 +79,22 @@ def run(
         ),
     ] = None,
     label: Annotated[str, typer.Option(metavar="COLUMN", help="The column to fill in.")] = "label",
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="An HTML page to label the rows on by clicking, in place of a file to fill in.",
+            callback=console.check_folder,
+        ),
+    ] = None,
+    new_class: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A label that is a class of its own, although it resembles a known one. "
+            "Repeatable.",
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -110,6 +129,9 @@ def run(
     with console.reporting():
         for useless, reason in (
             (rows and labelled, "--rows chooses rows to label, which --labelled has; give one"),
+            (page and labelled, "--page is to label rows, which --labelled has; give one"),
+            (page and out, "the labels are downloaded from --page; leave out --out"),
+            (new_class and not labelled, "--new-class is about labels; give these: --labelled"),
             (model and not labelled, "--model corrects by rows filled in; give these: --labelled"),
             (save and not model, "--save needs the model to correct; give it: --model"),
             (labelled and out and not model, "--out needs a model that corrects; give it: --model"),
@@ -120,8 +142,11 @@ def run(
         loaded = load_classifier(model, target) if model else None
         pair = _read_pair(target, predictions, label, dialect, loaded)
         if labelled is None:
-            path = out or predictions.with_name("to-label.csv")
-            record = _choose_rows(pair, rows, path, dialect, escape_formulas, messages)
+            path = page or out or predictions.with_name("to-label.csv")
+            record = _choose_rows(
+                pair, rows, path, dialect, escape_formulas, messages, clicked=page is not None
+            )
+            filled = path.with_suffix(".csv") if page else path
             options = [
                 *(("--label", label, "label"), ("--sep", form.sep, None)),
                 *(("--decimal", form.decimal, "."), ("--encoding", form.encoding, "utf-8")),
@@ -129,10 +154,15 @@ def run(
                 *(("--missing", text, None) for text in form.missing or ()),
             ]
             said = [word for name, text, usual in options if text != usual for word in (name, text)]
-            words = [target, predictions, "--labelled", path, *said, "--model", "model.tfm"]
+            words = [target, predictions, "--labelled", filled, *said, "--model", "model.tfm"]
+            task = (
+                f"open it in a browser, label every row, download {filled.name} and put it here"
+                if page
+                else f"fill in the column {label!r} of every row"
+            )
             lines = [
-                f"{len(record['rows']):,} of {len(pair.target):,} rows saved to {path}; fill in "
-                f"the column {label!r} of every row, then, with the model that 'adapt' saved:",
+                f"{len(record['rows']):,} of {len(pair.target):,} rows saved to {path}; {task}, "
+                "then, with the model that 'adapt' saved:",
                 shlex.join(["transferable", "audit", *map(str, words)]),
             ]
         else:
@@ -144,6 +174,8 @@ def run(
             read = [path for path in (target, predictions, labelled, model) if path]
             console.check_distinct(read, files.values())
             at, labels = _read_labels(labelled, pair, dialect)
+            known = pair.classes if loaded is None else loaded.classes_.tolist()
+            _refuse_near_misses(labels, [*map(str, known)], new_class or (), labelled)
             found = _compare(pair, at, labels, loaded, model, messages)
             if corrects:
                 _write_corrected(pair, at, found, files, escape_formulas)
@@ -251,16 +283,23 @@ def _refuse_changes(
 
 
 def _choose_rows(
-    pair: _Pair, rows: int | None, path: Path, dialect: Any, escape: bool, messages: Messages
+    pair: _Pair,
+    rows: int | None,
+    path: Path,
+    dialect: Any,
+    escape: bool,
+    messages: Messages,
+    *,
+    clicked: bool,
 ) -> dict[str, Any]:
-    """Write rows to label, in the dialect of the target; return a record of them."""
+    """Write rows to label, in the dialect of the target or as a page; return a record of them."""
     target, label, suffix = pair.target, pair.label, path.suffix.lower()
     n, where = len(target), who(target, "the target")
     if rows is not None and rows > n:
         raise ValueError(f"--rows {rows}: {where} has {n:,}; ask for fewer.")
-    if suffix not in (".csv", ".tsv"):
+    if not clicked and suffix not in (".csv", ".tsv"):
         raise ValueError(f"{path}: rows to fill in go to a .csv or .tsv file; name one.")
-    if path.exists():
+    if path.exists() and not clicked:
         raise ValueError(f"{path} exists, perhaps filled in; name another file: --out.")
     if label in target.columns:
         messages.note(
@@ -270,18 +309,26 @@ def _choose_rows(
     size = min(opt.ROWS_TO_LABEL, n) if rows is None else rows
     chosen = rows_to_label(pair.strata, pair.confidence, size, np.random.default_rng(0))
     shown = [*pair.ids, *(c for c in target.columns if c not in (*pair.ids, label))]
-    lines = target.iloc[chosen.rows][shown].assign(**{label: ""})
+    lines = target.iloc[chosen.rows][shown]
     lines.insert(0, pair.number, chosen.rows + 1)
-    text = (console.inert(lines) if escape else lines).to_csv(
-        index=False,
-        sep=dialect.sep or ("\t" if suffix == ".tsv" else ","),
-        decimal=dialect.decimal,
-        lineterminator="\n",
-    )
-    # The mark of UTF-8 lets spreadsheets read letters beyond ASCII.
-    encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
-    with replacing(path, "wb") as stream:
-        stream.write(text.encode(encoding))
+    marks: dict[str, Any] = {
+        "sep": dialect.sep or ("\t" if suffix == ".tsv" else ","),
+        "decimal": dialect.decimal,
+    }
+    if clicked:
+        pictures = None
+        if isinstance(pair.given, Pictures):
+            pictures = [thumbnail(pair.given.files[row], SIDE) for row in chosen.rows]
+        write_page(path, lines, pair.classes, pictures=pictures, label=label, **marks)
+    else:
+        lines = lines.assign(**{label: ""})
+        text = (console.inert(lines) if escape else lines).to_csv(
+            index=False, lineterminator="\n", **marks
+        )
+        # The mark of UTF-8 lets spreadsheets read letters beyond ASCII.
+        encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
+        with replacing(path, "wb") as stream:
+            stream.write(text.encode(encoding))
     numbers = {"rows": (chosen.rows + 1).tolist(), "weights": chosen.weights.tolist()}
     return {"n_target": n, **numbers, "file": str(path)}
 
@@ -319,6 +366,25 @@ def _read_labels(path: Path, pair: _Pair, dialect: Any) -> tuple[NDArray[Any], l
             f"{listed(ids, 3)}; fill in every row, or delete the rows that cannot be labelled."
         )
     return at, labels
+
+
+def _refuse_near_misses(
+    labels: list[str], known: list[str], new: Sequence[str], path: Path
+) -> None:
+    """Refuse labels that are probably known classes, misspelt, unless they are stated to be new."""
+    plain = {name.casefold().strip(): name for name in known}
+    others = dict.fromkeys(labels)
+    for text in [text for text in others if text not in known and text not in new]:
+        if same_number([text], known):
+            continue
+        meant = [plain[text.casefold()]] if text.casefold() in plain else []
+        if not meant and text.isalpha():
+            meant = get_close_matches(text, known, n=1, cutoff=_ALIKE)
+        if meant:
+            raise TableError(
+                f"{path}: there is no class {text!r}; did you mean {meant[0]!r}? If it is a class "
+                f"of its own: --new-class {shlex.quote(text)}."
+            )
 
 
 def _compare(

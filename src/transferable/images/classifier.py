@@ -24,7 +24,9 @@ from transferable.images.reading import (
     listed,
     one_line,
     read_folder,
+    thumbnail,
 )
+from transferable.labelling import SIDE
 from transferable.progress import shown
 from transferable.tables.classifier import classifier_for
 from transferable.wrapping import FileClassifier, columns_of, labels_after, labels_of
@@ -282,6 +284,16 @@ class ImageClassifier(FileClassifier):
             table[texts] = table[texts].where(table[texts].notna(), None)
         table.insert(0, "file", found.pictures.names)
         return table.assign(problem=[found.broken.get(k) for k in range(len(table))])
+
+    def _shown(self, X: Any, rows: NDArray[np.intp]) -> tuple[pd.DataFrame, list[bytes]]:
+        found = pictures_of(X, classes=False)
+        pictures = found.pictures if isinstance(found, Embeddings) else found
+        files = dict(zip(pictures.names, pictures.files, strict=True))
+        names = [self._labels["file"][row] for row in rows]
+        missing = [name for name in names if name not in files]
+        if missing:
+            raise PictureError(f"X has no picture {missing[0]}; pass the target of the fit.")
+        return pd.DataFrame({"file": names}), [thumbnail(files[name], SIDE) for name in names]
 
     def _rows(self, X: Any) -> Embeddings:
         """Return embeddings of new pictures; note files that are left out."""

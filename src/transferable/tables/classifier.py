@@ -257,6 +257,14 @@ class TableClassifier(FileClassifier):
         names = self._names_of(table)
         return pd.concat([names, labels_of(self.estimator_, self._rows(table))], axis=1)
 
+    def _shown(self, X: Any, rows: NDArray[np.intp]) -> tuple[pd.DataFrame, None]:
+        table = as_table(X)
+        if len(table) != len(self._targets):
+            raise ValueError(
+                f"X has {len(table)} rows, the target of the fit {len(self._targets)}; pass that."
+            )
+        return table.iloc[rows], None
+
     def _names_of(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return the columns of ids in a table; refuse one that is called as a label is."""
         for name in self.ids:

@@ -8,6 +8,7 @@ file is named x.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -249,7 +250,9 @@ def _text_pieces(
 ) -> Generator[pd.DataFrame, None, None]:
     """Yield rows of delimited text, each piece with the types its own values suggest."""
     head, sample = stream.readline(_PIECE_BYTES), stream.read(65_536)
-    encoding = "utf-8-sig" if dialect.encoding.lower() in ("utf-8", "utf8") else dialect.encoding
+    encoding = dialect.encoding
+    if encoding.lower() in ("utf-8", "utf8") or head.startswith(codecs.BOM_UTF8):
+        encoding = "utf-8-sig"
     if encoding == "utf-8-sig" and head.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise TableError(f"{path} is text in UTF-16; say so: encoding='utf-16'.")
     if encoding == "utf-8-sig" and b"\0" in head + sample:

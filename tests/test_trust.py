@@ -347,7 +347,7 @@ def test_labels_that_the_source_lacks_count_as_wrong_and_are_named(model):
     assert list(ours.unknown) == ["zebra"]
     assert rows[0] in ours.unknown["zebra"]
     assert ours.labels[rows[0]] == "zebra"
-    assert "no class 'zebra'" in " ".join(ours.lines)
+    assert "Class 'zebra' is not in the source" in " ".join(ours.lines)
 
 
 @pytest.mark.parametrize(

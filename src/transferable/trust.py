@@ -20,6 +20,7 @@ from scipy.special import erfc
 from scipy.stats import beta, binomtest
 
 from transferable.domains import as_labels, labelled_rows
+from transferable.labelling import UNKNOWN_CLASS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -354,12 +355,12 @@ class Audit:
         ]
         if self.corrected is None:
             return found + [
-                f"Class {label!r} ({len(rows):,} of the audited rows) is predicted nowhere; the "
+                f"{_class(label)} ({len(rows):,} of the audited rows) is predicted nowhere; the "
                 "source may lack it"
                 for label, rows in self.unknown.items()
             ]
         found += [
-            f"The source has no class {label!r}; target rows near those that were given it: "
+            f"{_class(label)} is not in the source; target rows near those that were given it: "
             f"{len(rows):,}"
             for label, rows in self.unknown.items()
         ]
@@ -440,6 +441,10 @@ def _checked(rows: ArrayLike, labels: ArrayLike, places: Codes) -> tuple[Codes, 
         n = int(places.max()) + 1
         raise ValueError(f"{strange[0]} is no fitted target row; there are {n}, from 0.")
     return at, given
+
+
+def _class(label: Any) -> str:
+    return "A class of no name" if label == UNKNOWN_CLASS else f"Class {label!r}"
 
 
 def _better_line(better: str | None, adapted: int, alone: int) -> str:

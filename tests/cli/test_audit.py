@@ -171,7 +171,7 @@ def test_unknown_classes_are_reported_and_marked(filled, invoke):
     assert "Class 'moth' (2 of the audited rows) is predicted nowhere" in alone.stdout
     result = invoke("audit", *CORRECTED)
     assert result.exit_code == 0, result.stderr
-    assert "The source has no class 'moth'" in result.stdout
+    assert "Class 'moth' is not in the source" in result.stdout
     lines = pd.read_csv("audited.csv").set_index("row")
     assert (lines.loc[table["row"][:2], "prediction"] == "moth").all()
     near = json.loads(invoke("audit", *CORRECTED, "--json").stdout)["unknown"]["moth"]
@@ -409,4 +409,4 @@ def test_a_misspelt_class_is_refused_unless_it_is_new(filled, invoke, typed, mea
     assert not (filled / "audited.csv").exists()
     result = invoke("audit", *CORRECTED, "--new-class", typed)
     assert result.exit_code == 0, result.stderr
-    assert f"has no class '{typed}'" in result.stdout
+    assert f"Class '{typed}' is not in the source" in result.stdout

@@ -379,3 +379,14 @@ def test_a_single_column_is_never_to_be_used_unseen():
     assert len(model.encoder_.get_feature_names_out()) == 3
     assert model.trust_.low > 0.75
     assert model.trust_.state == "check"
+
+
+def test_a_page_to_audit_shows_the_target_of_the_fit(source, target, tmp_path):
+    model = TableClassifier(estimator=AutoAdapter(effort="fast")).adapt(source, "label", target)
+    path = tmp_path / "label.html"
+    chosen = model.audit_page(path, target, n_rows=12)
+    assert chosen.rows.tolist() == model.audit_rows(12).rows.tolist()
+    for text in (f'"{chosen.rows[0] + 1},', *target.columns):
+        assert text in path.read_text("utf-8")
+    with pytest.raises(ValueError, match="pass that"):
+        model.audit_page(path, target[:5])

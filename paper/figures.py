@@ -17,7 +17,7 @@ from transferable._linalg.arrays import unit_rows
 from transferable.diagnostics import unit_variance
 from transferable.metrics import mmcd_distance, mmd_distance
 from transferable.plots import DomainScatterDisplay
-from transferable.plots._style import INK, finish, line_style
+from transferable.plots.displays import INK, finish, line_style
 
 from .benchmarks import BENCHMARKS
 from .plans import METHOD, SENSITIVITY, SOURCE_ONLY, parameter_path

@@ -3,7 +3,7 @@
 import pytest
 from matplotlib.colors import to_rgb
 
-from transferable.plots._style import CLASS_COLOURS, DOMAIN_COLOURS
+from transferable.plots.displays import CLASS_COLOURS, DOMAIN_COLOURS
 
 
 def luminance(colour):

@@ -99,14 +99,12 @@ def assess_trust(model: Any, Xs: Any, ys: Any, Xt: Any, *, random_state: int = 0
 
     Examples
     --------
-    >>> import numpy as np
     >>> from transferable import TFDFV
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.diagnostics import assess_trust
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(120) % 2
-    >>> X = rng.normal(size=(120, 4)) + 3 * y[:, None]
-    >>> Xs, ys, Xt = X[:60], y[:60], X[60:]
-    >>> assess_trust(TFDFV().adapt(Xs, ys, Xt), Xs, ys, Xt).trust.state
+    >>> task = make_shifted(n_features=4)
+    >>> model = TFDFV().adapt(task.Xs, task.ys, task.Xt)
+    >>> assess_trust(model, task.Xs, task.ys, task.Xt).trust.state
     'use'
     """
     pool, fitted = model, hasattr(model, "classes_")

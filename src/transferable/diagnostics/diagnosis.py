@@ -103,13 +103,11 @@ def diagnose(
 
     Examples
     --------
-    >>> import numpy as np
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.diagnostics import diagnose
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(120) % 2
-    >>> X = rng.normal(size=(120, 4)) + 3 * y[:, None]
-    >>> diagnose(X[:60], y[:60], X[60:]).differ
-    False
+    >>> task = make_shifted(strength=2)
+    >>> diagnose(task.Xs, task.ys, task.Xt).differ
+    True
     """
     rng = np.random.default_rng(random_state)
     source, target, labels = np.asarray(dense(Xs)), np.asarray(dense(Xt)), np.asarray(ys)

@@ -95,14 +95,12 @@ def drift(model: Any, X: Any, *, random_state: int = 0) -> Drift:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from transferable import TFDFV
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.diagnostics import drift
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 30)
-    >>> Xs = rng.normal(size=(60, 4)) + 3 * ys[:, None]
-    >>> model = TFDFV().adapt(Xs, ys, Xs + 0.5)
-    >>> drift(model, Xs[::2] + 0.5).likely, drift(model, Xs[::2] + 2).likely
+    >>> task = make_shifted()
+    >>> model = TFDFV().adapt(task.Xs, task.ys, task.Xt[::2])
+    >>> drift(model, task.Xt[1::2]).likely, drift(model, task.Xt[1::2] + 2).likely
     (False, True)
     """
     check_is_fitted(model)

@@ -1,6 +1,5 @@
 """Pictures as Display objects, in scikit-learn's manner."""
 
-from transferable.plots.gap import DomainGapDisplay
-from transferable.plots.scatter import DomainScatterDisplay
+from transferable.plots.displays import DomainGapDisplay, DomainScatterDisplay
 
 __all__ = ["DomainGapDisplay", "DomainScatterDisplay"]

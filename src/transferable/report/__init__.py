@@ -68,15 +68,14 @@ def write_report(
 
     Examples
     --------
-    >>> import numpy as np, pathlib, tempfile
+    >>> import pathlib, tempfile
     >>> from transferable import AutoAdapter
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.report import write_report
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat(["cat", "dog"], 20)
-    >>> Xs = rng.normal(size=(40, 3)) + 4 * (ys == "dog")[:, None]
-    >>> model = AutoAdapter(effort="fast").adapt(Xs, ys, Xs + 0.5)
+    >>> task = make_shifted()
+    >>> model = AutoAdapter(effort="fast").adapt(task.Xs, task.ys, task.Xt)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_report(f"{folder}/report.html", model, Xs, ys, Xs + 0.5)
+    ...     write_report(f"{folder}/report.html", model, task.Xs, task.ys, task.Xt)
     ...     model.trust_.title in pathlib.Path(folder, "report.html").read_text("utf-8")
     True
     """

@@ -186,19 +186,8 @@ def describe(
 
     Parameters
     ----------
-    model : classifier
-        A :class:`~transferable.tables.TableClassifier`, an
-        :class:`~transferable.images.ImageClassifier` or any classifier of the library.
-    Xs, ys, Xt : array-like, frame, or pictures
-        The data it was fitted to; `ys` may be the name of a column of a table, and None for folders
-        of pictures.
-    yt : array-like of shape (n_target,), default=None
-        True labels of the target, to compare with.
-    trust : Assessment or bool, default=True
-        The verdict on the labels; True takes it from
-        :func:`~transferable.diagnostics.assess_trust`, False leaves it out.
-    facts : Facts or None, default=None
-        The circumstances of the adaptation.
+    model, Xs, ys, Xt, yt, trust, facts
+        As for :func:`write_report`.
 
     Returns
     -------

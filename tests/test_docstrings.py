@@ -155,6 +155,11 @@ def test_every_parameter_is_described_with_its_default(name, estimator):
             }, (name, entry[0])
 
 
+@pytest.mark.parametrize(("name", "estimator"), [*all_estimators(), *deep_estimators()])
+def test_every_estimator_has_an_example(name, estimator):
+    assert ">>> " in inspect.getdoc(estimator).split("Examples\n---")[1], name
+
+
 def public():
     """Public classes and functions of the modules that are installed, and their own methods."""
     for name in MODULES:

@@ -53,7 +53,7 @@ def domain_loss(of_source: Tensor, of_target: Tensor, weights: Tensor | None = N
     return (means[0] + means[1]) / 2
 
 
-class DANN(PenalisedClassifier):
+class DANN(PenalisedClassifier, example="epochs=4"):
     """Domain-adversarial network: features trained to confuse a domain discriminator.
 
     Adds the discriminator's cross-entropy to the source's. Its gradient reaches the features
@@ -71,14 +71,6 @@ class DANN(PenalisedClassifier):
     References
     ----------
     Y. Ganin et al., "Domain-adversarial training of neural networks", JMLR 17, 2016.
-
-    Examples
-    --------
-    >>> from transferable.datasets import make_shifted
-    >>> from transferable.deep import DANN
-    >>> task = make_shifted()
-    >>> DANN(epochs=4).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
-    (200,)
     """
 
     weight: float = 0.1
@@ -98,7 +90,7 @@ def joint_features(f: Tensor, p: Tensor) -> Tensor:
     return (p[:, :, None] * f[:, None, :]).flatten(1)
 
 
-class CDAN(PenalisedClassifier):
+class CDAN(PenalisedClassifier, example="epochs=4"):
     """Conditional adversarial network: domains are confused class by class.
 
     As :class:`DANN`, but the discriminator sees the products of features and class probabilities,
@@ -115,14 +107,6 @@ class CDAN(PenalisedClassifier):
     ----------
     M. Long, Z. Cao, J. Wang and M. I. Jordan, "Conditional adversarial domain adaptation", NeurIPS
     2018.
-
-    Examples
-    --------
-    >>> from transferable.datasets import make_shifted
-    >>> from transferable.deep import CDAN
-    >>> task = make_shifted()
-    >>> CDAN(epochs=4).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
-    (200,)
     """
 
     weight: float = 0.1
@@ -143,7 +127,7 @@ class CDAN(PenalisedClassifier):
         return {"domain": domain_loss(scores[:n], scores[n:], weights)}
 
 
-class ADDA(DeepClassifier):
+class ADDA(DeepClassifier, example="epochs=4, adversarial_epochs=1"):
     """Adversarial discriminative adaptation, in two stages.
 
     First a network is trained on the source. Then its features are frozen for the source, while a
@@ -170,14 +154,6 @@ class ADDA(DeepClassifier):
     ----------
     E. Tzeng, J. Hoffman, K. Saenko and T. Darrell, "Adversarial discriminative domain adaptation",
     CVPR 2017.
-
-    Examples
-    --------
-    >>> from transferable.datasets import make_shifted
-    >>> from transferable.deep import ADDA
-    >>> task = make_shifted()
-    >>> ADDA(epochs=4, adversarial_epochs=1).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
-    (200,)
     """
 
     adversarial_epochs: int = 20
@@ -246,7 +222,7 @@ class _TwinHead(nn.Module):
         return self.first(f) + self.second(f)
 
 
-class MCD(DeepClassifier):
+class MCD(DeepClassifier, example="epochs=4"):
     """Maximum classifier discrepancy: two heads and a game between them and the features.
 
     Each step trains all on the source (A), then the heads to differ on target rows while they stay
@@ -266,14 +242,6 @@ class MCD(DeepClassifier):
     ----------
     K. Saito, K. Watanabe, Y. Ushiku and T. Harada, "Maximum classifier discrepancy for unsupervised
     domain adaptation", CVPR 2018.
-
-    Examples
-    --------
-    >>> from transferable.datasets import make_shifted
-    >>> from transferable.deep import MCD
-    >>> task = make_shifted()
-    >>> MCD(epochs=4).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
-    (200,)
     """
 
     generator_steps: int = 4

@@ -426,7 +426,7 @@ class SourceOnly(DeepClassifier):
     _without_target = None
 
 
-class AdaBN(DeepClassifier):
+class AdaBN(DeepClassifier, example="epochs=3"):
     """Network trained on the source, with batch normalisation statistics of the target.
 
     Parameters
@@ -438,14 +438,6 @@ class AdaBN(DeepClassifier):
     ----------
     Y. Li, N. Wang, J. Shi, X. Hou and J. Liu, "Adaptive batch normalization for practical domain
     adaptation", Pattern Recognition 80, 2018.
-
-    Examples
-    --------
-    >>> from transferable.datasets import make_shifted
-    >>> from transferable.deep import AdaBN
-    >>> task = make_shifted()
-    >>> AdaBN(epochs=3).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
-    (200,)
     """
 
     network: Any = "mlp-bn"

@@ -57,7 +57,7 @@ def information(z: Tensor, shares: Tensor) -> tuple[Tensor, Tensor]:
     return entropy, (torch.xlogy(mean, mean) - mean * shares.log()).sum()
 
 
-class DeepTFDF(DeepClassifier):
+class DeepTFDF(DeepClassifier, example="epochs=3, n_rounds=1"):
     """DeepTFDF: TFDF's closed form on the network's features, and training on its labels, in turn.
 
     First the network is trained on the source. In each round :class:`~transferable.TFDFV` is solved
@@ -100,14 +100,6 @@ class DeepTFDF(DeepClassifier):
         network's labels with those of the closed form, and that of neighbours.
     classes_, transduction_, network_, input_shape_
         As in :class:`SourceOnly`.
-
-    Examples
-    --------
-    >>> from transferable.datasets import make_shifted
-    >>> from transferable.deep import DeepTFDF
-    >>> task = make_shifted()
-    >>> DeepTFDF(epochs=3, n_rounds=1).adapt(task.Xs, task.ys, task.Xt).predict(task.Xt).shape
-    (200,)
     """
 
     weight: float = 1.0

@@ -23,7 +23,7 @@ from transferable.transformers._spectral import (
 from transferable.transformers.lpjt import WeighingSolver, WeightedDiscrepancy
 
 
-class LDML(SpectralTransformer):
+class LDML(SpectralTransformer, example="n_components=2"):
     """Distribution-matched landmarks, reconstructed without published code or numbers.
 
     In one subspace weighted means of the domains coincide. The map W maximises the variance of all
@@ -76,18 +76,6 @@ class LDML(SpectralTransformer):
     ----------
     .. [1] M. Jing, J. Li, J. Zhao, K. Lu (2018). Learning distribution-matched landmarks for
        unsupervised domain adaptation. DASFAA.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.experimental import LDML
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = LDML(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     family = "experimental"

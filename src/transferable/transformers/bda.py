@@ -8,7 +8,7 @@ from transferable._sklearn import Interval
 from transferable.transformers.jda import JDA
 
 
-class BDA(JDA):
+class BDA(JDA, example="n_components=2"):
     """Balanced distribution adaptation: JDA with a weight between domains and classes.
 
         min tr(W'K M K W) + lambda ||W||^2   subject to   W'K H K W = I
@@ -33,18 +33,6 @@ class BDA(JDA):
     ----------
     .. [1] J. Wang, Y. Chen, S. Hao, W. Feng, Z. Shen (2017). Balanced distribution adaptation for
        transfer learning. ICDM.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import BDA
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = BDA(n_components=2, balance=0.7).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     _parameter_constraints = {  # noqa: RUF012

@@ -13,7 +13,7 @@ from transferable.domains import Domains
 from transferable.transformers._bases import SubspaceTransformer
 
 
-class GFK(SubspaceTransformer):
+class GFK(SubspaceTransformer, example="n_components=2"):
     """Geodesic flow kernel: inner products averaged over all subspaces between two domains.
 
     The principal subspaces of the source and of the target are joined by a geodesic; the kernel is
@@ -42,18 +42,6 @@ class GFK(SubspaceTransformer):
     ----------
     .. [1] B. Gong, Y. Shi, F. Sha, K. Grauman (2012). Geodesic flow kernel for unsupervised domain
        adaptation. CVPR.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import GFK
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = GFK(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 4)
     """
 
     family = "subspace"

@@ -29,7 +29,7 @@ from transferable.transformers._spectral import (
 )
 
 
-class JDA(SpectralTransformer):
+class JDA(SpectralTransformer, example="n_components=2"):
     """Joint distribution adaptation: the means of the domains and of each class meet.
 
     TCA with class means beside domain means, compared by pseudo-labels of the target that are
@@ -77,18 +77,6 @@ class JDA(SpectralTransformer):
     ----------
     .. [1] M. Long, J. Wang, G. Ding, J. Sun, P. S. Yu (2013). Transfer feature learning with joint
        distribution adaptation. ICCV.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import JDA
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = JDA(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)

@@ -26,7 +26,7 @@ from transferable.transformers._spectral import (
 )
 
 
-class JGSA(SpectralTransformer):
+class JGSA(SpectralTransformer, example="n_components=2"):
     """Joint geometrical and statistical alignment: a map for each domain, close to each other.
 
     Maps A of the source and B of the target maximise
@@ -78,18 +78,6 @@ class JGSA(SpectralTransformer):
     ----------
     .. [1] J. Zhang, W. Li, P. Ogunbona (2017). Joint geometrical and statistical alignment for
        visual domain adaptation. CVPR.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import JGSA
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = JGSA(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     _needs_factor = _paired = True

@@ -31,7 +31,7 @@ from transferable.transformers._spectral import (
 )
 
 
-class LPJT(SpectralTransformer):
+class LPJT(SpectralTransformer, example="n_components=2"):
     """Locality preserving joint transfer: two maps, weights of rows and neighbourhoods.
 
     Maps A of the source and B of the target maximise
@@ -97,18 +97,6 @@ class LPJT(SpectralTransformer):
     ----------
     .. [1] J. Li, M. Jing, K. Lu, L. Zhu, H. T. Shen (2019). Locality preserving joint transfer for
        domain adaptation. IEEE Transactions on Image Processing 28(12).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import LPJT
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = LPJT(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     _needs_factor = _paired = True

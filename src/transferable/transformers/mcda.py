@@ -27,7 +27,7 @@ from transferable.transformers._spectral import (
 )
 
 
-class McDA(SpectralTransformer):
+class McDA(SpectralTransformer, example="n_components=2"):
     """McDA: JDA that compares covariances beside means.
 
     The maximum mean and covariance discrepancy (MMCD) adds to the distance of two groups' means
@@ -70,18 +70,6 @@ class McDA(SpectralTransformer):
     ----------
     .. [1] W. Zhang, X. Zhang, L. Lan, Z. Luo (2020). Maximum mean and covariance discrepancy for
        unsupervised domain adaptation. Neural Processing Letters 51.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import McDA
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = McDA(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     _needs_factor = True

@@ -15,7 +15,7 @@ from transferable.transformers._features import Features, KernelParameters, by_r
 from transferable.transformers._spectral import Solution, SpectralTransformer, between_columns
 
 
-class SCA(SpectralTransformer):
+class SCA(SpectralTransformer, example="n_components=2"):
     """Scatter component analysis: classes apart and tight, domains together, variance kept.
 
         max tr(W'((1 - beta) T + beta P) W) / tr(W'(delta D + Q + I) W)
@@ -54,18 +54,6 @@ class SCA(SpectralTransformer):
     ----------
     .. [1] M. Ghifary, D. Balduzzi, W. B. Kleijn, M. Zhang (2017). Scatter component analysis: a
        unified framework for domain adaptation and domain generalization. IEEE TPAMI 39(7).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import SCA
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = SCA(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     _needs_factor = True

@@ -12,7 +12,7 @@ from transferable.domains import Domains
 from transferable.transformers._bases import SubspaceTransformer, table_of
 
 
-class SubspaceAlignment(SubspaceTransformer):
+class SubspaceAlignment(SubspaceTransformer, example="n_components=2"):
     """Subspace alignment: the source's principal axes are turned towards the target's.
 
     With principal bases P_s and P_t, the map P_s -> P_s M that comes closest to P_t has M =
@@ -41,18 +41,6 @@ class SubspaceAlignment(SubspaceTransformer):
     ----------
     .. [1] B. Fernando, A. Habrard, M. Sebban, T. Tuytelaars (2013). Unsupervised visual domain
        adaptation using subspace alignment. ICCV.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import SubspaceAlignment
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = SubspaceAlignment(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     family = "subspace"

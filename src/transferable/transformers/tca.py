@@ -15,7 +15,7 @@ from transferable.transformers._spectral import (
 )
 
 
-class TCA(SpectralTransformer):
+class TCA(SpectralTransformer, example="n_components=2"):
     """Transfer component analysis: one map under which the domains' means meet.
 
     Among maps W that keep the variance of all rows, it takes the one with the smallest maximum mean
@@ -50,18 +50,6 @@ class TCA(SpectralTransformer):
     ----------
     .. [1] S. J. Pan, I. W. Tsang, J. T. Kwok, Q. Yang (2011). Domain adaptation via transfer
        component analysis. IEEE Transactions on Neural Networks 22(2).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import TCA
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = TCA(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     takes = Takes(several_sources=True, sample_weight=True, no_labels=True)

@@ -18,7 +18,7 @@ from transferable.transformers._spectral import Solution, SpectralTransformer, m
 _SMALLEST_SHARE = 1e-8
 
 
-class TJM(SpectralTransformer):
+class TJM(SpectralTransformer, example="n_components=2"):
     """Transfer joint matching: TCA that also turns away from irrelevant source rows.
 
         min tr(W'K M K W) + lambda (||W_s||_2,1 + ||W_t||^2)   subject to   W'K H K W = I
@@ -58,18 +58,6 @@ class TJM(SpectralTransformer):
     ----------
     .. [1] M. Long, J. Wang, G. Ding, J. Sun, P. S. Yu (2014). Transfer joint matching for
        unsupervised domain adaptation. CVPR.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.transformers import TJM
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = TJM(n_components=2).adapt(Xs, ys, Xt)
-    >>> model.transform(Xt).shape
-    (30, 2)
     """
 
     takes = Takes(no_labels=True)

@@ -28,9 +28,9 @@ from transferable.cli import app
 from transferable.tables import TableEncoder
 
 PATHS = {
-    "AutoAdapter().adapt": (228, 27, 4),
-    "transferable adapt": (388, 43, 27),
-    "transferable adapt --model --report": (488, 53, 59),
+    "AutoAdapter().adapt": (209, 27, 4),
+    "transferable adapt": (332, 43, 4),
+    "transferable adapt --model --report": (448, 54, 8),
 }
 
 

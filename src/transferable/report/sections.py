@@ -7,7 +7,10 @@ out.
 from __future__ import annotations
 
 import base64
+import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +51,7 @@ _TERMS = {
     "balance": "balance",
     "changed": "share of labels changed",
 }
+_NUMBER = re.compile(r"[\d–+-][\W\d_]*")  # or a range, or a share
 _TAIL = 0.02  # of the rows at either end of an axis, which do not set its limits
 
 
@@ -84,24 +88,20 @@ class Album(NamedTuple):
     pictures: list[tuple[str | None, str]]
 
 
-class Table(NamedTuple):
+@dataclass
+class Table:
     """Table, whose first column names the rows."""
 
     caption: str
     head: Sequence[Any]
     rows: Sequence[Sequence[Any]]
 
-    @property
+    @cached_property
     def numeric(self) -> list[bool]:
-        """Whether all cells of each column begin and end as numbers do."""
+        """Whether all cells of each column are numbers, ranges or shares of numbers."""
         columns = list(zip(*self.rows, strict=True)) or [()] * len(self.head)
-        return [False, *(bool(cells) and all(map(_is_number, cells)) for cells in columns[1:])]
-
-
-def _is_number(cell: Any) -> bool:
-    shown = str(cell).strip()
-    begins = shown[:1].isdigit() or shown[:1] in {*"–-+"}
-    return begins and not any(c.isalpha() for c in shown)
+        shown = [[str(cell).strip() for cell in cells] for cells in columns[1:]]
+        return [False, *(bool(texts) and all(map(_NUMBER.fullmatch, texts)) for texts in shown)]
 
 
 def percent(share: float) -> str:

@@ -24,11 +24,6 @@ from sklearn.utils import check_random_state
 from transferable._kernel.objective import AnchorSmoothness, Smoothness
 from transferable._linalg.anchors import Anchors
 from transferable._linalg.arrays import Arrays, Reordered, dense, to_numpy, unit_rows
-from transferable._linalg.grassmann import (
-    basis_of_moments,
-    geodesic_flow_factor,
-    principal_basis,
-)
 from transferable._linalg.kernels import KernelFunction
 from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.nystrom import draw_landmarks
@@ -38,7 +33,13 @@ from transferable._linalg.search import (
     normalised_adjacency,
     spherical_means,
 )
-from transferable._linalg.systems import effective_ridge, inverse
+from transferable._linalg.systems import (
+    basis_of_moments,
+    effective_ridge,
+    geodesic_flow_factor,
+    inverse,
+    principal_basis,
+)
 from transferable._sklearn import StrOptions
 from transferable.domains import Domains
 from transferable.events import stage

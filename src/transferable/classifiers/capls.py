@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 
 from transferable._linalg.arrays import unit_rows
-from transferable._linalg.eigen import leading_dense, row_basis
-from transferable._linalg.grassmann import principal_basis
+from transferable._linalg.systems import leading_dense, principal_basis, row_basis
 from transferable._sklearn import POSITIVE, Interval
 from transferable.base import DomainClassifier
 from transferable.classifiers.self_training import most_confident

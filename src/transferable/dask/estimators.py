@@ -14,10 +14,10 @@ from transferable import classifiers, transformers
 from transferable._kernel import choose
 from transferable._kernel.class_shares import given_shares
 from transferable._linalg.arrays import CPU, unit_rows
-from transferable._linalg.eigen import Matrix
 from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.moments import Moments
 from transferable._linalg.nystrom import FeatureTable
+from transferable._linalg.systems import Matrix
 from transferable.base import DomainTransformer
 from transferable.dask._adapter import DaskAdapter, refuse_sizes
 from transferable.dask._rows import Block, HeldRows, each_added

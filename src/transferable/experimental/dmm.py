@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sklearn.svm import SVC
 
 from transferable._linalg.arrays import unit_rows
-from transferable._linalg.eigen import Matrix, Root, leading_updated, row_basis
 from transferable._linalg.simplex import minimise_on_simplices
+from transferable._linalg.systems import Matrix, Root, leading_updated, row_basis
 from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.base import DomainClassifier, class_scores
 from transferable.domains import Domains

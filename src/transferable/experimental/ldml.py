@@ -8,7 +8,7 @@ from numbers import Real
 import numpy as np
 from sklearn.base import ClassifierMixin
 
-from transferable._linalg.eigen import Matrix, Root, leading_updated
+from transferable._linalg.systems import Matrix, Root, leading_updated
 from transferable._sklearn import Interval
 from transferable.domains import Domains
 from transferable.transformers._features import Features

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from transferable._linalg.eigen import Matrix
+from transferable._linalg.systems import Matrix
 
 SMALLEST = 1e-12  # probability: that of no class is 0 for sure
 _JUDGED = 1000  # training rows of NearestRow that are left out in turn

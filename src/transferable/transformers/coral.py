@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._linalg.eigen import Matrix, gram_basis, row_basis
 from transferable._linalg.moments import Moments, RowTable
+from transferable._linalg.systems import Matrix, gram_basis, row_basis
 from transferable._sklearn import WEIGHT
 from transferable.base import DomainTransformer, Takes
 from transferable.domains import Domains, positions_of
-from transferable.transformers._bases import WeightedTable, table_of
+from transferable.transformers._features import WeightedTable, table_of
 
 
 class CORAL(DomainTransformer, example=""):

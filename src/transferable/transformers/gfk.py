@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._linalg.grassmann import geodesic_flow_factor
+from transferable._linalg.systems import geodesic_flow_factor
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.transformers._bases import SubspaceTransformer
+from transferable.transformers._features import SubspaceTransformer
 
 
 class GFK(SubspaceTransformer, example="n_components=2"):

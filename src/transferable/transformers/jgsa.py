@@ -9,7 +9,7 @@ from scipy.linalg import eigh
 from sklearn.base import ClassifierMixin
 
 from transferable._kernel.objective import mean_differences
-from transferable._linalg.eigen import Matrix, Root, leading_updated
+from transferable._linalg.systems import Matrix, Root, leading_updated
 from transferable._sklearn import POSITIVE, WEIGHT
 from transferable.domains import Domains
 from transferable.transformers._features import Features, by_domain, by_row

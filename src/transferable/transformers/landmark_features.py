@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._linalg.eigen import gram_basis
 from transferable._linalg.kernels import Kernel
 from transferable._linalg.nystrom import draw_landmarks
+from transferable._linalg.systems import gram_basis
 from transferable._sklearn import Interval
 from transferable.base import Takes
 from transferable.domains import Domains

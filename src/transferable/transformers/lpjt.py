@@ -14,8 +14,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from transferable._kernel.objective import mean_differences
 from transferable._linalg.arrays import row_blocks
-from transferable._linalg.eigen import Matrix, leading_dense
 from transferable._linalg.simplex import minimise_on_simplices
+from transferable._linalg.systems import Matrix, leading_dense
 from transferable._sklearn import COUNT, POSITIVE, WEIGHT, Interval
 from transferable.domains import Domains
 from transferable.transformers._features import Features, by_domain, by_row

@@ -9,8 +9,8 @@ from sklearn.base import ClassifierMixin
 
 from transferable._kernel.class_shares import ClassShares
 from transferable._kernel.covariances import centred_moments, pairs_of_groups, squared_differences
-from transferable._linalg.eigen import Matrix, leading_dense
 from transferable._linalg.moments import Moments
+from transferable._linalg.systems import Matrix, leading_dense
 from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
 from transferable.transformers._features import Features

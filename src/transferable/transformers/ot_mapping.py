@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import pairwise_distances_argmin
 
-from transferable._linalg.eigen import Matrix
 from transferable._linalg.memory import refuse_if_too_large
+from transferable._linalg.systems import Matrix
 from transferable._linalg.transport import exact_coupling, load_pot, mean_scaled_cost
 from transferable._sklearn import COUNT, POSITIVE, StrOptions
 from transferable.base import DomainTransformer, Takes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._linalg.eigen import Matrix
+from transferable._linalg.systems import Matrix
 from transferable.base import DomainTransformer, Takes
 from transferable.domains import Domains, positions_of
 from transferable.limits import LIMITS

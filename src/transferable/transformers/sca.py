@@ -7,8 +7,8 @@ from numbers import Real
 import numpy as np
 
 from transferable._kernel.objective import mean_differences
-from transferable._linalg.eigen import leading_dense
 from transferable._linalg.kernels import Kernel
+from transferable._linalg.systems import leading_dense
 from transferable._sklearn import WEIGHT, Interval
 from transferable.domains import Domains
 from transferable.transformers._features import Features, KernelParameters, by_row

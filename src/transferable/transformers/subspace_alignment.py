@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from transferable.base import Takes
 from transferable.domains import Domains
-from transferable.transformers._bases import SubspaceTransformer, table_of
+from transferable.transformers._features import SubspaceTransformer, table_of
 
 
 class SubspaceAlignment(SubspaceTransformer, example="n_components=2"):

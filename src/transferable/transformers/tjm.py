@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
-from transferable._linalg.eigen import Matrix, Root, leading_updated
 from transferable._linalg.kernels import Kernel
+from transferable._linalg.systems import Matrix, Root, leading_updated
 from transferable._sklearn import COUNT
 from transferable.base import Takes
 from transferable.domains import Domains

@@ -42,7 +42,7 @@ DROPPED = {"record_history"}
 OTHERS = (
     *("CAPLS", "DASVM", "EasyTL", "ImportanceWeighted", "JDOTClassifier", "LabelPropagation"),
     *("SPL", "SelfTraining", "TrAdaBoost", "LDML", "LPJT", "LandmarkFeatures", "LinearOTMapping"),
-    *("OTMapping", "PerDomainScaler", "SCA", "TJM"),
+    *("MarginalizedDenoising", "OTMapping", "PerDomainScaler", "SCA", "TJM"),
 )
 REPEATS = 3  # of each timed fit and side
 Arrays = dict[str, NDArray[Any]]

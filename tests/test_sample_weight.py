@@ -9,7 +9,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from problems import published, small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV, all_estimators
 from transferable.classifiers import CAPLS, AdaptedClassifier
-from transferable.transformers import BDA, CORAL, JDA, TCA, PerDomainScaler
+from transferable.transformers import BDA, CORAL, JDA, TCA, MarginalizedDenoising, PerDomainScaler
 
 P = small_problem(seed=3, n_source=60, n_target=40)
 IDS = np.r_[np.repeat([1, 2, 3], 20), np.full(40, -1)]
@@ -37,6 +37,7 @@ CASES = {
     },
     "BDA by class": BDA(class_weighted=True, balance=0.3, **SMALL),
     "CORAL": CORAL(),
+    "MarginalizedDenoising": MarginalizedDenoising(),
     "PerDomainScaler": PerDomainScaler(),
     "AdaptedClassifier": AdaptedClassifier(CORAL(), PRECISE),
 }

@@ -29,6 +29,7 @@ anchors float[*,p]  landmarks_ float[l,p]  factor_ float[p,*]  eigenvalues_ floa
 RowMap.coefficients float[*,*]  linear_ float[p,p]  _means float[k,p]/float[2,p]
 Machines.rows float[m,p]  Machines.coefficients float[m,c]  Machines.intercepts float[c]
 source_components_ float[*,p]  target_components_ float[*,p]
+words_ int[w]<p  frequencies_ float[w]  MarginalizedDenoising.coefficients_ float[w,w]
 Scales.means float[t,p]  Scales.deviations float[t,p]
 Movement.rows float[m,p]  Movement.moves float[m,p]
 mean float[p]  V float[p,v]  values float[v]  _shares float[r,k]  label_distributions_ float[*,k]

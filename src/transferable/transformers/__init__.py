@@ -2,6 +2,7 @@
 
 from transferable.transformers.bda import BDA
 from transferable.transformers.coral import CORAL
+from transferable.transformers.denoising import MarginalizedDenoising
 from transferable.transformers.gfk import GFK
 from transferable.transformers.jda import JDA
 from transferable.transformers.jgsa import JGSA
@@ -28,6 +29,7 @@ __all__ = [
     "TJM",
     "LandmarkFeatures",
     "LinearOTMapping",
+    "MarginalizedDenoising",
     "McDA",
     "OTMapping",
     "PerDomainScaler",

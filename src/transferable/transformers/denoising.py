@@ -1,0 +1,126 @@
+"""Marginalized denoising: the words that others in a text suggest, learnt from both domains."""
+
+from __future__ import annotations
+
+from dataclasses import field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve
+
+from transferable._linalg.arrays import dense, unit_rows
+from transferable._sklearn import COUNT, Interval
+from transferable.base import DomainTransformer, Takes
+from transferable.domains import Domains
+from transferable.limits import LIMITS
+
+_RIDGE = 1e-5  # for each row, so that words that always occur together leave a solution
+
+
+class MarginalizedDenoising(DomainTransformer):
+    """Marginalized denoising autoencoder: frequent words predicted from a few of the others.
+
+    A linear map learns to restore the words of a row of which a random share was deleted, from rows
+    of both domains and without labels. A word of one domain thereby counts as the words of both
+    that stand beside it. Only words that occur in every domain are used; a word occurs in a row
+    where its value is positive, so that counts, TF-IDF and flags give the same.
+
+    Parameters
+    ----------
+    n_words : int, default=1000
+        Words to restore: the most frequent ones, by the domain in which each is least frequent.
+    noise : float in [0, 1), default=0.8
+        Share of the words that is deleted.
+
+    Attributes
+    ----------
+    words_ : ndarray of shape (n_components,)
+        Columns of the words.
+    frequencies_ : ndarray of shape (n_components,)
+        Share of the rows of both domains in which each occurs.
+    coefficients_ : ndarray of shape (n_components, n_components)
+        What each word (a row) adds to the restored ones (columns).
+
+    Notes
+    -----
+    With flags B of the words and a column of ones, S = B'B, and q the chance of each to remain, the
+    map is W = Q^-1 P for the expectations over all deletions, P = q * S and Q = S * qq' off and
+    q * S on the diagonal, plus 1e-5 on the diagonal for each row. That is one linear system of
+    ``n_words`` unknowns; time and memory grow linearly with the rows, which are read in blocks.
+    Restored words are centred over both domains, and rows have unit length.
+
+    Published: all words are restored, in several layers, each of which ends with tanh, from the
+    most frequent 5,000 as published. On 27 pairs of domains of texts, one layer without tanh,
+    beside the words themselves, was as good.
+
+    References
+    ----------
+    .. [1] M. Chen, Z. Xu, K. Weinberger, F. Sha (2012). Marginalized denoising autoencoders for
+       domain adaptation. ICML.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from transferable.transformers import MarginalizedDenoising
+    >>> words = ["good", "sturdy", "witty"]
+    >>> tools = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 0]])
+    >>> books = np.array([[1, 0, 1], [1, 0, 1], [0, 0, 0], [1, 1, 0]])
+    >>> model = MarginalizedDenoising().adapt(tools, None, books)
+    >>> model.words_.tolist(), model.transform([[0, 1, 0]]).shape
+    ([0, 1], (1, 2))
+    """
+
+    family = "components"
+    takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
+    _accept_sparse = True
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "n_words": [COUNT],
+        "noise": [Interval(Real, 0, 1, closed="left")],
+    }
+
+    n_words: int = field(default=1000, kw_only=False)
+    noise: float = 0.8
+
+    def _fit_domains(self, domains: Domains) -> None:
+        weights, width = domains.weights, domains.X.shape[1]
+        several = np.unique(np.maximum(domains.ids, -1), return_inverse=True)[1]
+        counts = np.zeros((several.max() + 1, width))  # the rows with each word, by domain
+        step = max(1, LIMITS.block_values // max(min(self.n_words, width), 1))
+        for rows, X in domains.blocks(step):
+            for k in range(len(counts)):
+                own = several[rows] == k
+                counts[k] += (X[own] > 0).T @ weights[rows][own]
+        least = (counts / np.bincount(several, weights)[:, None]).min(axis=0)
+        words = np.sort(np.argsort(-least, kind="stable")[: self.n_words])
+        words = words[least[words] > 0]
+        if not len(words):
+            raise ValueError(
+                "MarginalizedDenoising needs words of both domains, but no column has positive "
+                "values in each; encode the texts of both together."
+            )
+        S = np.zeros((len(words) + 1,) * 2)
+        for rows, X in domains.blocks(step):
+            B = np.column_stack([_flags(X, words), np.ones(X.shape[0])])
+            B *= np.sqrt(weights[rows])[:, None]
+            S += B.T @ B
+        kept = np.full(len(S), 1.0 - self.noise)
+        kept[-1] = 1.0
+        Q = S * np.outer(kept, kept)
+        Q[np.diag_indices_from(Q)] = kept * S.diagonal() + _RIDGE * S[-1, -1]
+        W = solve(Q, (S[:-1] * kept).T, assume_a="pos")
+        self.words_, self.coefficients_ = words, W[:-1]
+        self.frequencies_ = S[-1, :-1] / S[-1, -1]
+        self._n_features_out = len(words)
+
+    def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
+        return unit_rows((_flags(rows, self.words_) - self.frequencies_) @ self.coefficients_)
+
+    def _width(self, n_features: int) -> int:
+        return self._n_features_out
+
+
+def _flags(rows: Any, words: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return whether each word occurs in each row, as 1 and 0."""
+    return dense(rows[:, words] > 0).astype(np.float64)

@@ -9,7 +9,7 @@ import pytest
 
 import transferable
 from transferable import all_estimators
-from transferable.base import complete_attributes, complete_parameters
+from transferable.base import complete_docstring
 
 MODULES = [
     module.name
@@ -57,7 +57,7 @@ def test_what_a_base_describes_is_added_with_the_class_s_default():
         def __init__(self, kernel="linear", rounds=3, weight=0.5):
             pass
 
-    complete_parameters(Method)
+    complete_docstring(Method)
     assert inspect.getdoc(Method) == (
         "A method.\n\nParameters\n----------\n"
         'kernel : {"rbf", "linear"}, default="linear"\n    Between rows.\n'
@@ -74,7 +74,7 @@ def test_a_section_is_made_where_there_is_none():
         def __init__(self, weight=2.0):
             pass
 
-    complete_parameters(Method)
+    complete_docstring(Method)
     assert "default=2\n    What it counts." in inspect.getdoc(Method)
     assert "kernel" not in inspect.getdoc(Method)
 
@@ -83,17 +83,17 @@ def test_a_constructor_may_be_inherited():
     class Method(Base):
         """A method."""
 
-    complete_parameters(Method)
+    complete_docstring(Method)
     assert "weight : float, default=1\n" in inspect.getdoc(Method)
 
 
 def test_a_complete_docstring_is_left_alone():
     before = Base.__doc__
-    complete_parameters(Base)
+    complete_docstring(Base)
     assert Base.__doc__ is before
 
 
-def test_fitted_attributes_of_bases_are_added_where_a_class_describes_none():
+def test_fitted_attributes_that_only_bases_describe_are_added():
     class Fitted(Base):
         """Fitted.
 
@@ -123,13 +123,14 @@ def test_fitted_attributes_of_bases_are_added_where_a_class_describes_none():
         """
 
     for cls in (Method, Own):
-        complete_parameters(cls)
-        complete_attributes(cls)
+        complete_docstring(cls)
     assert inspect.getdoc(Method).endswith(
         "Attributes\n----------\nfound_ : int\n    What it found.\n\nNotes\n-----\nNone."
     )
-    assert "takes" not in inspect.getdoc(Method)
-    assert "found_" not in inspect.getdoc(Own)
+    assert "takes" not in inspect.getdoc(Method) + inspect.getdoc(Own)
+    assert inspect.getdoc(Own).endswith(
+        "Attributes\n----------\nfound_ : int\n    What it found.\nother_ : int\n    Its own."
+    )
 
 
 def deep_estimators():

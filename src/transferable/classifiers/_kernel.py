@@ -88,12 +88,34 @@ class KernelClassifier(DomainClassifier):
         Weight of each of several sources in the loss and in the alignment, by id or in the order
         of the ids; only ratios matter. "auto" takes the squared share of target rows whose nearest
         row is of that source, as many rows of each compared.
-    target_labels : {"ignore", "use"}, default="ignore"
-        "use" takes labels of target rows other than -1, NaN and None as known, if ``sample_domain``
-        is given: these rows enter the loss and keep their labels in every round and in
-        ``transduction_``. "ignore" never reads them.
-    verbose : bool, default=False
-        Whether to show progress: a bar on a terminal, lines elsewhere.
+
+    Attributes
+    ----------
+    n_iter_ : int
+        Rounds made.
+    balance_ : float
+        The balance of the last round.
+    manifold_ : float
+        The weight of the graph used.
+    manifold_dim_ : int or None
+        The dimension of the subspaces used, None without a flow.
+    n_landmarks_ : int or None
+        The number of landmarks used, None for the exact solve.
+    n_anchors_ : int or None
+        The number of anchors of the graph, None for one of neighbours or none.
+    temperature_ : float
+        The divisor of the scores in ``predict_proba``: the higher, more cautious of two fitted by
+        maximum likelihood, one to left-out source rows and one to the target rows with their first
+        labels. Neither uses the target's labels: where domains differ much, expect confidence to
+        exceed accuracy.
+    class_shares_ : ndarray of shape (n_classes,)
+        Class prior assumed of the target.
+    class_shares_history_ : ndarray of shape (n_iter, n_classes)
+        Class prior of each round.
+    source_weights_ : ndarray of shape (n_sources,)
+        Weight of each source, in the order of the ids, 1 on average over their rows.
+    history_ : list of dict
+        For each round the objective, its terms, the balance and the share of labels that changed.
     """
 
     family = "objective"

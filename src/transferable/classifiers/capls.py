@@ -56,10 +56,6 @@ class CAPLS(DomainClassifier, example=""):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
     n_components_ : int
         Directions in use.
     n_iter_ : int
@@ -212,10 +208,6 @@ class SPL(CAPLS, example=""):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
     n_components_ : int
         Directions in use.
     n_iter_ : int

@@ -39,16 +39,9 @@ class DASVM(DomainClassifier, example=""):
         Coefficient of "rbf"; "scale" is 1 / (n_features * variance of the rows).
     max_iter : int, default=10
         Rounds (T).
-    max_memory : int, str or None, default=None
-        Bytes, or a text such as "4GB", that a fit may take besides its rows; None is half of the
-        free memory. A fit that needs more is refused before it allocates.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
     n_iter_ : int
         Rounds run; 1 without a target.
 

@@ -26,10 +26,6 @@ class EasyTL(DomainClassifier, example=""):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
     prices_ : ndarray of shape (n_classes,)
         Reductions of the distance to each class's mean that leave no class without a target row:
         zeros wherever the nearest means leave none.

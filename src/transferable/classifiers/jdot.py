@@ -41,18 +41,11 @@ class JDOTClassifier(DomainClassifier, example=""):
         alpha: weight of rows against labels.
     max_iter : int, default=10
         Most rounds of planning and fitting; fewer if the labels that arrive stay the same.
-    max_memory : int, str or None, default=None
-        Bytes, or a text such as "4GB", that a fit may take besides its rows; None is half of the
-        free memory. A fit that needs more is refused before it allocates.
 
     Attributes
     ----------
     estimator_ : regressor
         f as of the last round.
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
     n_iter_ : int
         Rounds run; 1 without a target, where f is that of the source.
 

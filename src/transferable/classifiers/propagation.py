@@ -41,10 +41,6 @@ class LabelPropagation(DomainClassifier, example=""):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
     label_distributions_ : ndarray of shape (n_samples, n_classes)
         F, scaled, with rows that sum to 1, in input order; zeros where no label arrives.
 

@@ -38,10 +38,6 @@ class SelfTraining(DomainClassifier, example=""):
     ----------
     estimator_ : classifier
         The classifier as of the last round; its classes are positions in `classes_`.
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
     n_iter_ : int
         Rounds run; 1 without a target.
 

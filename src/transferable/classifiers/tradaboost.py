@@ -61,10 +61,6 @@ class TrAdaBoost(DomainClassifier, example=""):
         Their votes; 0 for the first half.
     sample_weight_ : ndarray of shape (n_samples,)
         The rows' weights after the last round, in input order; they sum to 1.
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
 
     Notes
     -----

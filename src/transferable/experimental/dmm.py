@@ -66,10 +66,6 @@ class DMM(DomainClassifier, example=""):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
     sample_weight_ : ndarray of shape (n_samples,)
         The weight of every fitted row in the machine's loss, in input order; 0 on target rows.
     n_components_ : int

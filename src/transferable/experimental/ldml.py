@@ -36,24 +36,11 @@ class LDML(SpectralTransformer, example="n_components=2"):
     ----------
     weight_share : float, default=0.5
         Mean of the weights in each class of each domain; 1 weights all rows alike.
-    regularization : float, default=0.1
-        lambda: penalty on W, relative to the mean squared length of the rows (of their kernel
-        features), which makes it independent of the unit.
-    scaling : {"unit", "constraint"}, default="unit"
-        "unit" gives each column of W the length 1; "constraint" makes the numerator I.
     max_iter : int, default=10
         Rounds of weighting rows, solving and relabelling.
-    n_landmarks : int, "auto" or None, default="auto"
-        Rows, drawn from both domains alike, for a Nystrom approximation of the kernel matrix; no
-        landmarks in the sense of the weights. "auto" takes none for up to 10,000 rows that fit in
-        memory, else 1,000 or as many as fit, with a warning. None and "linear" need none.
-    random_state : int, RandomState instance or None, default=0
-        Seed of the draw of landmark rows.
 
     Attributes
     ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
     transduction_ : ndarray of shape (n_samples,)
         Labels of the source rows and last pseudo-labels of the target rows, in input order.
     n_iter_ : int
@@ -61,8 +48,6 @@ class LDML(SpectralTransformer, example="n_components=2"):
     sample_weight_ : ndarray of shape (n_samples,)
         Weights of the fitted rows as landmarks, in input order. An estimator that takes sample
         weights was given those of the source.
-    n_landmarks_ : int or None
-        Rows that stand for the kernel matrix; None if the solution is exact.
 
     Notes
     -----
@@ -70,7 +55,7 @@ class LDML(SpectralTransformer, example="n_components=2"):
     :class:`~transferable.transformers.LPJT`, without locality, pairs of rows and a second map;
     parameters and order of steps are ours, and no published number was compared. M is divided by
     its Frobenius norm, as in JDA, which ``weight_share=1`` is, except for first pseudo-labels from
-    the rows as they are.
+    the rows as they are. The rows of ``n_landmarks`` are no landmarks in this sense.
 
     References
     ----------

@@ -100,8 +100,6 @@ class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
         Worker processes. Each takes groups of settings that share costly results.
     random_state : int, default=0
         Seed of the anchor "auto".
-    verbose : bool, default=False
-        Whether to show progress: a bar on a terminal, lines elsewhere.
 
     Attributes
     ----------
@@ -121,10 +119,6 @@ class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
         For each setting ``params``, ``param_*``, ``mean_test_<score>``, ``rank_test_<score>``,
         ``score_<scorer>`` for the parts of rank sums, ``mean_fit_time``, ``mean_score_time`` and
         ``error``.
-    classes_ : ndarray of shape (n_classes,)
-        The labels of the source.
-    transduction_ : ndarray of shape (n_samples,)
-        The label of every fitted row, in input order: source rows have their given one.
 
     Notes
     -----

@@ -109,16 +109,13 @@ class SpectralTransformer(KernelParameters):
         features), which makes it independent of the unit.
     scaling : {"unit", "constraint"}, default="unit"
         "unit" gives each column of W the length 1, as published results need; "constraint" scales
-        it so that W'K H K W = I, as the objective is printed.
+        it so that the numerator, or the constrained side, is I, as the objective is printed.
     normalize : bool, default=False
         Scale embedded rows to unit length, which helps 1-NN on histograms and deep features.
     n_landmarks : int, "auto" or None, default="auto"
         Landmark rows, drawn from both domains alike, for a Nystrom approximation of the kernel
         matrix in time and memory linear in the rows. None takes all rows. "auto" takes all up to
         10,000 rows if memory allows, else 1,000, with a warning. None and "linear" need none.
-    max_memory : int, str or None, default=None
-        Bytes, or a text such as "4GB", that a fit with a kernel may take besides its rows; None is
-        half of the free memory.
     estimator : classifier or None, default=None
         Labels the target in the embedded space, trained on the source there; None is 1-NN.
     max_iter : int, default=10

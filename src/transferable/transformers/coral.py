@@ -32,11 +32,6 @@ class CORAL(DomainTransformer, example=""):
         Also move the source's mean onto the target's, which changes nothing for standardised
         domains, as the paper has them.
 
-    Attributes
-    ----------
-    n_features_in_ : int
-        Number of features, before and after.
-
     Notes
     -----
     Rows to transform are treated as target rows, and left unchanged, unless ``sample_domain`` marks

@@ -40,13 +40,6 @@ class JDA(SpectralTransformer, example="n_components=2"):
     with M = C M_0 + sum_c M_c, divided by its Frobenius norm. The first round has no pseudo-labels
     yet and compares the marginals.
 
-    Parameters
-    ----------
-    target_labels : {"ignore", "use"}, default="ignore"
-        "use" takes labels of target rows other than -1, NaN and None as known, if ``sample_domain``
-        is given: they train the classifier that labels the others, and are kept in every round and
-        in ``transduction_``. "ignore" never reads them.
-
     Attributes
     ----------
     transduction_ : ndarray of shape (n_samples,)
@@ -59,10 +52,6 @@ class JDA(SpectralTransformer, example="n_components=2"):
         Class prior of each round.
     source_weights_ : ndarray of shape (n_sources,)
         Weight of each source, in the order of the ids, 1 on average over their rows.
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    n_landmarks_ : int or None
-        Number of landmarks; None if the solution is exact.
 
     Notes
     -----

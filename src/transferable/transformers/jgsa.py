@@ -46,9 +46,6 @@ class JGSA(SpectralTransformer, example="n_components=2"):
     regularization : float, default=1.0
         lambda: penalty on the maps' difference, relative to the mean squared length of the rows (of
         their kernel features), which makes it independent of the unit.
-    scaling : {"unit", "constraint"}, default="unit"
-        "unit" gives each column of W the length 1, as published results need; "constraint" scales
-        it so that the numerator is I, as the objective is printed.
     target_variance : float, default=1.0
         mu: weight of the target's variance, and of ||B||^2.
     discrimination : float, default=0.1
@@ -60,10 +57,6 @@ class JGSA(SpectralTransformer, example="n_components=2"):
         Labels of the source rows and last pseudo-labels of the target rows, in input order.
     n_iter_ : int
         Rounds that were run.
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    n_landmarks_ : int or None
-        Number of landmarks; None if the solution is exact.
 
     Notes
     -----

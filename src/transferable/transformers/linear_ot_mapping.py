@@ -55,14 +55,12 @@ class LinearOTMapping(DomainTransformer):
     Examples
     --------
     >>> import numpy as np
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.transformers import LinearOTMapping
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = 2 * rng.normal(size=(30, 5)) + 1
-    >>> model = LinearOTMapping().adapt(Xs, ys, Xt)
-    >>> moved = model.transform(Xs, np.ones(40))
-    >>> bool(np.allclose(moved.mean(axis=0), Xt.mean(axis=0)))
+    >>> task = make_shifted()
+    >>> model = LinearOTMapping().adapt(task.Xs, task.ys, task.Xt)
+    >>> moved = model.transform(task.Xs, np.ones(200))
+    >>> bool(np.allclose(moved.mean(axis=0), task.Xt.mean(axis=0)))
     True
     """
 

@@ -54,9 +54,6 @@ class LPJT(SpectralTransformer, example="n_components=2"):
     regularization : float, default=1.0
         lambda: penalty on the maps' difference, relative to the mean squared length of the rows (of
         their kernel features), which makes it independent of the unit.
-    scaling : {"unit", "constraint"}, default="unit"
-        "unit" gives each column of W the length 1, as published results need; "constraint" scales
-        it so that the numerator is I, as the objective is printed.
     target_variance : float, default=1.0
         mu: weight of the target's variance, and of ||B||^2.
     locality : float, default=0.05
@@ -72,8 +69,6 @@ class LPJT(SpectralTransformer, example="n_components=2"):
 
     Attributes
     ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
     transduction_ : ndarray of shape (n_samples,)
         Labels of the source rows and last pseudo-labels of the target rows, in input order.
     n_iter_ : int
@@ -81,8 +76,6 @@ class LPJT(SpectralTransformer, example="n_components=2"):
     sample_weight_ : ndarray of shape (n_samples,)
         Weights of the fitted rows, in input order. An estimator that takes sample
         weights was given those of the source.
-    n_landmarks_ : int or None
-        Number of landmarks; None if the solution is exact.
 
     Notes
     -----

@@ -53,10 +53,6 @@ class McDA(SpectralTransformer, example="n_components=2"):
         Class prior assumed of the target.
     class_shares_history_ : ndarray of shape (n_iter, n_classes)
         Class prior of each round.
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    n_landmarks_ : int or None
-        Number of landmarks; None if the solution is exact.
 
     Notes
     -----

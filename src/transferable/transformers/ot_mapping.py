@@ -52,9 +52,6 @@ class OTMapping(DomainTransformer):
         Neighbours of each row in those graphs; at most as many as there are.
     n_rounds : int, default=10
         Rounds of "class" and of "laplace".
-    max_memory : int, str or None, default=None
-        Bytes, or a text such as "4GB", that a fit may take besides its rows; None is half of the
-        free memory. A fit that needs more is refused before it allocates.
 
     Attributes
     ----------
@@ -77,14 +74,12 @@ class OTMapping(DomainTransformer):
     Examples
     --------
     >>> import numpy as np
+    >>> from transferable.datasets import make_shifted
     >>> from transferable.transformers import OTMapping
-    >>> rng = np.random.default_rng(0)
-    >>> ys = np.repeat([0, 1], 20)
-    >>> Xs = rng.normal(size=(40, 5)) + 3 * ys[:, None]
-    >>> Xt = rng.normal(size=(30, 5)) + 3 * np.repeat([0, 1], 15)[:, None] + 1
-    >>> model = OTMapping(method="exact").adapt(Xs, ys, Xt)
-    >>> moved = model.transform(Xs, np.ones(40))
-    >>> bool(np.allclose(moved.mean(axis=0), Xt.mean(axis=0)))
+    >>> task = make_shifted()
+    >>> model = OTMapping(method="exact").adapt(task.Xs, task.ys, task.Xt)
+    >>> moved = model.transform(task.Xs, np.ones(200))
+    >>> bool(np.allclose(moved.mean(axis=0), task.Xt.mean(axis=0)))
     True
     """
 

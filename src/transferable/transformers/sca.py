@@ -31,16 +31,6 @@ class SCA(SpectralTransformer, example="n_components=2"):
         delta: weight of the scatter between domains.
     kernel : {"linear", "rbf", "poly"} or callable, default="linear"
         Kernel of the expansion over the fitted rows; a callable maps two tables to their matrix.
-    regularization : float, default=1.0
-        weight of I: penalty on the map of the kernel's features, relative to the mean squared
-        length of the rows (of their kernel features), which makes it independent of the unit.
-    scaling : {"unit", "constraint"}, default="unit"
-        "unit" gives each column of W the length 1, as published results need; "constraint" scales
-        it so that W'((1 - beta) T + beta P) W = I, as the objective is printed.
-    n_landmarks : int, "auto" or None, default="auto"
-        Landmark rows, drawn from both domains alike, for a Nystrom approximation of the kernel
-        matrix in time and memory linear in the rows. None takes all rows. "auto" takes all up to
-        10,000 rows if memory allows, else 1,000 landmarks, with a warning. "linear" needs none.
 
     Notes
     -----

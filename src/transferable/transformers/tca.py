@@ -31,10 +31,6 @@ class TCA(SpectralTransformer, example="n_components=2"):
     ----------
     source_weights_ : ndarray of shape (n_sources,)
         Weight of each source, in the order of the ids, 1 on average over their rows.
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
-    n_landmarks_ : int or None
-        Number of landmarks; None if the solution is exact.
 
     Notes
     -----

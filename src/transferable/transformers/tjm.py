@@ -32,19 +32,11 @@ class TJM(SpectralTransformer, example="n_components=2"):
         Kernel of the expansion over the fitted rows; a callable maps two tables to their matrix.
     max_iter : int, default=10
         Rounds of reweighting, each of which solves for W with the lengths of the last.
-    n_landmarks : int, "auto" or None, default="auto"
-        Landmark rows, drawn from both domains alike, for a Nystrom approximation of the kernel
-        matrix in time and memory linear in the rows. None takes all rows. "auto" takes all up to
-        10,000 rows if memory allows, else 1,000 landmarks, with a warning. "linear" needs none.
 
     Attributes
     ----------
-    eigenvalues_ : ndarray of shape (n_components,)
-        Ratio of the two sides of the objective for each component, largest first.
     n_iter_ : int
         Rounds that were run.
-    n_landmarks_ : int or None
-        Number of landmarks; None if the solution is exact.
 
     Notes
     -----

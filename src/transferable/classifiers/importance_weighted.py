@@ -24,7 +24,7 @@ _FEW = 0.05  # share of the source rows below which the effective sample size is
 _LEAST = 1e-6  # weight of a row of a class that the target seems to lack, as a share of the mean
 
 
-class ImportanceWeighted(DomainClassifier):
+class ImportanceWeighted(DomainClassifier, example='ratio="nearest"'):
     """Any scikit-learn classifier, trained on source rows weighted towards the target.
 
     Source rows are weighted by the ratio of the target's density to the source's. Where labels
@@ -63,16 +63,6 @@ default="logistic"
        the log-likelihood function. Journal of Statistical Planning and Inference 90.
     .. [2] M. Sugiyama, M. Krauledat, K.-R. Mueller (2007). Covariate shift adaptation by importance
        weighted cross validation. JMLR 8.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from transferable.classifiers import ImportanceWeighted
-    >>> from transferable.datasets import make_shifted
-    >>> task = make_shifted()
-    >>> model = ImportanceWeighted(LogisticRegression(), ratio="nearest")
-    >>> model.adapt(task.Xs, task.ys, task.Xt).score(task.Xt, task.yt) > 0.9
-    True
     """
 
     family = "weighting"

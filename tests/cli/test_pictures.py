@@ -12,7 +12,8 @@ from PIL import Image
 
 from drawn import SHAPES, by_name, draw, fill
 from transferable import TFDFV, load
-from transferable.images import Embedder, ImageClassifier
+from transferable.images import ImageClassifier
+from transferable.images.embedding import Embedder
 from transferable.report import write_report
 
 TINY = ("--embedder", "torchvision:tiny")

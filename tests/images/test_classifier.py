@@ -13,7 +13,9 @@ import transferable
 from drawn import embedder
 from transferable import TFDFV
 from transferable.events import Note, Progress, listen
-from transferable.images import Embedder, ImageClassifier, PictureError, Pictures, read_folder
+from transferable.images import ImageClassifier, PictureError, read_folder
+from transferable.images.embedding import Embedder
+from transferable.images.reading import Pictures
 from transferable.wrapping import LABEL_COLUMNS
 
 sqlite_only = pytest.mark.filterwarnings("error")

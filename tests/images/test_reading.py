@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from transferable.images import PictureError, open_picture, read_folder, thumbnail
+from transferable.images.reading import PictureError, open_picture, read_folder, thumbnail
 
 
 def saved(picture, kind="PNG", **options):

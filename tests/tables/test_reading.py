@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from transferable.tables import TableError, iter_table, read_table
+from transferable.tables import TableError, read_table
+from transferable.tables.reading import iter_table
 
 ROOT = Path(__file__).parents[2]
 TABLE = pd.DataFrame(
@@ -164,7 +165,7 @@ def test_memory_is_bounded_by_the_pieces(tmp_path):
     code = (
         "import json, sys\n"
         "from paper.running import peak_memory_mib\n"
-        "from transferable.tables import iter_table\n"
+        "from transferable.tables.reading import iter_table\n"
         "rows = sum(len(piece) for piece, _ in iter_table(sys.argv[1]))\n"
         "print(json.dumps([rows, peak_memory_mib()]))"
     )

@@ -20,7 +20,7 @@ from transferable.cli import _options as opt
 from transferable.cli._console import Messages
 from transferable.cli._inputs import same_number
 from transferable.cli.predict import load_classifier
-from transferable.images import Pictures, read_folder, thumbnail
+from transferable.images.reading import Pictures, read_folder, thumbnail
 from transferable.labelling import SIDE, write_page
 from transferable.persistence import save as save_model
 from transferable.tables import TableError, read_table

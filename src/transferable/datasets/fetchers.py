@@ -23,18 +23,7 @@ from transferable.datasets._files import (
     read_usps,
 )
 
-_CLASSES = (
-    "backpack",
-    "bike",
-    "calculator",
-    "headphones",
-    "keyboard",
-    "laptop",
-    "monitor",
-    "mouse",
-    "mug",
-    "projector",
-)
+_CLASSES = "backpack bike calculator headphones keyboard laptop monitor mouse mug projector"
 # Files of Office-Caltech10, the name of Caltech in their names, and the number of features.
 _OFFICE_CALTECH = {
     "surf": ("surf/{}_SURF_L10.mat", "Caltech10", 800),
@@ -139,15 +128,9 @@ class DomainCollection:
             raise ValueError(f"Source and target are both {source!r}; name two different domains.")
         for name in (source, target):
             self._check(name)
-        source_rows, target_rows = self.domain(source), self.domain(target)
-        return Bunch(
-            Xs=source_rows.X,
-            ys=source_rows.y,
-            Xt=target_rows.X,
-            yt=target_rows.y,
-            name=f"{source}->{target}",
-            target_names=self.target_names,
-        )
+        ours, theirs = self.domain(source), self.domain(target)
+        domains = {"Xs": ours.X, "ys": ours.y, "Xt": theirs.X, "yt": theirs.y}
+        return Bunch(**domains, name=f"{source}->{target}", target_names=self.target_names)
 
     def domain(self, name: str) -> Bunch:
         """Load one domain.
@@ -255,13 +238,8 @@ def fetch_office_caltech(
         return X, y
 
     published = normalize if features == "efficientnet-lite0" else _standardized_shares
-    return DomainCollection(
-        f"Office-Caltech10 ({features})",
-        tuple(_N_ROWS),
-        _CLASSES,
-        read,
-        published if preprocess else None,
-    )
+    name, classes = f"Office-Caltech10 ({features})", _CLASSES.split()
+    return DomainCollection(name, tuple(_N_ROWS), classes, read, published if preprocess else None)
 
 
 def fetch_coil20(
@@ -281,10 +259,8 @@ def fetch_coil20(
     ----------
     preprocess : bool, default=True
         Scale the rows to unit Euclidean length, as published. If False, they are as stored.
-    data_home : str or path-like, default=None
-        Folder of the files, see :func:`get_data_home`.
-    download : bool, default=True
-        Whether to download the file if it is missing.
+    data_home, download
+        As for :func:`fetch_office_caltech`.
 
     Returns
     -------
@@ -335,10 +311,8 @@ def fetch_mnist_usps(
         areas of 16x16 pixels. Reading the full USPS needs h5py, the extra ``data``.
     preprocess : bool, default=True
         Scale the rows to unit Euclidean length, as published. If False, they are pixels.
-    data_home : str or path-like, default=None
-        Folder of the files, see :func:`get_data_home`.
-    download : bool, default=True
-        Whether to download files that are missing.
+    data_home, download
+        As for :func:`fetch_office_caltech`.
 
     Returns
     -------
@@ -460,11 +434,7 @@ def _src_tar_reader(
 
 
 def _standardized_shares(X: NDArray[np.floating]) -> NDArray[np.floating]:
-    """Divide each row by its sum, then standardise each column.
-
-    The features are non-negative, so that the sum of a row is its l1 length. The standard
-    deviation is that of the population; constant columns become zero.
-    """
+    """Divide each row of non-negative features by its sum, then standardise each column."""
     return scale(normalize(X, norm="l1"))
 
 

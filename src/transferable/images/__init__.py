@@ -5,22 +5,6 @@ need pillow, and torch for embedders by name: the extra ``images``.
 """
 
 from transferable.images.classifier import ImageClassifier
-from transferable.images.embedding import Embedder, Embeddings
-from transferable.images.reading import (
-    PictureError,
-    Pictures,
-    open_picture,
-    read_folder,
-    thumbnail,
-)
+from transferable.images.reading import PictureError, open_picture, read_folder
 
-__all__ = [
-    "Embedder",
-    "Embeddings",
-    "ImageClassifier",
-    "PictureError",
-    "Pictures",
-    "open_picture",
-    "read_folder",
-    "thumbnail",
-]
+__all__ = ["ImageClassifier", "PictureError", "open_picture", "read_folder"]

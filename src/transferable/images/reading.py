@@ -58,13 +58,6 @@ class Pictures:
         The class of each file, the folder it is in; None in a folder without classes.
     notes : list of str
         What was left out, and why.
-
-    Examples
-    --------
-    >>> from pathlib import Path
-    >>> from transferable.images import Pictures
-    >>> len(Pictures([Path("a.png")], ["a.png"]))
-    1
     """
 
     files: list[Path]
@@ -271,33 +264,8 @@ def _as_rgb(picture: Image) -> Image:
     return picture.convert("RGB")
 
 
-def thumbnail(content: bytes | FilePath, side: int = 96, colours: int | None = None) -> bytes:
-    """Return a small copy of a picture, as the bytes of a PNG file.
-
-    Parameters
-    ----------
-    content : bytes, str or path-like
-        The file or its content.
-    side : int, default=96
-        Pixels of the longer side at most.
-    colours : int or None, default=None
-        How many there are at most, up to 256, for small files; None keeps them all.
-
-    Returns
-    -------
-    png : bytes
-        The small picture.
-
-    Examples
-    --------
-    >>> import io
-    >>> from PIL import Image
-    >>> from transferable.images import open_picture, thumbnail
-    >>> file = io.BytesIO()
-    >>> Image.new("RGB", (400, 200)).save(file, "PNG")
-    >>> open_picture(thumbnail(file.getvalue())).size
-    (96, 48)
-    """
+def thumbnail(content: bytes | FilePath, side: int, colours: int | None = None) -> bytes:
+    """Return a PNG file of a picture, of at most `side` pixels a side and `colours` colours."""
     picture = open_picture(content)
     picture.thumbnail((side, side))
     file = io.BytesIO()

@@ -199,18 +199,7 @@ class DomainGapDisplay(_Display):
         return cls(gaps).plot(ax=ax)
 
     def plot(self, *, ax: Axes | Sequence[Axes] | None = None) -> Self:
-        """Draw the panels.
-
-        Parameters
-        ----------
-        ax : sequence of matplotlib Axes, default=None
-            Where to draw, one for each measure; None makes a figure, with the panels in a row.
-
-        Returns
-        -------
-        display : DomainGapDisplay
-            The display itself.
-        """
+        """Draw the panels into axes, one for each measure, or into a new figure."""
         classes = self._classes()
         size = (3.0, 0.28 * (len(classes) + 1) + 0.6)
         self._make_axes(ax, len(MEASURES), "measures", panel=size, extra=(1.0, 0.7), sharey=True)
@@ -383,12 +372,8 @@ class DomainScatterDisplay(_Display):
 
         Parameters
         ----------
-        estimator : estimator
-            Fitted to these rows.
-        Xs, ys, Xt : array-like
-            Source rows, their labels, and target rows.
-        yt : array-like of shape (n_target,), default=None
-            Labels of the target rows; None takes those that the estimator predicts.
+        estimator, Xs, ys, Xt, yt
+            As for :meth:`DomainGapDisplay.from_estimator`.
         **options
             Further arguments of :meth:`from_tables`.
 
@@ -407,14 +392,12 @@ class DomainScatterDisplay(_Display):
         by: Literal["class", "domain"] = "class",
         ax: Axes | Sequence[Axes] | None = None,
     ) -> Self:
-        """Draw the panels.
+        """Draw the panels into axes, one for each map, or into a new figure.
 
         Parameters
         ----------
-        by : {"class", "domain"}, default="class"
-            Meaning of the colours; without labels, the domain.
-        ax : matplotlib Axes or sequence of them, default=None
-            Where to draw, one for each map; None makes a figure, with the panels in a row.
+        by, ax
+            As for :meth:`from_tables`; without labels, colours are the domains.
 
         Returns
         -------
@@ -463,13 +446,9 @@ class DomainScatterDisplay(_Display):
 
 
 def _mark(marker: str, colour: str, name: Any) -> Line2D:
-    style: dict[str, Any] = {
-        "linestyle": "",
-        "marker": marker,
-        "color": colour,
-        "fillstyle": "none" if marker == "^" else "full",
-    }
-    return Line2D([], [], label=_plain(name), **style)
+    style: dict[str, Any] = {"linestyle": "", "marker": marker, "color": colour}
+    fill: Any = "none" if marker == "^" else "full"
+    return Line2D([], [], label=_plain(name), fillstyle=fill, **style)
 
 
 def _spread_rows(

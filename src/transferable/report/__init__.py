@@ -32,7 +32,7 @@ from transferable.report.sections import (
     short,
 )
 
-__all__ = ["Facts", "ReportData", "describe", "render_report", "write_report"]
+__all__ = ["Facts", "write_report"]
 
 
 def write_report(
@@ -79,25 +79,13 @@ def write_report(
     ...     model.trust_.title in pathlib.Path(folder, "report.html").read_text("utf-8")
     True
     """
-    data = describe(model, Xs, ys, Xt, yt=yt, trust=trust, facts=facts)
-    page = render_report(data)
+    page = render_report(describe(model, Xs, ys, Xt, yt=yt, trust=trust, facts=facts))
     with replacing(path) as file:
         file.write(page)
 
 
 def render_report(data: ReportData) -> str:
-    """Return the report of an adaptation as HTML.
-
-    Parameters
-    ----------
-    data : ReportData
-        Content of the report, from :func:`describe`.
-
-    Returns
-    -------
-    page : str
-        A page that needs nothing but itself.
-    """
+    """Return the report as one page of HTML that loads nothing."""
     shown = {}
     for i, (key, section) in enumerate(SECTIONS.items()):
         stage("Writing the report", i / len(SECTIONS), key)

@@ -182,18 +182,7 @@ def describe(
     trust: Assessment | bool = True,
     facts: Facts | None = None,
 ) -> ReportData:
-    """Collect the data of a report on a fitted model.
-
-    Parameters
-    ----------
-    model, Xs, ys, Xt, yt, trust, facts
-        As for :func:`write_report`.
-
-    Returns
-    -------
-    data : ReportData
-        The input of :func:`render_report`.
-    """
+    """Collect the data of a report on a fitted model; arguments are those of `write_report`."""
     facts = facts or Facts()
     if isinstance(model, ImageClassifier):
         rows = _of_pictures(model, Xs, ys, Xt)

@@ -20,7 +20,7 @@ from sklearn.metrics import confusion_matrix
 
 from transferable.diagnostics import MEASURES
 from transferable.exceptions import visible
-from transferable.images import PictureError, thumbnail
+from transferable.images.reading import PictureError, thumbnail
 from transferable.persistence import versions
 from transferable.report.data import ReportData
 from transferable.wrapping import unwrap

@@ -3,6 +3,6 @@
 from transferable.tables._errors import TableError
 from transferable.tables.classifier import TableClassifier
 from transferable.tables.encoder import TableEncoder
-from transferable.tables.reading import iter_table, read_table
+from transferable.tables.reading import read_table
 
-__all__ = ["TableClassifier", "TableEncoder", "TableError", "iter_table", "read_table"]
+__all__ = ["TableClassifier", "TableEncoder", "TableError", "read_table"]

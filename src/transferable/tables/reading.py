@@ -1,8 +1,8 @@
 """Readers of tables from files: the extension determines the format, text is read in pieces.
 
 Pieces keep memory bounded: a text column is kept as codes into its different values, and
-predicting needs one piece at a time. In files of arrays (NPY, NPZ and MAT) a matrix named X of d
-columns becomes the columns X0 to X{d-1}, a vector named y the column y; the one matrix of an NPY
+predicting needs one piece at a time. In files of arrays (NPY and NPZ) a matrix named X of d columns
+becomes the columns X0 to X{d-1}, a vector named y the column y; the one matrix of an NPY
 file is named x.
 """
 
@@ -164,26 +164,7 @@ def iter_table(
     text: Collection[str] = (),
     dialect: Dialect | None = None,
 ) -> Iterator[tuple[pd.DataFrame, float]]:
-    """Read a table piece by piece.
-
-    Parameters
-    ----------
-    path : str or path-like
-        As for :func:`read_table`.
-    as_written : collection of str, default=()
-        Columns of names, such as ids and labels, kept as they are written.
-    text : collection of str, default=()
-        Columns to read as text, whatever they look like.
-    dialect : Dialect or None, default=None
-        Format of the file.
-
-    Yields
-    ------
-    piece : DataFrame
-        The next rows.
-    done : float
-        The share of the file that has been read.
-    """
+    """Read a table piece by piece, as `read_table` does; yield rows and the share that is read."""
     with _on_disk(path) as (file, called):
         yield from _pieces(file, called, as_written, text, dialect or Dialect())
 

@@ -29,51 +29,26 @@ Matrix = Any  # a two-dimensional array of numpy or of torch
 
 @dataclass(frozen=True)
 class Objective:
-    """Terms of a method, by how they enter the linear system; none has weight 0.
+    """Terms of a method, by how they enter the linear system; none has weight 0."""
 
-    Attributes
-    ----------
-    balance : float or callable
-        mu, or a function from the labels of source and target to it.
-    fixed : list
-        Terms with a `form` that no label changes.
-    aligned : list
-        Terms that compare groups of rows by few columns, renewed with the labels.
-    covariances : list
-        Terms that labels change and that are not of low rank.
-    confusion : list
-        Terms that are not quadratic.
-    confusion_rounds : int
-        Rounds with these, after those without.
-    step : callable or None
-        From the rounds and these terms to the next solution; None is the closed form.
-    """
-
-    balance: Any
-    fixed: list[Any] = field(default_factory=list)
+    balance: Any  # mu, or a function from the labels of source and target to it
+    fixed: list[Any] = field(default_factory=list)  # terms with a `form` that no label changes
+    # terms that compare groups of rows by few columns, renewed with the labels
     aligned: list[Any] = field(default_factory=list)
+    # terms that labels change and that are not of low rank
     covariances: list[Any] = field(default_factory=list)
-    confusion: list[Any] = field(default_factory=list)
-    confusion_rounds: int = 10
+    confusion: list[Any] = field(default_factory=list)  # terms that are not quadratic
+    confusion_rounds: int = 10  # rounds with these, after those without
+    # from the rounds and these terms to the next solution; None is the closed form
     step: Callable[[Any, Any], Any] | None = None
 
 
 class Term:
-    """Quadratic form ``weight tr(F'SF)`` that no label changes.
+    """Quadratic form ``weight tr(F'SF)`` that no label changes."""
 
-    Attributes
-    ----------
-    name : str
-        The name of the term in histories.
-    weight : float
-        The weight of the term.
-    key : hashable
-        Equal for equal S, whatever the weight.
-    """
-
-    name: ClassVar[str]
-    weight: float
-    key: Any
+    name: ClassVar[str]  # the name of the term in histories
+    weight: float  # the weight of the term
+    key: Any  # equal for equal S, whatever the weight
 
     def form(self, F: Matrix) -> Matrix:
         """Return S F for any table F of n rows."""
@@ -128,19 +103,11 @@ class Smoothness(Term):
 
 @dataclass(frozen=True)
 class AnchorSmoothness(Term):
-    """rho tr(F'LF): L = I - Z diag(Z'1)^-1 Z' of the graph of anchors, whose degrees are all one.
-
-    Attributes
-    ----------
-    anchors : Anchors
-        The anchors that rows are tied to.
-    table : array
-        The rows.
-    """
+    """rho tr(F'LF): L = I - Z diag(Z'1)^-1 Z' of the graph of anchors; all degrees are one."""
 
     weight: float
-    anchors: Any
-    table: Any
+    anchors: Any  # the anchors that rows are tied to
+    table: Any  # the rows
     key: Any = None
     name: ClassVar[str] = "manifold"
 

@@ -54,49 +54,24 @@ class Labels:
 
 
 class Solver:
-    """Solver of one objective over given rows, without the terms that depend on labels.
+    """Solver of one objective over given rows, without the terms that depend on labels."""
 
-    Attributes
-    ----------
-    problem : Problem
-        The rows and the resolved parameters.
-    ridge : float
-        eta, or the least that keeps the system regular.
-    fixed : list of (str, float, callable)
-        Name, weight and form, in the dual, of each term that no label changes.
-    loss, weighted : callable
-        A x, and W x with W the weights of all rows in the loss and in class confusion.
-    image : array
-        The right-hand side A Y, projected.
-    norm : float
-        tr(Y'AY).
-    expanded : array or sparse matrix
-        The rows over which the classifier is expanded: all, or landmarks.
-    whitening : array or None
-        Coefficients of these rows are this times w; None for w itself.
-    key : hashable
-        Equal for the same rows, kernel and ridge.
-    system_key : hashable
-        Equal for equal systems; None for one that no other fit has.
-    known : dict
-        Results computed for this system: its factor and solutions.
-    extra : list of callable
-        Forms, in the dual, of terms without few columns that labels change.
-    """
-
-    problem: Any
-    ridge: float
+    problem: Any  # the rows and the resolved parameters
+    ridge: float  # eta, or the least that keeps the system regular
     n_landmarks: int | None = None
+    # name, weight and form, in the dual, of each term that no label changes
     fixed: list[tuple[str, float, Form]]
-    loss: Form
+    loss: Form  # A x, and W x with W the weights of all rows in the loss and in class confusion
     weighted: Form
-    image: Matrix
-    norm: float
-    key: Any
-    system_key: Any = None
-    expanded: Any
+    image: Matrix  # the right-hand side A Y, projected
+    norm: float  # tr(Y'AY)
+    key: Any  # equal for the same rows, kernel and ridge
+    system_key: Any = None  # equal for equal systems; None for one that no other fit has
+    expanded: Any  # the rows over which the classifier is expanded: all, or landmarks
+    # coefficients of these rows are this times w; None for w itself
     whitening: Matrix | None = None
-    known: dict[Any, Any]
+    known: dict[Any, Any]  # results computed for this system: its factor and solutions
+    # forms, in the dual, of terms without few columns that labels change
     extra: Sequence[Form] = ()
 
     def updated(
@@ -355,22 +330,13 @@ class ExactSolver(Solver):
 
 @dataclass(frozen=True)
 class Sums:
-    """Moments of the features of each domain, and by anchors; additive over tables.
+    """Moments of the features of each domain, and by anchors; additive over tables."""
 
-    Attributes
-    ----------
-    source, target : Moments
-        Rows counting by their weights and those of their sources.
-    anchors : AnchorSums or None
-        Sums over the rows tied to each anchor, where there are anchors.
-    uniform : bool
-        Whether every row has weight 1.
-    """
-
-    source: Moments
+    source: Moments  # rows counting by their weights and those of their sources
     target: Moments
+    # sums over the rows tied to each anchor, where there are anchors
     anchors: AnchorSums | None = None
-    uniform: bool = True
+    uniform: bool = True  # whether every row has weight 1
 
     @classmethod
     def of(cls, table: FeatureTable, n_source: int, anchors: Any, weights: Any) -> Sums:

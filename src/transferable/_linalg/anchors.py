@@ -67,21 +67,11 @@ class AnchorSums:
 
 @dataclass(frozen=True)
 class Anchors:
-    """Centres that rows are tied to.
+    """Centres that rows are tied to."""
 
-    Attributes
-    ----------
-    centers : array or sparse matrix of shape (n_anchors, d)
-        Centres of unit length, as the rows are.
-    n_nearest : int
-        s, anchors of a row; fewer than there are.
-    arrays : Arrays
-        Library and device of the algebra.
-    """
-
-    centers: Any
-    n_nearest: int
-    arrays: Arrays = CPU
+    centers: Any  # (n_anchors, d): centres of unit length, as the rows are
+    n_nearest: int  # s, anchors of a row; fewer than there are
+    arrays: Arrays = CPU  # library and device of the algebra
 
     def __len__(self) -> int:
         return int(self.centers.shape[0])

@@ -85,24 +85,12 @@ def refuse_if_too_wide(who: str, n_features: int, n_tables: int, remedy: str) ->
 
 @dataclass(frozen=True)
 class Plan:
-    """Plan of a fit.
+    """Plan of a fit."""
 
-    Attributes
-    ----------
-    n_landmarks : int or None
-        None for the exact solve.
-    held : bool
-        Whether the features of all rows are kept.
-    chunk : int
-        Columns of features that are worked on at once.
-    n_bytes : int
-        Estimated bytes.
-    """
-
-    n_landmarks: int | None
-    held: bool
-    chunk: int
-    n_bytes: int
+    n_landmarks: int | None  # None for the exact solve
+    held: bool  # whether the features of all rows are kept
+    chunk: int  # columns of features that are worked on at once
+    n_bytes: int  # estimated bytes
 
     @classmethod
     def make(cls, sizes: Any, n_landmarks: int | str | None, budget: int) -> Plan:

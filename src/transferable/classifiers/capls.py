@@ -158,21 +158,13 @@ class CAPLS(DomainClassifier, example=""):
 
 @dataclass(frozen=True, eq=False)
 class Directions:
-    """Directions from the centre of projected rows, and the means of classes among them.
+    """Directions from the centre of projected rows, and the means of classes among them."""
 
-    Attributes
-    ----------
-    basis : ndarray or None
-        Directions of the rows that are kept beforehand.
-    projection, centre : ndarray
-        P, and the mean of the projected rows.
-    means : list of ndarray of shape (n_classes, n_components)
-        Means of the source's classes and, for SPL, of the target's clusters.
-    """
-
-    basis: NDArray[np.float64] | None
-    projection: NDArray[np.float64]
+    basis: NDArray[np.float64] | None  # directions of the rows that are kept beforehand
+    projection: NDArray[np.float64]  # P, and the mean of the projected rows
     centre: NDArray[np.float64]
+    # (n_classes, n_components): means of the source's classes and, for SPL, of the target's
+    # clusters
     means: list[NDArray[np.float64]]
 
     def of(self, Phi: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -129,20 +129,11 @@ class Spread:
 
 @dataclass(frozen=True, eq=False)
 class RowMap:
-    """Linear map of rows, or of their kernel with kept rows.
+    """Linear map of rows, or of their kernel with kept rows."""
 
-    Attributes
-    ----------
-    kernel : KernelFunction or None
-        The kernel; None for rows as they are.
-    anchors : array or None
-        The kept rows.
-    coefficients : ndarray or None
-        The map, learnt at last; map below map if there is one for each domain.
-    """
-
-    kernel: KernelFunction | None = None
-    anchors: Any = None
+    kernel: KernelFunction | None = None  # the kernel; None for rows as they are
+    anchors: Any = None  # the kept rows
+    # the map, learnt at last; map below map if there is one for each domain
     coefficients: Any = None
 
     def __call__(self, rows: Any) -> Matrix:
@@ -159,46 +150,26 @@ class RowMap:
 class Features:
     """Phi of the fitted rows, with the products that the methods need.
 
-    Attributes
-    ----------
-    table : RowTable or FeatureTable
-        T, of n rows.
-    domains : Domains
-        The problem of these rows.
-    rank : int
-        Number of features.
-    scale : float
-        Typical size of a squared feature; penalties on W are multiplied by it, so that they do not
-        depend on the unit of the rows. It is 1 for rows of unit length.
-    map : RowMap
-        Map from any rows to the table that `expand` gives coefficients of.
-    mean : ndarray of shape (rank,) or None
-        Mean of the features; None where Phi is K itself.
-    matrix : ndarray of shape (columns of T, rank) or None
-        Phi = T matrix; None is the identity.
-    roots : ndarray of shape (rank,) or None
-        S^power, where Phi is U S^power; None where Phi is K itself.
-    expansion : ndarray or None
-        Factor from coefficients of Phi to those, or its diagonal; None is the identity.
-    moments : sequence of Moments or None
-        Moments of T in the source and in the target, if known.
-
     Notes
     -----
     A row of weight w counts as w rows, whose coefficients are equal, so that an expansion over the
     rows is one over rows times the root of w, and the columns of Phi = K are multiplied by it.
     """
 
-    table: Table
-    domains: Domains
-    rank: int
+    table: Table  # T, of n rows
+    domains: Domains  # the problem of these rows
+    rank: int  # number of features
+    # typical size of a squared feature; penalties on W are multiplied by it, so that they do
+    # not depend on the unit of the rows. It is 1 for rows of unit length
     scale: float
-    map: RowMap
-    mean: Matrix | None = None
-    matrix: Matrix | None = None
+    map: RowMap  # map from any rows to the table that `expand` gives coefficients of
+    mean: Matrix | None = None  # (rank,): mean of the features; None where Phi is K itself
+    matrix: Matrix | None = None  # (columns of T, rank): Phi = T matrix; None is the identity
+    # (rank,): S^power, where Phi is U S^power; None where Phi is K itself
     roots: Matrix | None = None
+    # factor from coefficients of Phi to those, or its diagonal; None is the identity
     expansion: Matrix | None = None
-    moments: list[Moments] | None = None
+    moments: list[Moments] | None = None  # moments of T in the source and in the target, if known
 
     def times(self, w: Matrix) -> Matrix:
         """Return Phi w."""

@@ -87,21 +87,12 @@ def _tables_by_id(domains: Domains) -> tuple[NDArray[Any], list[WeightedTable]]:
 
 @dataclass(frozen=True, eq=False)
 class Recolouring:
-    """Maps C_s^-1/2 C_t^1/2, one for each source.
+    """Maps C_s^-1/2 C_t^1/2, one for each source."""
 
-    Attributes
-    ----------
-    ids : ndarray of shape (n_sources,)
-        The ids of the sources.
-    sources, target : list of Covariance, Covariance
-        C_s of each and C_t.
-    matrices : list of ndarray or None
-        The map of each; None where it is larger than the directions that it is made of.
-    """
-
-    ids: NDArray[Any]
-    sources: list[Covariance]
+    ids: NDArray[Any]  # (n_sources,): the ids of the sources
+    sources: list[Covariance]  # C_s of each and C_t
     target: Covariance
+    # the map of each; None where it is larger than the directions that it is made of
     matrices: list[Matrix | None]
 
     @classmethod
@@ -128,21 +119,12 @@ class Covariance:
     """Powers of C + regularization * I, through the directions that the rows of a table span.
 
     A direction without variance keeps none.
-
-    Attributes
-    ----------
-    mean : ndarray of shape (n_features,)
-        Mean row.
-    V, values : ndarray of shape (n_features, rank), ndarray of shape (rank,)
-        Eigenvectors inside the span, and their eigenvalues.
-    floor : float
-        The eigenvalue outside of it.
     """
 
-    mean: Matrix
-    V: Matrix
+    mean: Matrix  # (n_features,): mean row
+    V: Matrix  # (n_features, rank): eigenvectors inside the span, and their eigenvalues
     values: Matrix
-    floor: float
+    floor: float  # the eigenvalue outside of it
 
     @classmethod
     def of(cls, table: RowTable, weights: Matrix, regularization: float) -> Covariance:

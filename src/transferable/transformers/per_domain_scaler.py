@@ -72,18 +72,12 @@ class PerDomainScaler(DomainTransformer):
 
 @dataclass(frozen=True, eq=False)
 class Scales:
-    """Means and standard deviations of the features in each domain.
+    """Means and standard deviations of the features in each domain."""
 
-    Attributes
-    ----------
-    sources, targets : ndarray
-        Ids of the domains.
-    means, deviations : ndarray of shape (n_domains, n_features)
-        A row for each source, for each target if there are several, and for the whole target.
-    """
-
-    sources: NDArray[Any]
+    sources: NDArray[Any]  # ids of the domains
     targets: NDArray[Any]
+    # (n_domains, n_features): A row for each source, for each target if there are several,
+    # and for the whole target
     means: Matrix
     deviations: Matrix
 

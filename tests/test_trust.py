@@ -59,8 +59,15 @@ def table(n, confidence, codes=None):
 
 def state(P, views=None, **given):
     codes = P.argmax(axis=1)
-    views = [codes] * 3 if views is None else views
-    return assess(P, views, views[0], CLASSES, **given).state
+    return judged(P, [codes] * 3 if views is None else views, **given).state
+
+
+def judged(P, views, alone=None, prior=(0.5, 0.5), **given):
+    names = ["source-only", "as given", "per domain"]
+    alone = P.argmax(axis=1) if alone is None else alone
+    return assess(
+        P, dict(zip(names, views, strict=False)), alone, CLASSES, np.array(prior), **given
+    )
 
 
 def test_labels_can_be_used_only_with_confidence_and_three_views_that_agree():
@@ -78,14 +85,16 @@ def test_labels_can_be_used_only_with_confidence_and_three_views_that_agree():
 def test_a_large_class_is_no_evidence():
     codes = (np.arange(400) < 8).astype(int)  # 98 % of one class
     P = table(400, 0.95, codes)
-    assert assess(P, [codes] * 3, codes, CLASSES).low > 0.75
-    assert state(P) == "check"
+    found = judged(P, [codes] * 3)
+    assert (found.state, found.low > 0.75) == ("check", True)
+    assert "98 % of rows get a" in found.reasons
+    assert "a rises from 50 % of the source to 98 %" in found.reasons
 
 
 def test_the_interval_widens_with_doubt_and_with_few_rows():
     widths = []
     for n, confidence in ((3000, 0.95), (3000, 0.8), (30, 0.8)):
-        found = assess(table(n, confidence), [], np.zeros(n, int), CLASSES)
+        found = judged(table(n, confidence), [])
         assert 0 <= found.low < found.high <= 1
         widths.append(found.high - found.low)
     assert widths == sorted(widths)
@@ -95,18 +104,35 @@ def test_changes_are_counted_and_no_line_claims_that_adapting_paid():
     P = table(100, 0.95)
     codes = P.argmax(axis=1)
     alone = np.where(np.arange(100) < 30, 0, codes)
-    found = assess(P, [alone, codes, codes], alone, CLASSES)
+    found = judged(P, [alone, codes, codes], alone)
     assert found.changed == np.sum(alone != codes) == 15
     assert found.changes == [("a", "b", 15)]
+    doubtful = judged(table(100, 0.85), [alone, codes, codes])
+    assert doubtful.reasons == (
+        "Models of the source alone and those of rows as given disagree on 15 % of rows",
+        "the mean confidence is 85 %",
+    )
     for which in ("use", "check", "reject"):
         text = " ".join(Trust(which, 0.5, 0.9, 0.3, 9, 0, []).lines)
         assert "cannot show" in text
-        assert "estimated at 50 to 90 %" in text
         assert not re.search(r"\b(paid|pays|harm)", text)
 
 
+def test_an_interval_is_shown_where_it_tells_something_and_never_of_rejected_labels():
+    narrow, wide = (Trust("check", low, 0.9, 0.3, 9, 0, []) for low in (0.5, 0.49))
+    assert (narrow.shown, wide.shown) == (True, False)
+    assert "estimated at 50 to 90 %" in narrow.lines[0]
+    for unknown in (wide, judged(table(400, 0.55), [])):
+        assert not unknown.shown
+        assert "cannot be estimated without labels" in unknown.lines[0]
+        assert not re.search(r"\d to \d+ %", str(unknown))
+    assert (unknown.state, unknown.low, unknown.high) == ("reject", 0, 1)
+
+
 def test_constant_labels_agree_by_chance():
-    assert agreement(np.zeros(5, int), np.zeros(5, int)) == 1
+    assert agreement(np.zeros(5, int), np.zeros(5, int)) == 0
+    spam = table(400, 0.95, np.zeros(400, int))
+    assert judged(spam, [np.zeros(400, int)] * 3).state == "reject"
     rng = np.random.default_rng(0)
     right = np.eye(2)[rng.integers(0, 2, 200)]
     constant = np.tile([1.0, 0.0], (200, 1))

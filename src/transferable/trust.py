@@ -9,8 +9,9 @@ labels that files hold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,6 +35,8 @@ _LEAST_AGREEMENT = 0.01
 _SLACK, _LEAST, _MOST = 0.06, 0.45, 1.6
 _USABLE = 0.75  # lower end from which labels can be used
 _SUPPORTED = 0.2  # support below which they cannot
+_TELLING = 0.4  # widest interval that tells more than anybody knows without it
+_MOVED = 0.15  # change of a class's share that is worth a sentence
 _LEVEL = 0.9  # of intervals
 _DRAWS = 4000  # of the accuracy, given the audited rows
 _CERTAIN = 0.1  # p-value at which one labelling is called better
@@ -49,10 +52,11 @@ TITLES = {
     "check": "Check a sample of these labels first",
     "reject": "Do not use these labels",
 }
-_REASONS = {
-    "use": "Models of the source alone and of two views of both domains agree, and are confident.",
-    "check": "The models agree too little, or are not confident enough, for more.",
-    "reject": "The models agree hardly more often than by chance, or are hardly more confident.",
+_VIEWS = {
+    "source-only": "models of the source alone",
+    "as given": "those of rows as given",
+    "per domain": "those of rows scaled by domain",
+    "no flow": "those without a flow",
 }
 LIMITS = (
     "Unlabelled rows cannot show that classes have changed places or meaning, nor that the target "
@@ -69,7 +73,7 @@ class Trust:
     state : {"use", "check", "reject"}
         The labels can be used, a sample should be checked first, or they should not be used.
     low, high : float
-        Interval of the accuracy, wider the less confident the consensus is.
+        Interval of the accuracy, wider the less confident the consensus is; 0 and 1 with "reject".
     support : float
         Agreement of models of the source alone, of rows as given and of rows scaled by domain (of
         flags: without a flow), their mean Cohen's kappa, or the confidence beyond chance if less.
@@ -79,12 +83,15 @@ class Trust:
         Rows with another label than a model of the source alone gives.
     changes : list of tuple
         Label by the source alone, label now, and rows of that change; most frequent first.
+    reasons : tuple of str
+        Why the state is not a better one, or what supports "use".
 
     Examples
     --------
     >>> from transferable.diagnostics import Trust
-    >>> print(Trust("check", 0.62, 0.97, 0.55, 200, 0, []).title)
-    Check a sample of these labels first
+    >>> trust = Trust("check", 0.62, 0.97, 0.55, 200, 0, [])
+    >>> trust.title, trust.shown
+    ('Check a sample of these labels first', True)
     """
 
     state: Literal["use", "check", "reject"]
@@ -94,6 +101,12 @@ class Trust:
     rows: int
     changed: int
     changes: list[tuple[Any, Any, int]]
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def shown(self) -> bool:
+        """Whether the interval is narrow enough to tell something: at most 40 points wide."""
+        return self.state != "reject" and self.high - self.low <= _TELLING
 
     @property
     def title(self) -> str:
@@ -102,19 +115,25 @@ class Trust:
 
     @property
     def lines(self) -> list[str]:
-        """The state, its reason, the labels that adapting changed, and what stays unknown."""
+        """The state, its reasons, the labels that adapting changed, and what stays unknown."""
         pairs = [f"{rows:,} from {alone} to {adapted}" for alone, adapted, rows in self.changes]
         rest = len(pairs) - _CHANGES_SHOWN
         more = f" and {rest} other kinds" if rest > 0 else ""
         changes = f"{', '.join(pairs[:_CHANGES_SHOWN])}{more}"
         changed = (
             f"Adapting changed {self.changed:,} of {self.rows:,} labels of a model of the source "
-            f"alone: {changes}; whether for the better, only labelled rows show"
+            f"alone: {changes}; only labelled rows can show whether it helped"
+        )
+        estimate = (
+            f"without labels, the accuracy is estimated at {percent(self.low)} to "
+            f"{percent(self.high)} %"
+            if self.shown
+            else "the accuracy cannot be estimated without labels; 30 labelled rows tell it to "
+            "about 12 points, 21 at worst"
         )
         return [
-            f"{self.title}: without labels, the accuracy is estimated at {percent(self.low)} to "
-            f"{percent(self.high)} %",
-            _REASONS[self.state],
+            f"{self.title}: {estimate}",
+            "; ".join(self.reasons),
             changed if pairs else "Adapting changed no label of a model of the source alone",
             LIMITS,
         ]
@@ -130,9 +149,10 @@ def percent(share: float) -> str:
 
 def assess(
     consensus: Probabilities,
-    views: Sequence[Codes],
+    views: Mapping[str, Codes],
     alone: Codes,
     classes: NDArray[Any],
+    prior: NDArray[np.float64],
     *,
     one_column: bool = False,
 ) -> Trust:
@@ -142,13 +162,16 @@ def assess(
     ----------
     consensus : ndarray of shape (n_target, n_classes)
         Probabilities.
-    views : sequence of ndarray of shape (n_target,)
-        Codes by the source alone, by rows as given and by rows scaled by domain, as far as there
-        are any; with fewer than three of them, or a single column, no label can be used unseen.
+    views : mapping of str to ndarray of shape (n_target,)
+        Codes by models of the source alone, of rows as given and of rows scaled by domain, as far
+        as there are any; with fewer than three of them, or a single column, no label can be used
+        unseen.
     alone : ndarray of shape (n_target,)
         Codes by the source alone.
     classes : ndarray of shape (n_classes,)
         Labels of the codes.
+    prior : ndarray of shape (n_classes,)
+        Shares of the classes in the source.
     one_column : bool, default=False
         Whether the rows have a single column.
     """
@@ -158,18 +181,41 @@ def assess(
     slack = float(np.hypot(_SLACK, 0.5 / np.sqrt(n)))  # few rows are a sample of few
     low = max(0.0, 1 - slack - _MOST * (1 - confidence))
     high = min(1.0, 1 + slack - _LEAST * (1 - confidence))
-    kappas = [agreement(one, other) for k, one in enumerate(views) for other in views[:k]]
+    pairs = [(agreement(views[a], views[b]), a, b) for a, b in combinations(views, 2)]
     chance = 1 / n_classes
-    support = min(np.mean(kappas) if kappas else 1.0, (confidence - chance) / (1 - chance))
-    share = np.bincount(codes).max() / n
-    state: Literal["use", "check", "reject"] = "check"
-    if support < _SUPPORTED:
-        state = "reject"
-    elif low >= max(_USABLE, chance, share) and len(views) == 3 and not one_column:
-        state = "use"
+    certainty = (confidence - chance) / (1 - chance)
+    support = min(float(np.mean([kappa for kappa, *_ in pairs])) if pairs else 1.0, certainty)
+    shares = np.bincount(codes, minlength=n_classes) / n
     changes = changes_of(classes[alone], classes[codes])
     changed = sum(rows for *_, rows in changes)
-    return Trust(state, low, high, float(support), n, changed, changes)
+    counts = (float(support), n, changed, changes)
+    reasons = [f"the mean confidence is {percent(confidence)} %"]
+    if pairs:
+        _, one, other = min(pairs)
+        apart = float(np.mean(views[one] != views[other]))
+        reasons.insert(
+            0, f"{_VIEWS[one]} and {_VIEWS[other]} disagree on {percent(apart)} % of rows"
+        )
+    if len(views) < 3:
+        reasons.append(f"of three views of the rows, {len(views)} can be compared")
+    if one_column:
+        reasons.append("the rows have a single column")
+    if shares.max() > max(low, chance):
+        reasons.append(f"{percent(shares.max())} % of rows get {classes[shares.argmax()]!s}")
+    most = int(np.abs(shares - prior).argmax())
+    if abs(shares[most] - prior[most]) > _MOVED:
+        way = "rises" if shares[most] > prior[most] else "falls"
+        reasons.append(
+            f"{classes[most]!s} {way} from {percent(prior[most])} % of the source to "
+            f"{percent(shares[most])} %"
+        )
+    reasons[0] = reasons[0][0].upper() + reasons[0][1:]
+    if support < _SUPPORTED:
+        return Trust("reject", 0.0, 1.0, *counts, tuple(reasons))
+    if low >= max(_USABLE, chance, shares.max()) and len(views) == 3 and not one_column:
+        agreed = "Models of the source alone and of two views of both domains agree"
+        return Trust("use", low, high, *counts, (f"{agreed}, and are confident",))
+    return Trust("check", low, high, *counts, tuple(reasons))
 
 
 def changes_of(before: NDArray[Any], after: NDArray[Any]) -> list[tuple[Any, Any, int]]:
@@ -180,11 +226,11 @@ def changes_of(before: NDArray[Any], after: NDArray[Any]) -> list[tuple[Any, Any
 
 
 def agreement(one: Codes, other: Codes) -> float:
-    """Return Cohen's kappa of two labellings; 1 where both give all rows the same one label."""
+    """Return Cohen's kappa of two labellings; 0 where both give all rows the same one label."""
     classes = np.union1d(one, other)
     by_chance = float(sum(np.mean(one == c) * np.mean(other == c) for c in classes))
     if by_chance >= 1.0:
-        return 1.0
+        return 0.0
     return (float(np.mean(one == other)) - by_chance) / (1.0 - by_chance)
 
 
@@ -208,9 +254,7 @@ def consensus_weights(
             others = np.delete(prior, k)
             others = others if others.any() else np.ones_like(others)
             rest = np.tensordot(others, np.delete(tables, k, axis=0), axes=1).argmax(axis=1)
-            own = table.argmax(axis=1)
-            constant = (own == own[0]).all() and (rest == own[0]).all()
-            kappas[k] = 0.0 if constant else agreement(own, rest)
+            kappas[k] = agreement(table.argmax(axis=1), rest)
     weights = prior * np.maximum(kappas, _LEAST_AGREEMENT) ** 2
     return weights / weights.sum(), kappas
 

@@ -29,6 +29,7 @@ def test_accuracy_where_the_target_is_known_best_first(invoke, folder):
     accuracies = [line["accuracy"] for line in lines]
     assert accuracies == sorted(accuracies, reverse=True)
     assert all(0 <= line["agreement"] <= 1 and line["seconds"] >= 0 for line in lines)
+    assert all((line["group"] == 1) == (line["agreement"] >= 0.9) for line in lines)
 
 
 def test_table_for_people(invoke, folder):

@@ -1,5 +1,7 @@
 """The verdict on labels of a method, and rows that are drawn for it."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,18 +22,27 @@ def test_a_pool_is_judged_by_itself_without_another_fit():
     assert found.pool is model
     assert found.trust is model.trust_
     assert found.agreement is None
-    assert found.lines == model.trust_.lines
     np.testing.assert_array_equal(found.source_only, model.predict_source_only(PROBLEM.Xt))
 
 
-def test_another_method_has_the_verdict_of_the_pool_and_its_own_changes():
+def test_another_method_has_its_own_changes_and_a_wider_verdict_than_the_pool():
     model = TFDFV().adapt(*ROWS)
     found, pool = assess_trust(model, *ROWS), AutoAdapter().adapt(*ROWS)
-    assert (found.trust.state, found.trust.low) == (pool.trust_.state, pool.trust_.low)
+    apart = 1 - found.agreement
+    assert found.trust.state in {"check", "reject"}
+    assert found.trust.low == max(0, pool.trust_.low - apart)
+    assert found.trust.high == min(1, pool.trust_.high + apart)
     labels = model.predict(PROBLEM.Xt)
     assert found.trust.changed == np.sum(found.source_only != labels)
     assert found.agreement == np.mean(pool.predict(PROBLEM.Xt) == labels)
-    assert "AutoAdapter's on its own labels, which are those of TFDFV" in found.lines[-1]
+    assert "AutoAdapter's on its own labels, which are those of TFDFV" in found.trust.lines[1]
+
+
+def test_figures_that_are_not_shown_are_not_in_the_record():
+    model = AutoAdapter(effort="fast").adapt(*ROWS)
+    model.trust_ = replace(model.trust_, state="reject", low=0.0, high=1.0)
+    record = assess_trust(model, *ROWS).record
+    assert (record["state"], record["low"], record["high"]) == ("reject", None, None)
 
 
 def test_of_many_rows_some_of_each_class_are_drawn():
@@ -55,4 +66,4 @@ def test_tables_are_judged_as_tables(several):
     assert found.trust.rows == len(target)
     unfitted = assess_trust(TableClassifier(TFDFV()), given, "kind", target)
     assert unfitted.agreement is None
-    assert unfitted.trust.low == found.trust.low
+    assert unfitted.trust.low >= found.trust.low

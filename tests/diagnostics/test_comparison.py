@@ -3,11 +3,10 @@
 from time import perf_counter, sleep
 
 import numpy as np
-import pytest
 
 from problems import small_problem
 from transferable import TFDFV
-from transferable.diagnostics import MethodOutcome, compare_methods, source_only_methods, vote
+from transferable.diagnostics import MethodOutcome, compare_methods, source_only_methods
 from transferable.events import rounds
 from transferable.transformers import CORAL
 
@@ -39,17 +38,6 @@ def test_a_method_that_fails_does_not_stop_the_others():
     assert bad.predicted is None
     assert "n_neighbors=5000" in bad.failure
     assert good.predicted is not None
-    np.testing.assert_array_equal(vote([bad, good]), good.predicted)
-
-
-def test_the_vote_is_the_most_frequent_label_of_each_row():
-    outcomes = [outcome("a", "b", "c"), outcome("a", "c", "b"), outcome("b", "c", "a")]
-    np.testing.assert_array_equal(vote(outcomes), ["a", "c", "a"])
-
-
-def test_no_vote_without_a_voter():
-    with pytest.raises(ValueError, match="No method succeeded"):
-        vote([MethodOutcome("bad", None, 0.0, "why")])
 
 
 class Slow(CORAL):

@@ -64,7 +64,7 @@ def fixed_trust(labels, state="use", *, own=True):
         unfamiliar_=np.arange(n) < 5,
         audit_rows=lambda n_rows: RowsToLabel(np.arange(n_rows)[::-1], np.ones(n_rows)),
     )
-    return Assessment(trust, alone, None if own else 0.9, "TFDF", pool)
+    return Assessment(trust, labels, alone, None if own else 0.9, pool)
 
 
 class Page(HTMLParser):

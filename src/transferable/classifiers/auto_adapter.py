@@ -291,8 +291,10 @@ class AutoAdapter(DomainClassifier):
         self.class_shares_ = domains.prior
         if domains.n_target:
             self.class_shares_ = consensus.P.mean(axis=0)
+            names = list(dict.fromkeys(member.view for member in members))
+            views = dict(zip(reversed(names), consensus.views[::-1], strict=False))
             self.trust_ = kind.judge(
-                *(consensus.P, consensus.views, consensus.alone, domains.classes),
+                *(consensus.P, views, consensus.alone, domains.classes, domains.prior),
                 one_column=domains.X.shape[1] == 1,
             )
         codes = domains.with_target(consensus.P.argmax(axis=1))

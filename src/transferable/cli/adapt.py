@@ -327,7 +327,7 @@ def _print(
 def _verdicts(result: _Adaptation) -> list[str]:
     """Return lines on the accuracy, and on the evaluation or its absence."""
     inputs, found = result.inputs, result.evaluation
-    lines = [] if result.trust is None else result.trust.lines
+    lines = [] if result.trust is None else result.trust.trust.lines
     if result.learnt and inputs.true is not None:
         lines.append(
             f"The {result.learnt:,} values in {inputs.true.name!r} were learnt from; the accuracy "

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from numpy.typing import NDArray
 
 from transferable.cli import _options as opt
 from transferable.cli._console import (
@@ -25,11 +26,12 @@ from transferable.diagnostics import (
     assess_trust,
     compare_methods,
     source_only_methods,
-    vote,
 )
 from transferable.metrics import consistency_along, neighbor_edges
 from transferable.tables import TableEncoder
 from transferable.tables.classifier import fitted_encoder
+
+_ALIKE = 0.9  # share of rows that methods of a group label as its first does
 
 
 def run(
@@ -59,11 +61,11 @@ def run(
 ) -> None:
     """Label TARGET by every method and show how far they agree, how good they are, and their time.
 
-    Agreement is the share of target rows to which a method gives the label that most methods give;
-    consistency, how far neighbouring rows get the same label, beyond chance. Neither is an
-    accuracy, which only true target labels tell. Two models of the source alone are there for
-    comparison; nothing they learn, not even a scale, is of the target. All methods have their
-    default parameters. The verdict is on AutoAdapter's labels, as that of 'adapt'.
+    Agreement is the share of target rows to which a method gives AutoAdapter's label, on which the
+    verdict is; consistency, how far neighbouring rows get the same label, beyond chance. Neither is
+    an accuracy, which only true target labels tell. Methods of one group agree with its first on at
+    least 90 % of the rows. Two models of the source alone are there for comparison; nothing they
+    learn, not even a scale, is of the target. All methods have their default parameters.
     Ends with status 0, with 1 if a method failed, and with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
@@ -91,7 +93,8 @@ def run(
         with messages.bar("Judging the labels"):
             inputs.model.set_params(estimator=configured(None, seed=seed))
             verdict = assess_trust(inputs.model, *inputs.pair, random_state=seed)
-        results = _results(outcomes, inputs, inputs.rows(encoder)[1], set(alone), messages)
+        Xt = inputs.rows(encoder)[1]
+        results = _results(outcomes, verdict.labels, inputs, Xt, set(alone), messages)
         if not any(r["adapts"] and r["agreement"] is not None for r in results):
             messages.note("No method was done; only models of the source alone are compared.")
         if as_json:
@@ -107,7 +110,11 @@ def run(
             typer.echo(json.dumps(record))
         else:
             _print(results, evaluated=inputs.true is not None)
-            print_lines(*(f"AutoAdapter: {line}" for line in verdict.lines[:1]), *verdict.lines[1:])
+            print_lines(
+                "Agreement, with AutoAdapter's labels, is no accuracy; methods of one group label "
+                "nine in ten rows alike."
+            )
+            print_lines(f"AutoAdapter: {verdict.trust.lines[0]}", *verdict.trust.lines[1:])
         reasons: dict[tuple[str, str], list[str]] = {}
         for r in results:
             if r["failure"]:
@@ -151,19 +158,28 @@ def _encoded(
 
 
 def _results(
-    outcomes: list[MethodOutcome], inputs: Inputs, Xt: Any, alone: set[str], messages: Messages
+    outcomes: list[MethodOutcome],
+    judged: NDArray[Any],
+    inputs: Inputs,
+    Xt: Any,
+    alone: set[str],
+    messages: Messages,
 ) -> list[dict[str, Any]]:
     """Return a record of each method, whose shares are None where unknown.
 
-    The best comes first: by accuracy where it is known, by agreement otherwise; failures last.
+    The best comes first: by accuracy where it is known, by agreement with the labels that are
+    judged otherwise; failures last.
     """
-    majority = vote(outcomes)
-    edges = neighbor_edges(Xt) if len(majority) > 1 else None
-    results = []
+    edges = neighbor_edges(Xt) if len(judged) > 1 else None
+    results, groups = [], [judged]
     for o in outcomes:
-        agreement = consistency = accuracy = None
+        agreement = consistency = accuracy = group = None
         if o.predicted is not None:
-            agreement = float(np.mean(o.predicted == majority))
+            alike = [float(np.mean(o.predicted == labels)) for labels in groups]
+            agreement, group = alike[0], int(np.argmax(alike)) + 1
+            if max(alike) < _ALIKE:
+                groups.append(o.predicted)
+                group = len(groups)
             codes = np.unique(o.predicted, return_inverse=True)[1]
             consistency = 0.0 if edges is None else consistency_along(edges, codes)
             accuracy = (inputs.evaluate(o.predicted, messages) or {}).get("accuracy")
@@ -172,6 +188,7 @@ def _results(
                 "method": o.name,
                 "adapts": o.name not in alone,
                 "agreement": agreement,
+                "group": group,
                 "consistency": consistency,
                 "accuracy": accuracy,
                 "seconds": round(o.seconds, 3),
@@ -190,6 +207,8 @@ def _print(results: list[dict[str, Any]], *, evaluated: bool) -> None:
         missing = "left out" if r["left_out"] else "failed"
         known = [missing if r[share] is None else f"{r[share]:.1%}" for share in shares]
         learnt_from = "both" if r["adapts"] else "source"
-        rows.append([r["method"], learnt_from, *known, f"{r['seconds']:.1f}"])
-    names = ("method", "learnt from")
+        rows.append(
+            [r["method"], learnt_from, str(r["group"] or ""), *known, f"{r['seconds']:.1f}"]
+        )
+    names = ("method", "learnt from", "group")
     print_table(names, [*shares.values(), "seconds"], rows, unwrapped=["method"])

@@ -113,7 +113,7 @@ def _compare(task: Bunch, seed: int, out: Path, messages: Messages, as_json: boo
                     "method": name,
                     "adapts": adapts,
                     "accuracy": accuracy,
-                    "estimate": None if trust is None else [trust.low, trust.high],
+                    "estimate": [trust.low, trust.high] if trust and trust.shown else None,
                     "seconds": seconds,
                 }
             )

@@ -73,7 +73,7 @@ def run(
             rows = f"{len(Xs):,} source rows, {len(Xt):,} target rows"
             Terminal().print(f"{rows}, {Xs.shape[1]} features")
             _print(found, shifts)
-            print_lines(*found.lines, *verdict.lines)
+            print_lines(*found.lines, *verdict.trust.lines)
 
 
 def _true(inputs: Inputs, messages: Messages) -> Any:

@@ -5,7 +5,6 @@ from transferable.diagnostics.comparison import (
     MethodOutcome,
     compare_methods,
     source_only_methods,
-    vote,
 )
 from transferable.diagnostics.diagnosis import Diagnosis, diagnose
 from transferable.diagnostics.drift import Drift, drift, remembers_target
@@ -41,5 +40,4 @@ __all__ = [
     "shared_space",
     "source_only_methods",
     "unit_variance",
-    "vote",
 ]

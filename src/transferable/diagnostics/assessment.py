@@ -33,47 +33,37 @@ class Assessment:
     Attributes
     ----------
     trust : Trust
-        The verdict of AutoAdapter's pool; the changes are those of the method.
-    source_only : ndarray of shape (n_target,)
-        Labels by the pool's models of the source alone.
+        The verdict of AutoAdapter's pool. That of another method is at best "check", its interval
+        wider by the share of rows on which both differ.
+    labels, source_only : ndarray of shape (n_target,)
+        Labels by the pool, and by its models of the source alone.
     agreement : float or None
         Share of target rows that the method and the pool label alike; None if it is the pool.
-    method : str
-        The method.
     pool : AutoAdapter or TableClassifier
         The fitted pool.
     """
 
     trust: Trust
+    labels: NDArray[Any]
     source_only: NDArray[Any]
     agreement: float | None
-    method: str
     pool: Any
-
-    @property
-    def lines(self) -> list[str]:
-        """The verdict in words, and whose it is."""
-        if self.agreement is None:
-            return self.trust.lines
-        whose = (
-            f"The verdict is AutoAdapter's on its own labels, which are those of {self.method} for "
-            f"{percent(self.agreement)} % of the rows"
-        )
-        return [*self.trust.lines, whose]
 
     @property
     def record(self) -> dict[str, Any]:
         """The verdict in values that are valid in JSON."""
-        pool = unwrap(self.pool)
+        pool, trust = unwrap(self.pool), self.trust
         return {
-            **asdict(self.trust),
+            **asdict(trust),
+            "low": trust.low if trust.shown else None,
+            "high": trust.high if trust.shown else None,
             "of": "AutoAdapter",
             "agreement_with_method": self.agreement,
             "estimated_class_shares": {
                 str(name): float(share)
                 for name, share in zip(pool.classes_.tolist(), pool.class_shares_, strict=True)
             },
-            "lines": self.lines,
+            "lines": trust.lines,
         }
 
 
@@ -105,7 +95,7 @@ def assess_trust(model: Any, Xs: Any, ys: Any, Xt: Any, *, random_state: int = 0
     >>> task = make_shifted(n_features=4)
     >>> model = TFDFV().adapt(task.Xs, task.ys, task.Xt)
     >>> assess_trust(model, task.Xs, task.ys, task.Xt).trust.state
-    'use'
+    'check'
     """
     pool, fitted = model, hasattr(model, "classes_")
     if getattr(model, "trust_", None) is None:
@@ -124,7 +114,19 @@ def assess_trust(model: Any, Xs: Any, ys: Any, Xt: Any, *, random_state: int = 0
         changes = changes_of(alone, labels)
         changed = sum(rows for *_, rows in changes)
         trust = replace(trust, rows=len(labels), changed=changed, changes=changes)
-    return Assessment(trust, alone, alike, type(unwrap(model)).__name__, pool)
+    if alike is not None:
+        whose = (
+            "The verdict is AutoAdapter's on its own labels, which are those of "
+            f"{type(unwrap(model)).__name__} for {percent(alike)} % of the rows"
+        )
+        trust = replace(
+            trust,
+            state="reject" if trust.state == "reject" else "check",
+            low=max(0.0, trust.low - (1 - alike)),
+            high=min(1.0, trust.high + (1 - alike)),
+            reasons=(whose, *trust.reasons),
+        )
+    return Assessment(trust, own, alone, alike, pool)
 
 
 def draw_rows(

@@ -153,25 +153,3 @@ def labels_by(model: Any, Xt: Any) -> NDArray[Any]:
     """
     table = getattr(model, "labels_", None)
     return np.asarray(model.predict(Xt) if table is None else table["prediction"])
-
-
-def vote(outcomes: Iterable[MethodOutcome]) -> NDArray[Any]:
-    """Return the label that most methods give each target row; of equals, the first in order.
-
-    Parameters
-    ----------
-    outcomes : iterable of MethodOutcome
-        Those that failed have no vote.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_target,)
-        One label for each row.
-    """
-    table = np.array([outcome.predicted for outcome in outcomes if outcome.predicted is not None])
-    if not len(table):
-        raise ValueError("No method succeeded; there is no vote to count.")
-    classes, codes = np.unique(table, return_inverse=True)
-    codes = codes.reshape(table.shape)
-    counts = np.stack([np.sum(codes == k, axis=0) for k in range(len(classes))])
-    return classes[counts.argmax(axis=0)]

@@ -95,9 +95,11 @@ def test_every_state_has_its_colour_and_the_words_of_the_assessment(state, own):
     trust = fixed_trust(data.predicted, state, own=own)
     source = render_report(replace(data, trust=trust))
     assert f'class="card {state}"' in source
-    title, estimate = trust.lines[0].split(": ")
+    lines = trust.trust.lines
+    title, estimate = lines[0].split(": ")
+    assert ('class="range"' in source) == (state != "reject")
     shown = Page(source).text.replace("\n", " ")
-    for line in (title, estimate[1:], *trust.lines[1:]):
+    for line in filter(None, (title, estimate[1:], *lines[1:])):
         assert line.removesuffix(".") in shown, line
     for claim in ("paid", "harm", "pays"):
         assert claim not in shown

@@ -210,5 +210,5 @@ def _print(results: list[dict[str, Any]], *, evaluated: bool) -> None:
         rows.append(
             [r["method"], learnt_from, str(r["group"] or ""), *known, f"{r['seconds']:.1f}"]
         )
-    names = ("method", "learnt from", "group")
+    names = ("method", "from", "group")
     print_table(names, [*shares.values(), "seconds"], rows, unwrapped=["method"])

@@ -7,7 +7,12 @@ scikit-learn's own they are what the library's tests run on every estimator.
 from __future__ import annotations
 
 import copy
+import locale
+import logging
+import os
 import pickle
+import random
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -25,6 +30,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
+from threadpoolctl import threadpool_info
 
 from transferable.base import Takes
 from transferable.exceptions import MarkedLabelsWarning, NoTargetWarning
@@ -222,18 +228,40 @@ def check_input_is_left_as_it_is(estimator: Any) -> None:
     assert before == {key: repr(value) for key, value in model.get_params().items()}
 
 
+def global_state() -> dict[str, Any]:
+    """Return what a whole process shares, by name."""
+    loggers = [logging.root, *map(logging.getLogger, logging.root.manager.loggerDict)]
+    state = {
+        "numpy's random numbers": pickle.dumps(np.random.get_state()),  # noqa: NPY002
+        "Python's random numbers": random.getstate(),
+        "warning filters": list(warnings.filters),
+        "environment": dict(os.environ),
+        "directory": os.getcwd(),
+        "locale": locale.setlocale(locale.LC_ALL),
+        "signal handlers": [signal.getsignal(s) for s in signal.valid_signals()],
+        "numbers of threads": sorted((i["filepath"], i["num_threads"]) for i in threadpool_info()),
+        "loggers": {log.name: (log.level, log.disabled, tuple(log.handlers)) for log in loggers},
+        "floating point errors": np.geterr(),
+        "scikit-learn's settings": sklearn.get_config(),
+    }
+    if torch := sys.modules.get("torch"):
+        state["torch's random numbers"] = torch.get_rng_state().tolist()
+        state["torch's settings"] = (
+            torch.are_deterministic_algorithms_enabled(),
+            torch.get_num_threads(),
+            torch.get_default_dtype(),
+        )
+    return state
+
+
 def check_global_state_is_left_as_it_is(estimator: Any) -> None:
-    """Compare the handling of floating point errors, scikit-learn's settings and torch's state."""
-
-    def state() -> Any:
-        found: list[Any] = [np.geterr(), sklearn.get_config()]
-        if torch := sys.modules.get("torch"):
-            found += [torch.get_rng_state().tolist(), torch.are_deterministic_algorithms_enabled()]
-        return found
-
-    before = state()
+    """Compare random numbers, warning filters, loggers and what else a process shares."""
+    outcome(estimator, P.X, MARKED)  # other libraries are imported here
+    before = global_state()
     outcome(estimator, P.X, MARKED)
-    assert state() == before, "a fit must not change what other code sees"
+    after = global_state()
+    changed = [name for name in before if after[name] != before[name]]
+    assert not changed, f"a fit changes {', '.join(changed)}"
 
 
 def check_a_fit_is_all_or_nothing(estimator: Any) -> None:

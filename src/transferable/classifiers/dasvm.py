@@ -129,7 +129,7 @@ class DASVM(DomainClassifier, example=""):
         positive = [1] if n_classes == 2 else range(n_classes)
         coefficients, intercepts = np.zeros((len(K), len(positive))), np.zeros(len(positive))
         for m, c in enumerate(positive):
-            svm = SVC(C=self.C, kernel="precomputed")
+            svm = SVC(C=self.C, kernel="precomputed", random_state=0)
             svm.fit(inner, codes[rows] == c, sample_weight=weights[rows])
             coefficients[rows[svm.support_], m] = svm.dual_coef_[0]
             intercepts[m] = svm.intercept_[0]

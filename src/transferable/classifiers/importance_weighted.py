@@ -84,7 +84,7 @@ default="logistic"
         return bool(get_tags(self._learner()).input_tags.sparse)
 
     def _learner(self) -> Any:
-        return LinearSVC(dual=False) if self.estimator is None else self.estimator
+        return LinearSVC(dual=False, random_state=0) if self.estimator is None else self.estimator
 
     def _fit_domains(self, domains: Domains) -> None:
         learner = clone(self._learner())

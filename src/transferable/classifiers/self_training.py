@@ -73,7 +73,7 @@ class SelfTraining(DomainClassifier, example=""):
         return bool(get_tags(self._learner()).input_tags.sparse)
 
     def _learner(self) -> Any:
-        return LinearSVC(dual=False) if self.estimator is None else self.estimator
+        return LinearSVC(dual=False, random_state=0) if self.estimator is None else self.estimator
 
     def _fit_domains(self, domains: Domains) -> None:
         self.classes_ = domains.classes

@@ -97,7 +97,7 @@ class TrAdaBoost(DomainClassifier, example=""):
         return all(get_tags(learner).input_tags.sparse for learner in learners)
 
     def _learner(self) -> Any:
-        return LinearSVC(dual=False) if self.estimator is None else self.estimator
+        return LinearSVC(dual=False, random_state=0) if self.estimator is None else self.estimator
 
     def _fit_domains(self, domains: Domains) -> None:
         learner = self._learner()

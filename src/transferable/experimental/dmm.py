@@ -128,7 +128,9 @@ class DMM(DomainClassifier, example=""):
             Z = self._map(X)
             if domains.n_target:
                 weights = self._match_weights(Z, E, weights, domains)
-            self._machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS)
+            self._machine = SVC(
+                C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS, random_state=0
+            )
             self._machine.fit(Z[domains.source], domains.y, weights[domains.source])
             predicted = class_scores(self._machine, Z).argmax(axis=1)
             iterate(predicted, Z)

@@ -157,11 +157,6 @@ def in_blocks(work: Callable[[slice], None], table: Any) -> None:
         in_threads(work, thread_blocks(table))
 
 
-def inner(A: Any, B: Any) -> float:
-    """Return tr(A'B)."""
-    return float(namespace(A, B).sum(A * B))
-
-
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 

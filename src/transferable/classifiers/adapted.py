@@ -112,7 +112,6 @@ class AdaptedClassifier(Wrapper, DomainClassifier):
         transformer = self.transformer
         self.transformer_ = FunctionTransformer() if transformer is None else clone(transformer)
         self.estimator_ = clone(self._first_of("estimator"))
-        self.classes_ = domains.classes
         codes = domains.with_target(np.full(domains.n_target, -1))
         marks = domains.ids if domains.n_target else None
         weights = None if (domains.weights == 1.0).all() else domains.weights

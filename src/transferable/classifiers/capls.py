@@ -106,7 +106,6 @@ class CAPLS(DomainClassifier, example=""):
             iterate(scores.argmax(axis=1), scores)
             trusted = most_confident(scores[domains.target], (t + 1) / self.max_iter)
         self.n_components_ = P.shape[1]
-        self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[scores.argmax(axis=1)])
 
     def _choose_basis(

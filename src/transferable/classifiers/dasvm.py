@@ -96,8 +96,6 @@ class DASVM(DomainClassifier, example=""):
             weights[:n_source] = 1.0 - t / self.max_iter
             machines = self._trained(machines, K, codes, weights, domains.n_classes)
         self._machines = machines
-        self.classes_ = domains.classes
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _exchange(self, scores: Matrix, codes: Codes, domains: Domains, share: float) -> Codes:
         """Return codes of the rows to train on, -1 for others: more target rows, fewer source rows.

@@ -52,11 +52,9 @@ class EasyTL(DomainClassifier, example=""):
     def _fit_domains(self, domains: Domains) -> None:
         members = domains.one_hot()[: domains.n_source]
         self._means = (domains.Xs.T @ members).T / members.sum(axis=0)[:, None]
-        self.classes_ = domains.classes
         self.prices_ = np.zeros(domains.n_classes)
         if domains.n_target >= domains.n_classes:
             self.prices_ = _prices(euclidean_distances(domains.Xt, self._means).astype(np.float64))
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _scores(self, rows: Any) -> Matrix:
         return self.prices_ - euclidean_distances(rows, self._means).astype(np.float64)

@@ -103,10 +103,8 @@ default="logistic"
                 UserWarning,
                 stacklevel=3,
             )
-        self.classes_ = domains.classes
         self.estimator_ = learner.fit(domains.Xs, domains.y, sample_weight=weights)
         self.sample_weight_ = domains.restore(np.pad(weights, (0, domains.n_target)))
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _weights(self, domains: Domains) -> NDArray[np.float64]:
         """Return clipped ratios, 1 on average."""

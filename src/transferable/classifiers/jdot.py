@@ -78,7 +78,6 @@ class JDOTClassifier(DomainClassifier, example=""):
         X = np.asarray(domains.X, dtype=np.float64)
         Xs, Xt = np.split(X, [domains.n_source])
         Y = domains.one_hot()[: domains.n_source]
-        self.classes_ = domains.classes
         regressor: Any = self.estimator
         if regressor is None:
             gamma = 1.0 / (X.shape[1] * (float(X.var()) or 1.0))
@@ -104,7 +103,6 @@ class JDOTClassifier(DomainClassifier, example=""):
             if np.array_equal(carried, last):
                 break
             self.estimator_, last = clone(regressor).fit(Xt, carried), carried
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(X)])
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         return np.asarray(self.estimator_.predict(np.asarray(rows, dtype=np.float64)))

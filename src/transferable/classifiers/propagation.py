@@ -85,8 +85,6 @@ class LabelPropagation(DomainClassifier, example=""):
         F *= np.where(reached > 0, Y.sum(axis=0) / np.where(reached > 0, reached, 1.0), 1.0)
         self._shares = _shares(F)
         self.label_distributions_ = domains.restore(self._shares)
-        self.classes_ = domains.classes
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         k = min(self.n_neighbors, self._rows.shape[0] - 1)

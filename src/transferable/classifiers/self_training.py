@@ -76,7 +76,6 @@ class SelfTraining(DomainClassifier, example=""):
         return LinearSVC(dual=False, random_state=0) if self.estimator is None else self.estimator
 
     def _fit_domains(self, domains: Domains) -> None:
-        self.classes_ = domains.classes
         self.estimator_ = clone(self._learner()).fit(domains.Xs, domains.y)
         self.n_iter_ = self.max_iter if domains.n_target else 1
         for t in rounds(self.n_iter_):
@@ -85,7 +84,6 @@ class SelfTraining(DomainClassifier, example=""):
             share = self.trusted * (t + 1) / self.max_iter
             codes = domains.with_target(most_confident(scores[domains.n_source :], share))
             self.estimator_ = clone(self._learner()).fit(domains.X[codes >= 0], codes[codes >= 0])
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         return class_scores(self.estimator_, rows)

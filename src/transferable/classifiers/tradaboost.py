@@ -106,7 +106,6 @@ class TrAdaBoost(DomainClassifier, example=""):
                 f"{type(learner).__name__} takes no sample_weight in fit, so it cannot be boosted; "
                 "choose another estimator."
             )
-        self.classes_ = domains.classes
         codes = domains.y
         if domains.n_target:  # pseudo-labels of the most confident rows, else -1
             labeler = clone(learner if self.labeler is None else self.labeler)
@@ -119,7 +118,6 @@ class TrAdaBoost(DomainClassifier, example=""):
             learner, _without_specks(domains.X[labelled]), codes[labelled], domains.n_source
         )
         self.sample_weight_ = domains.restore(weights)
-        self.transduction_ = domains.restore(self.classes_[self._predict_codes(domains.X)])
 
     def _boost(
         self, learner: Any, X: Any, codes: NDArray[np.intp], n_source: int

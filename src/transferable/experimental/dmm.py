@@ -147,7 +147,6 @@ class DMM(DomainClassifier, example=""):
                 UserWarning,
                 stacklevel=3,
             )
-        self.classes_ = domains.classes
         self.transduction_ = domains.restore(domains.classes[predicted])
         weights[domains.target] = 0.0
         self.sample_weight_ = domains.restore(weights)

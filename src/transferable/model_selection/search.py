@@ -190,7 +190,6 @@ class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
         ]
         self.anchor_ = None if anchor is None else rows.fit(clone(anchor))
         self.best_estimator_ = self.top_estimators_[0]
-        self.classes_ = domains.classes
         labels = getattr(self.best_estimator_, "transduction_", None)
         if labels is None or self._answer_together:
             labels = self.classes_[self._predict_codes(rows.X)]

@@ -202,14 +202,14 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
         return replace(found, model=model)
 
 
-def labels_of(estimator: Any, rows: NDArray[Any]) -> pd.DataFrame:
+def labels_of(estimator: Any, rows: Any) -> pd.DataFrame:
     """Return the labels of rows by a fitted classifier, in blocks that bound memory."""
-    starts: Sequence[int] = range(0, max(len(rows), 1), _BLOCK)
+    starts: Sequence[int] = range(0, max(rows.shape[0], 1), _BLOCK)
     tables = [_labels_of(estimator, rows[start : start + _BLOCK]) for start in starts]
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
-def labels_after(estimator: Any, target: NDArray[Any]) -> pd.DataFrame:
+def labels_after(estimator: Any, target: Any) -> pd.DataFrame:
     """Return the labels of the target rows that a classifier has just been fitted to."""
     found = getattr(estimator, "labels_", None)
     return labels_of(estimator, target) if found is None else found
@@ -257,12 +257,13 @@ def unwrap(model: Any, *, to_rows: bool = False) -> Any:
     return model
 
 
-def _labels_of(estimator: Any, rows: NDArray[Any]) -> pd.DataFrame:
+def _labels_of(estimator: Any, rows: Any) -> pd.DataFrame:
     if hasattr(estimator, "label"):
         return estimator.label(rows)
     classes = estimator.classes_
-    labels = np.asarray(estimator.predict(rows)) if len(rows) else classes[:0]
+    some = rows.shape[0] > 0
+    labels = np.asarray(estimator.predict(rows)) if some else classes[:0]
     if not hasattr(estimator, "predict_proba"):
         return pd.DataFrame({"prediction": labels})
-    P = np.asarray(estimator.predict_proba(rows)) if len(rows) else np.empty((0, len(classes)))
+    P = np.asarray(estimator.predict_proba(rows)) if some else np.empty((0, len(classes)))
     return label_table(classes, P, prediction=labels)

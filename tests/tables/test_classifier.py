@@ -210,7 +210,7 @@ def test_ids_drop_and_features(source, target):
     model = fitted(source, target, features=["width"])
     assert model.encoder_.numeric_ + list(model.encoder_.categories_) == ["width"]
     with pytest.raises(
-        TableError, match=r"'who' holds 70 different texts.*ids=\['who'\], else drop=\['who'\]"
+        TableError, match=r"'who' holds 70 different names or codes.*ids=\['who'\].*drop=\['who'\]"
     ):
         fitted(source, target)
 

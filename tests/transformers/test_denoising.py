@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_union
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, normalize
 
 import transferable
 from transferable.classifiers import AdaptedClassifier
@@ -23,13 +23,13 @@ def test_the_closed_form_is_the_mean_over_many_deletions():
     Xs, Xt, noise = drawn(60, 0, 4), drawn(40, 1, 4), 0.4
     model = MarginalizedDenoising(noise=noise).adapt(Xs, None, Xt)
     rng = np.random.default_rng(2)
-    whole = np.tile(np.vstack([Xs, Xt])[:, model.words_], (4000, 1))
+    whole = np.tile(normalize(np.vstack([Xs, Xt]))[:, model.words_], (4000, 1))
     kept = np.column_stack([whole * (rng.random(whole.shape) > noise), np.ones(len(whole))])
     W = np.linalg.lstsq(kept, whole, rcond=None)[0]
     np.testing.assert_allclose(model.coefficients_, W[:-1], atol=0.02)
 
 
-def test_words_of_one_domain_are_left_out_and_the_rest_counts_the_same_in_any_unit():
+def test_words_of_one_domain_are_left_out_and_the_length_of_rows_does_not_count():
     Xs, Xt = drawn(50, 0), drawn(40, 1)
     Xs[:, 3], Xt[:, 7] = 0, 0
     model = MarginalizedDenoising(n_words=20).adapt(Xs, None, Xt)
@@ -37,8 +37,8 @@ def test_words_of_one_domain_are_left_out_and_the_rest_counts_the_same_in_any_un
     assert not {3, 7} & set(model.words_.tolist())
     least = np.minimum(Xs.mean(axis=0), Xt.mean(axis=0))
     assert least[model.words_].min() >= np.delete(least, model.words_).max()
-    counts = MarginalizedDenoising(n_words=20).adapt(5 * Xs, None, 0.2 * Xt)
-    np.testing.assert_array_equal(counts.transform(7 * Xt), model.transform(Xt))
+    longer = MarginalizedDenoising(n_words=20).adapt(5 * Xs, None, 0.2 * Xt)
+    np.testing.assert_allclose(longer.transform(7 * Xt), model.transform(Xt), atol=1e-9)
 
 
 def test_rows_have_unit_length_and_words_that_stand_together_mean_the_same():
@@ -60,7 +60,7 @@ def test_blocks_give_the_same(monkeypatch):
 
 def test_without_a_word_of_both_domains():
     with pytest.raises(ValueError, match="no column has positive values in each"):
-        MarginalizedDenoising().adapt(np.eye(4), None, -np.eye(4))
+        MarginalizedDenoising().adapt(np.eye(4)[:2], None, np.eye(4)[2:])
 
 
 def test_beside_the_words_in_a_union_and_in_a_model_file(tmp_path):

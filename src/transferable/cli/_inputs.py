@@ -155,7 +155,13 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
     tables = []
     for path in files:
         with problems.catching(), messages.bar(f"Reading {path.name}") as bar:
-            table = read_table(path, as_written=written, dialect=form.dialect, progress=bar.tick)
+            table = read_table(
+                path,
+                as_written=written,
+                text=possible_names(given.text),
+                dialect=form.dialect,
+                progress=bar.tick,
+            )
             tables.append(table)
     problems.raise_if_any()
     *sources, target = tables
@@ -174,6 +180,7 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
         ids=named_columns(given.ids, columns),
         drop=drop,
         features=named_columns(given.features, columns) or None,
+        text=named_columns(given.text, columns),
     )
     parts = sources if len(sources) > 1 else ()
     found = Inputs(source, target, label, np.empty(0), model, true, parts)
@@ -194,7 +201,7 @@ def _check(found: Inputs, truth: str | None, problems: Problems) -> None:
     """Refuse missing columns or columns with two roles, with any other errors."""
     source, label, model = found.source, str(found.label), found.model
     with problems.catching():
-        check_parts(label, ids=model.ids, drop=model.drop, features=model.features or ())
+        check_parts(label, model)
     with problems.catching():
         require_columns(list(source.columns), [label], who(source, "the source"))
         checked_labels(source[label], label, who(source, "the source"))

@@ -151,6 +151,13 @@ class Columns:
         list[str] | None,
         typer.Option(metavar="COLUMN", help="Column to use, and no other" + _SEVERAL),
     ] = None
+    text: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column to read as words, as columns of sentences are" + _SEVERAL,
+        ),
+    ] = None
     scale: Annotated[
         str,
         typer.Option(

@@ -225,7 +225,8 @@ def _read_pair(
         target = pd.DataFrame({"file": given.names})
         target.attrs["file"] = str(path)
     else:
-        text = [] if model is None else list(model.encoder_.categories_)
+        encoder = getattr(model, "encoder_", None)
+        text = [] if encoder is None else [*encoder.categories_, *encoder.words_]
         given = target = read_table(path, as_written=[*ids, label], text=text, dialect=dialect)
     where = who(target, "the target")
     require_columns(list(target.columns), ids, where)

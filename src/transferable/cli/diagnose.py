@@ -66,11 +66,11 @@ def run(
             inputs.model.set_params(estimator=estimator)
             verdict = assess_trust(inputs.model, *inputs.pair, random_state=seed)
         if as_json:
-            sizes = {"n_source": len(Xs), "n_target": len(Xt), "n_features": Xs.shape[1]}
+            sizes = {"n_source": Xs.shape[0], "n_target": Xt.shape[0], "n_features": Xs.shape[1]}
             record = sizes | {"scale": encoder.scale_, "seed": seed}
             typer.echo(json.dumps(record | _record(found, verdict, shifts, messages.notes)))
         else:
-            rows = f"{len(Xs):,} source rows, {len(Xt):,} target rows"
+            rows = f"{Xs.shape[0]:,} source rows, {Xt.shape[0]:,} target rows"
             Terminal().print(f"{rows}, {Xs.shape[1]} features")
             _print(found, shifts)
             print_lines(*found.lines, *verdict.trust.lines)

@@ -123,7 +123,7 @@ def _pieces(
         yield from iter_table(
             file,
             as_written=possible_names(ids, model.ids, truth),
-            text=list(model.encoder_.categories_),
+            text=[*model.encoder_.categories_, *model.encoder_.words_],
             dialect=form.dialect,
         )
     else:
@@ -282,6 +282,7 @@ def _described(path: Path) -> dict[str, Any]:
             "id columns": list(model.ids),
             "numeric columns": encoder.numeric_,
             "categorical columns": list(encoder.categories_),
+            "columns of words": list(encoder.words_),
             "features": len(encoder.get_feature_names_out()),
             "scale": encoder.scale_,
         }

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import Tags, column_or_1d
@@ -64,7 +65,7 @@ class TableClassifier(FileClassifier):
     """Classifier of the rows of a table, learnt from a labelled table of another domain.
 
     Tables go in as they are, through a :class:`TableEncoder`, which matches columns by name and
-    handles text and missing values.
+    handles text and missing values; a column or list of texts is a table of one column.
 
     Parameters
     ----------
@@ -80,6 +81,8 @@ class TableClassifier(FileClassifier):
         Columns to leave out.
     features : sequence of str or None, default=None
         The columns to use; None uses all that remain.
+    text : sequence of str, default=()
+        Columns to read as words, whatever they hold.
 
     Attributes
     ----------
@@ -116,6 +119,7 @@ class TableClassifier(FileClassifier):
     ids: Sequence[str] = ()
     drop: Sequence[str] = ()
     features: Sequence[str] | None = None
+    text: Sequence[str] = ()
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
 
@@ -123,7 +127,7 @@ class TableClassifier(FileClassifier):
     def _wrapped(self) -> Any:
         return self.estimator_ if hasattr(self, "estimator_") else classifier_for(self.estimator)
 
-    def _rows(self, X: Any) -> NDArray[np.floating]:
+    def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
         return self.encoder_.transform(X)
 
@@ -277,9 +281,10 @@ class TableClassifier(FileClassifier):
 
     @property
     def trust_(self) -> Trust | None:
-        """Whether the labels can be used; a single column is never enough for that unseen."""
+        """Whether the labels can be used; one column without words is never enough for that."""
         trust = super().trust_
-        if trust is None or trust.state != "use" or len(self.feature_names_in_) > 1:
+        several = len(self.feature_names_in_) > 1 or self.encoder_.words_
+        if trust is None or trust.state != "use" or several:
             return trust
         return replace(trust, state="check")
 
@@ -301,7 +306,7 @@ class TableClassifier(FileClassifier):
             names = self._names_of(target)
         if label is not None:
             with problems.catching():
-                check_parts(label, ids=self.ids, drop=self.drop, features=self.features or ())
+                check_parts(label, self)
             aside += [label]
         with problems.catching():
             ys = checked_labels(labels, label, who(source, "the source"))
@@ -312,7 +317,8 @@ class TableClassifier(FileClassifier):
                     f"several models, which takes long for {n_rows:,} rows; give it as the "
                     "estimator to have it all the same."
                 )
-        encoder = TableEncoder(scale=self.scale, ids=self.ids, drop=aside, features=self.features)
+        given = self.get_params(deep=False) | {"drop": aside}
+        encoder = TableEncoder(**{k: v for k, v in given.items() if k != "estimator"})
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
                 fitted_encoder(encoder, classifier, source, target, marks)
@@ -329,7 +335,8 @@ class TableClassifier(FileClassifier):
                 raise ValueError(refusal(classifier, "target_labels", "leave yt out"))
             classifier.set_params(target_labels="use")
         y = np.concatenate([ys, _target_labels(ys, known, len(target))])
-        classifier.fit(np.concatenate(Z), y, **({"sample_domain": ids} if len(target) else {}))
+        rows = sp.vstack(Z, format="csr") if sp.issparse(Z[0]) else np.concatenate(Z)
+        classifier.fit(rows, y, **({"sample_domain": ids} if len(target) else {}))
         found = labels_after(classifier, Z[1]) if len(target) else None
         self._labels = columns_of(pd.concat([names, found], axis=1))
         self.notes_, self.label_ = [*notes, *encoder.notes_], label
@@ -347,12 +354,11 @@ class TableClassifier(FileClassifier):
         return tags
 
 
-def check_parts(
-    label: str, *, ids: Sequence[str], drop: Sequence[str], features: Sequence[str]
-) -> None:
+def check_parts(label: str, model: TableClassifier) -> None:
     """Refuse a column of labels that has another role too."""
-    for role, names in {"id": ids, "dropped": drop, "feature": features}.items():
-        if label in names:
+    roles = {"id": model.ids, "dropped": model.drop, "feature": model.features, "text": model.text}
+    for role, names in roles.items():
+        if label in (names or ()):
             raise TableError(f"column {label!r} cannot be the label and also {role}; name it once.")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal, get_args
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from pandas.api.types import is_complex_dtype, is_integer_dtype, is_numeric_dtype
 
 from transferable.tables._errors import Problems, TableError, listed, who
+from transferable.tables.text import Words, are_sentences
 
 Kind = Literal["numeric", "categorical", "empty"]
 Scale = Literal["auto", "per-domain", "joint", "none", "unit"]
@@ -171,11 +172,17 @@ def joined(tables: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, NDArray[np.int
 
 
 def choose_columns(
-    source: pd.DataFrame, target: pd.DataFrame, *, numbered: bool, problems: Problems
+    source: pd.DataFrame,
+    target: pd.DataFrame,
+    *,
+    text: Collection[str],
+    numbered: bool,
+    problems: Problems,
 ) -> tuple[list[str], list[str], list[str]]:
     """Return numeric and text columns that both domains have values in, and notes on the others.
 
-    `numbered` keeps columns that only number the rows.
+    Columns named in `text` are text, whatever they hold. `numbered` keeps columns that only number
+    the rows.
     """
     notes = []
     for name, table, other in (("source", source, target), ("target", target, source)):
@@ -188,8 +195,11 @@ def choose_columns(
             f"{who(source, 'source')} and {who(target, 'target')} have no feature in common: "
             f"{listed(source.columns) or 'none'} and {listed(target.columns) or 'none'}."
         )
-    ours = kinds_of(source[shared], who(source, "source"), problems)
-    theirs = kinds_of(target[shared], who(target, "target"), problems)
+    ours, theirs = (
+        kinds_of(table[[c for c in shared if c not in text]], who(table, name), problems)
+        | {c: "empty" if table[c].isna().all() else "categorical" for c in shared if c in text}
+        for name, table in (("source", source), ("target", target))
+    )
     kinds = {c: (ours[c], theirs[c]) for c in shared if c in ours and c in theirs}
     for column, (one, other) in kinds.items():
         if {one, other} == {"numeric", "categorical"}:
@@ -216,26 +226,45 @@ def choose_columns(
         for c, pair in whole.items()
         if c not in counters and all(map(_is_row_id, pair))
     ]
-    numeric, text = (
+    numeric, others = (
         [c for c, pair in kinds.items() if pair == (kind, kind) and c not in counters]
         for kind in ("numeric", "categorical")
     )
-    return numeric, text, notes
+    return numeric, others, notes
 
 
 def shared_categories(
-    source: pd.DataFrame, target: pd.DataFrame, columns: list[str], problems: Problems
-) -> tuple[dict[str, list[str]], list[str]]:
-    """Return the categories that both domains know in each column, and notes on the rest."""
-    shared, notes = {}, []
+    source: pd.DataFrame,
+    target: pd.DataFrame,
+    columns: list[str],
+    text: Collection[str],
+    problems: Problems,
+) -> tuple[dict[str, list[str]], dict[str, Words], list[str]]:
+    """Return the categories of some columns, the words of the others, and notes.
+
+    Categories are those that both domains know. Columns of words are those named in `text`, and
+    sentences that differ in more than half of the rows.
+    """
+    shared, words, notes = {}, {}, []
     for column in columns:
         ours, theirs = (set(as_text(table[column])) for table in (source, target))
-        most = max(_MANY_CATEGORIES, (len(source) + len(target)) // 2)
-        if len(ours | theirs) > most:
+        several = sorted(ours | theirs)
+        many = len(several) > (len(source) + len(target)) // 2
+        if column in text or (many and are_sentences(several)):
+            with problems.catching():
+                words[column] = Words.of(pd.concat([source[column], target[column]]), column)
+                notes.append(
+                    f"column {column!r} is read as words, of which {len(words[column].terms):,} "
+                    f"stand in at least two texts; to leave it out: drop={[column]!r}."
+                )
+            continue
+        if many and len(several) > _MANY_CATEGORIES:
             problems.add(
-                f"column {column!r} holds {len(ours | theirs):,} different texts, too many for "
-                f"categories. If it names rows: ids={[column]!r}, else drop={[column]!r}."
+                f"column {column!r} holds {len(several):,} different names or codes, too many for "
+                f"categories. If it names rows: ids={[column]!r}; if its words mean something: "
+                f"text={[column]!r}; else drop={[column]!r}."
             )
+            continue
         for name, only in (("source", ours - theirs), ("target", theirs - ours)):
             if only:
                 notes.append(
@@ -244,7 +273,7 @@ def shared_categories(
                 )
         if ours & theirs:
             shared[column] = sorted(ours & theirs)
-    return shared, notes
+    return shared, words, notes
 
 
 def choose_scale(

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler, normalize
@@ -19,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from transferable.base import Takes
 from transferable.domains import (
     are_several,
+    are_texts,
     as_pandas,
     domain_ids,
     is_frame,
@@ -50,7 +52,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Columns are matched by name, in any order. Numbers and booleans are numeric; missing ones get
     the median. Text is categorical: one indicator for each category present in both domains, a
-    missing value being a category of its own, and none for any other category. Dates are refused.
+    missing value being a category of its own, and none for any other category. Columns of sentences
+    become words, of at least two texts of either domain, each row of sublinear TF-IDF of unit
+    length; rows are then sparse, and their other columns count as much as one text. A column is of
+    sentences if more than half of its texts differ and the middle one has at least four words.
+    Dates are refused.
     Columns that only one table has, that are empty in one of them or that merely number the rows
     are left out, as reported in `notes_`.
 
@@ -69,6 +75,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns to leave out.
     features : sequence of str or None, default=None
         The columns to use; None uses all that remain.
+    text : sequence of str, default=()
+        Columns to read as words, whatever they hold.
 
     Attributes
     ----------
@@ -76,6 +84,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The numeric columns in use.
     categories_ : dict of str to list of str
         The text columns in use, with the categories present in both domains.
+    words_ : dict of str to Words
+        The columns of sentences in use, with their words (``terms``) and the ``weights`` of these.
     scale_ : str
         The scale in use.
     medians_, means_, spreads_ : ndarray of shape (n_sources + 1, n_numeric)
@@ -106,6 +116,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     ids: Sequence[str] = ()
     drop: Sequence[str] = ()
     features: Sequence[str] | None = None
+    text: Sequence[str] = ()
 
     takes = Takes(several_sources=True, no_labels=True)
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
@@ -158,7 +169,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         source, marks, _ = joined([as_table(table) for table in Xs])
         return self._learn(source, as_table(Xt), marks)
 
-    def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> NDArray[np.floating]:
+    def transform(self, X: Any, sample_domain: ArrayLike | None = None) -> Any:
         """Return rows of numbers for rows of a table.
 
         Parameters
@@ -171,8 +182,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        Z : ndarray of shape (n_rows, n_features)
-            Filled, scaled and with indicators.
+        Z : ndarray or csr_array of shape (n_rows, n_features)
+            Filled, scaled and with indicators; sparse if there are words.
         """
         check_is_fitted(self)
         table = as_table(X)
@@ -187,7 +198,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             side = np.where(ids > 0, positions_of(ids, self._source_ids, ids > 0), side)
         where = who(table, "the table")
         require_columns(list(table.columns), self.feature_names_in_, where)
-        rows = np.empty((len(table), len(self.get_feature_names_out())), dtype=self.dtype_)
+        width = len(self.numeric_) + sum(map(len, self.categories_.values()))
+        rows: Any = np.empty((len(table), width), dtype=self.dtype_)
         together = max(1, _BLOCK_CELLS // max(len(table), 1))
         for start in range(0, len(self.numeric_), together):
             part = slice(start, min(start + together, len(self.numeric_)))
@@ -199,6 +211,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             codes = pd.Index(categories).get_indexer(as_text(table[name]))
             rows[:, at : at + len(categories)] = codes[:, None] == np.arange(len(categories))
             at += len(categories)
+        if self.words_:
+            several = max(1, len(self.numeric_) + len(self.categories_))
+            parts = [sp.csr_array(rows / np.sqrt(several))]
+            parts += [words.rows(table[name]) for name, words in self.words_.items()]
+            rows = sp.hstack(parts, format="csr", dtype=self.dtype_)
         return normalize(rows, copy=False) if self.scale_ == "unit" else rows
 
     def of_source_alone(self, source: Any) -> TableEncoder:
@@ -218,7 +235,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         scale: Scale = "joint" if self.scale_ == "per-domain" else self.scale_
         columns = self.feature_names_in_.tolist()
         with silence():
-            return TableEncoder(scale=scale, features=columns).fit(source)
+            return TableEncoder(scale=scale, features=columns, text=[*self.words_]).fit(source)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Return the names of the encoded columns.
@@ -231,10 +248,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Returns
         -------
         names : ndarray of str
-            Numeric columns by their names, indicators as ``column=category``.
+            Numeric columns by their names, indicators as ``column=category``, words as
+            ``column=word``.
         """
         check_is_fitted(self)
-        indicators = (f"{c}={value}" for c, values in self.categories_.items() for value in values)
+        named = self.categories_ | {name: words.terms for name, words in self.words_.items()}
+        indicators = (f"{c}={value}" for c, values in named.items() for value in values)
         return np.array([*self.numeric_, *indicators], dtype=object)
 
     def _learn(
@@ -252,10 +271,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             for table in both
         ]
         numeric, text, notes = choose_columns(
-            *columns, numbered=named is not None, problems=problems
+            *columns, text=self.text, numbered=named is not None, problems=problems
         )
-        categories, more = shared_categories(columns[0], columns[1], text, problems)
-        if not numeric and not categories:
+        categories, words, more = shared_categories(
+            columns[0], columns[1], text, self.text, problems
+        )
+        if not (numeric or categories or words or problems):
             problems.add("no column is left to learn from. " + " ".join(notes + more))
         with problems.catching():
             numbers = tuple(numbers_of(t, numeric, who(t, "the source")) for t in columns)
@@ -264,8 +285,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if scale == "auto":
             alone = len(numeric) == columns[0].shape[1]
             scale = choose_scale(numbers, all_numeric=alone)  # type: ignore[arg-type]
-        self.numeric_, self.categories_, self.scale_ = numeric, categories, scale
-        self.feature_names_in_ = np.array([*numeric, *categories], dtype=object)
+        self.numeric_, self.categories_, self.words_ = numeric, categories, words
+        self.scale_ = scale
+        self.feature_names_in_ = np.array([*numeric, *categories, *words], dtype=object)
         self.n_features_in_ = source.shape[1]
         marks = np.ones(len(source)) if marks is None else marks
         self._source_ids = np.unique(marks)
@@ -328,13 +350,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """Refuse names of missing columns, and columns with two roles."""
         problems = Problems()
         either = list(dict.fromkeys([*source.columns, *target.columns]))
-        for names in (self.ids, self.drop):
+        for names in (self.ids, self.drop, self.text):
             with problems.catching():
                 require_columns(either, names, who(source, "source"), who(target, "target"))
         for table, where in ((source, "the source"), (target, "the target")):
             with problems.catching():
                 require_columns(list(table.columns), self.features or (), who(table, where))
-        twice = [name for name in self.features or () if name in {*self.ids, *self.drop}]
+        used = dict.fromkeys([*(self.features or ()), *self.text])
+        twice = [name for name in used if name in {*self.ids, *self.drop}]
         if twice:
             problems.add(f"column {listed(twice)} cannot be a feature and also set aside.")
         problems.raise_if_any()
@@ -348,8 +371,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def as_table(X: Any) -> pd.DataFrame:
-    """Return a frame of pandas for a frame of any library or an array, whose columns get names."""
+    """Return a frame of pandas for one of any library, a list of texts, or an array of columns."""
     table = as_pandas(X)
+    if are_texts(table):
+        table = pd.DataFrame({str(getattr(table, "name", None) or "text"): list(table)})
     if not is_frame(table):
         rows = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
         table = pd.DataFrame(rows, columns=[f"x{i}" for i in range(rows.shape[1])])

@@ -1,0 +1,95 @@
+"""Columns of sentences as words: their vocabulary, learnt from both domains, and their weights."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.preprocessing import normalize
+
+from transferable.tables._errors import TableError
+
+_WORD = re.compile(r"[^\W_]{2,}")
+_LONGEST = 64  # letters of a word, which is cut there
+_MOST_TERMS = 50_000  # the most frequent of both domains
+_RAREST = 2  # texts of either domain that have a word in common, or it is left out
+_SENTENCE = 4  # words of the middle text of a column of sentences; names and codes have fewer
+_LOOKED_AT = 2000  # texts
+
+
+@dataclass(frozen=True)
+class Words:
+    """Words of a column of texts, with the weight of each.
+
+    A word is a run of at least two letters or digits of any script, in lower case.
+
+    Attributes
+    ----------
+    terms : list of str
+        The words in use, in alphabetical order: those of at least two texts, at most 50,000.
+    weights : ndarray of shape (n_terms,)
+        Inverse document frequency of each, smoothed as by scikit-learn.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from transferable.tables.text import Words
+    >>> texts = pd.Series(["Sturdy, and cheap.", "cheap and dull", None])
+    >>> words = Words.of(texts, "review")
+    >>> words.terms
+    ['and', 'cheap']
+    >>> words.rows(texts).toarray().round(2)
+    array([[0.71, 0.71],
+           [0.71, 0.71],
+           [0.  , 0.  ]])
+    """
+
+    terms: list[str]
+    weights: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, texts: pd.Series, name: str) -> Words:
+        """Learn the words of texts of both domains, of the column of this name."""
+        counter = CountVectorizer(analyzer=_words, min_df=_RAREST, max_features=_MOST_TERMS)
+        try:
+            counts = counter.fit_transform(_plain(texts))
+        except ValueError as error:  # no word is left
+            raise TableError(
+                f"column {name!r} holds no word that two texts have in common (a word is a run of "
+                "letters or digits; texts written without spaces need an embedder=), so nothing "
+                f"can be learnt from it; leave it out: drop={[name]!r}."
+            ) from error
+        frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
+        weights = np.log((1 + counts.shape[0]) / (1 + frequencies)) + 1
+        return cls(counter.get_feature_names_out().tolist(), weights)
+
+    def rows(self, texts: pd.Series) -> sp.csr_array:
+        """Return texts as rows of unit length: (1 + log of the count) times the weight.
+
+        A missing text is a row of zeros, as is one of unknown words only.
+        """
+        counter = CountVectorizer(analyzer=_words, vocabulary=self.terms, dtype=np.float64)
+        rows = sp.csr_array(counter.transform(_plain(texts)))
+        rows.data = (1 + np.log(rows.data)) * self.weights[rows.indices]
+        return normalize(rows, copy=False)
+
+
+def are_sentences(texts: Sequence[str]) -> bool:
+    """Return whether the middle one of the texts has at least four words."""
+    step = -(-len(texts) // _LOOKED_AT)
+    return bool(np.median([len(_WORD.findall(text)) for text in texts[::step]]) >= _SENTENCE)
+
+
+def _words(text: str) -> list[str]:
+    return [word[:_LONGEST] for word in _WORD.findall(text.lower())]
+
+
+def _plain(texts: pd.Series) -> list[str]:
+    """Return texts as they are, and empty ones where there is none."""
+    return ["" if missing else str(text) for text, missing in zip(texts, texts.isna(), strict=True)]

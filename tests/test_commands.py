@@ -28,9 +28,9 @@ from transferable.cli import app
 from transferable.tables import TableEncoder
 
 PATHS = {
-    "AutoAdapter().adapt": (209, 24, 4),
-    "transferable adapt": (332, 40, 4),
-    "transferable adapt --model --report": (448, 51, 8),
+    "AutoAdapter().adapt": (196, 24, 4),
+    "transferable adapt": (319, 40, 4),
+    "transferable adapt --model --report": (438, 51, 8),
 }
 
 

@@ -116,11 +116,11 @@ class Candidate:
             X = scaler.fit_transform(X)
         with silence(*clock):
             if self.embedding:
-                fitted = [part.fit(X, y, ids) for part in self.embedding]
-                X = _side_by_side([part.transform(X, ids) for part in fitted])
+                fitted = [part._fit(X, y, ids) for part in self.embedding]
+                X = _side_by_side([part._transform_rows(X, ids) for part in fitted])
             if isinstance(model, DomainAdapter):
                 model._store = store
-                model.fit(X, y, ids, weights)  # all take weights
+                model._fit(X, y, ids, weights)  # all take weights
                 del model._store
         for part in (model, *self.embedding):
             if isinstance(part, DomainAdapter):
@@ -139,7 +139,8 @@ class Candidate:
         rows = rows if self.scaler is None else self.scaler.transform(rows)
         if not self.embedding:
             return rows
-        return _side_by_side([part.transform(rows) for part in self.embedding])
+        ids = np.zeros(rows.shape[0])  # of the target, as new rows are
+        return _side_by_side([part._transform_rows(rows, ids) for part in self.embedding])
 
 
 def _scaled_by_domain(X: Any, ids: NDArray[Any]) -> tuple[StandardScaler, Any]:

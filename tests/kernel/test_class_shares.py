@@ -7,7 +7,7 @@ from sklearn.utils import Bunch
 from problems import domains_of, rounds_of, small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable._kernel import choose
-from transferable._kernel.class_shares import given_shares, neighbor_support, small_class_offsets
+from transferable._kernel.class_shares import neighbor_support, small_class_offsets
 from transferable._linalg.arrays import CPU
 from transferable._linalg.kernels import KernelFunction
 from transferable.datasets import fetch_office_caltech, load_printed_to_handwritten
@@ -325,10 +325,6 @@ def test_one_class_left_is_every_rows(problem):
 def test_bad_shares_are_named(problem, shares, words):
     with pytest.raises(ValueError, match=words):
         TFDFV(class_shares=shares).adapt(problem.Xs, problem.ys, problem.Xt)
-
-
-def test_words_are_left_to_the_method(problem):
-    assert given_shares("auto", domains_of(problem)) is None
 
 
 def accuracies_of_perturbed(Xs, ys, Xt, yt, times=10):

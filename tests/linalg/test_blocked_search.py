@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from transferable._linalg.arrays import Arrays, to_numpy, unit_rows
-from transferable._linalg.search import exact_search, largest
+from transferable._linalg.search import largest, nearest
 from transferable.limits import LIMITS
 
 LIBRARIES = [
@@ -52,11 +52,10 @@ def test_search_is_the_dense_transcription_in_blocks_of_any_size(library, alone,
         np.fill_diagonal(S, -np.inf)
     expected = np.sort(S, axis=1)[:, -5:]
     table = arrays_of(library).table
-    own = table(np.arange(150)) if alone else None
     for values in (2**24, 700):
         monkeypatch.setattr(LIMITS, "similarity_values", values)
         monkeypatch.setattr(LIMITS, "fewest_queries", 1)
-        found = map(to_numpy, exact_search(table(queries), table(base), 5, own))
+        found = map(to_numpy, nearest(table(queries), None if alone else table(base), 5))
         indices, similarities = found
         np.testing.assert_allclose(np.sort(similarities, axis=1), expected, atol=1e-12)
         np.testing.assert_allclose(np.take_along_axis(S, indices, axis=1), similarities, atol=1e-12)
@@ -66,7 +65,7 @@ def test_a_long_search_of_sparse_rows_is_announced(monkeypatch):
     X = sp.random_array((60, 12), density=0.5, rng=np.random.default_rng(0), format="csr")
     monkeypatch.setattr(LIMITS, "announced_seconds", 0.0)
     with pytest.warns(UserWarning, match=r"nearest of 60 rows to each of 60 .* minutes"):
-        exact_search(X, X, 2, np.arange(60))
+        nearest(X, None, 2)
 
 
 def planted_ties(width, dtype, seed=0):
@@ -105,7 +104,7 @@ def test_all_columns_of_a_table_are_not_those_of_the_next(library, monkeypatch):
     monkeypatch.setattr(LIMITS, "fewest_queries", 2)
     queries, base = np.random.default_rng(0).normal(size=(2, 5, 4))
     table = arrays_of(library).table
-    indices, similarities = map(to_numpy, exact_search(table(queries), table(base), 5))
+    indices, similarities = map(to_numpy, nearest(table(queries), table(base), 5))
     np.testing.assert_array_equal(np.sort(indices, axis=1), [range(5)] * 5)
     found = np.take_along_axis(similarities, np.argsort(indices, axis=1), axis=1)
     np.testing.assert_allclose(found, queries @ base.T, atol=1e-12)
@@ -122,8 +121,8 @@ def with_twins(n, dtype, seed):
     squares = np.sum(X**2, axis=1)
     exact = (X @ X.T) ** 2 / squares  # cos^2 |query|^2: equal fractions are equal numbers
     np.fill_diagonal(exact, -1.0)
-    nearest = np.argsort(-exact, axis=1, kind="stable")[:, :5]
-    return unit_rows(X.astype(dtype)), np.sort(nearest, axis=1)
+    first = np.argsort(-exact, axis=1, kind="stable")[:, :5]
+    return unit_rows(X.astype(dtype)), np.sort(first, axis=1)
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -138,5 +137,5 @@ def test_twins_anywhere_give_the_same_neighbors_in_blocks_of_any_size(
         Z, expected = with_twins(n, dtype, seed)
         for values in (2**24, 37 * n, 5 * n, 1):
             monkeypatch.setattr(LIMITS, "similarity_values", values)
-            indices, _ = exact_search(table(Z), table(Z), 5, table(np.arange(n)))
+            indices, _ = nearest(table(Z), None, 5)
             np.testing.assert_array_equal(np.sort(to_numpy(indices), axis=1), expected)

@@ -57,10 +57,8 @@ _WIDENINGS = (4.0, 16.0, 64.0)  # rows near a tie that are collected, for each r
 _SOFTEST, _HARDEST = 0.3, 1e-4  # softness of the maximum, in spreads of the scores
 
 
-def given_shares(value: Any, domains: Domains) -> Shares | None:
-    """Return the given class prior, in the order of the classes; None if it is to be estimated."""
-    if isinstance(value, str):
-        return None
+def given_shares(value: Any, domains: Domains) -> Shares:
+    """Return the given class prior, in the order of the classes."""
     classes = domains.classes.tolist()
     if isinstance(value, Mapping):
         unknown = [label for label in value if label not in classes]
@@ -344,7 +342,7 @@ def small_class_offsets(
     if part <= 0.0:
         return np.zeros(C)
     wanted = np.maximum(own + np.clip(found - own, -slack, slack), 1e-6)
-    return part * weighted_offsets(left_out, wanted, weights)
+    return part * _hardened(left_out, wanted / wanted.sum(), weights / weights.sum())
 
 
 # -- offsets -----------------------------------------------------------------------------------

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,8 +29,7 @@ _KMEANS_ROUNDS = 5
 _DIRECT = 64  # rows of up to so many values for each one wanted are searched without groups
 
 
-@dataclass(frozen=True)
-class Neighbors:
+class Neighbors(NamedTuple):
     """Nearest rows of each query, in any order."""
 
     indices: Any
@@ -63,38 +61,17 @@ def nearest(queries: Any, base: Any | None = None, k: int = 1) -> Neighbors:
     >>> nearest(np.array([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])).indices.ravel()
     array([1, 2, 1])
     """
-    n_queries = queries.shape[0]
-    n_base = n_queries if base is None else base.shape[0]
-    available = n_base - (base is None)
-    if k > available:
-        raise ValueError(f"k={k} neighbours of each row were asked for, but there are {available}.")
-    if n_queries * n_base > LIMITS.double_pairs and not sp.issparse(queries):
+    alone = base is None
+    n, width = queries.shape[0], (queries if base is None else base).shape[0]
+    if k > width - alone:
+        raise ValueError(
+            f"k={k} neighbours of each row were asked for, but there are {width - alone}."
+        )
+    if n * width > LIMITS.double_pairs and not sp.issparse(queries):
         xp = namespace(queries)
         queries = xp.astype(queries, xp.float32, copy=False)
         base = None if base is None else xp.astype(base, xp.float32, copy=False)
-    own = None
-    if base is None:
-        base, own = queries, np.arange(n_queries)
-        if is_torch_array(queries):
-            own = namespace(queries).asarray(own, device=device(queries))
-    return Neighbors(*exact_search(queries, base, k, own))
-
-
-def exact_search(queries: Any, base: Any, k: int, own: Any = None) -> tuple[Any, Any]:
-    """Return indices and inner products of the k rows of `base` nearest to each query, unsorted.
-
-    Of rows that are equally near up to rounding, the first ones of `base` are taken.
-
-    Parameters
-    ----------
-    queries, base : arrays or sparse matrices of shapes (n_queries, d) and (n_base, d)
-        In one precision.
-    k : int
-        At most the number of rows of `base`, less one if `own` is given.
-    own : array of shape (n_queries,), optional
-        The row of `base` that each query is, which is not its own neighbour.
-    """
-    n, width = queries.shape[0], base.shape[0]
+    base = queries if base is None else base
     on_gpu = is_torch_array(queries) and queries.is_cuda
     most = LIMITS.gpu_similarity_values if on_gpu else LIMITS.similarity_values
     step, buffer = min(n, max(LIMITS.fewest_queries, most // width)), None
@@ -104,17 +81,17 @@ def exact_search(queries: Any, base: Any, k: int, own: Any = None) -> tuple[Any,
     parts = []
     began = perf_counter()
     for start in range(0, n, step):
-        rows = slice(start, start + step)
-        S = products(queries[rows], base, buffer)
-        if own is not None:
-            S[namespace(S).arange(len(S), device=device(S)), own[rows]] = -math.inf
+        S = products(queries[start : start + step], base, buffer)
+        if alone:
+            own = namespace(S).arange(len(S), device=device(S))
+            S[own, start + own] = -math.inf
         parts.append(largest(S, k, queries.shape[1]))
         seconds = (perf_counter() - began) * n / step
         if len(parts) == 1 and seconds > LIMITS.announced_seconds:
             _warn_of_time(seconds, n, width)
     values, columns = zip(*parts, strict=True)
     xp = namespace(values[0])
-    return xp.concat(columns), xp.concat(values)
+    return Neighbors(xp.concat(columns), xp.concat(values))
 
 
 def block_rows(like: Any, width: int) -> int:
@@ -202,7 +179,7 @@ def _warn_of_time(seconds: float, n: int, width: int) -> None:
         "hundred dense features (for example by sklearn.decomposition.TruncatedSVD) are searched "
         'much faster; a graph="anchors" needs no search.',
         UserWarning,
-        stacklevel=4,
+        stacklevel=3,
     )
 
 

@@ -103,6 +103,8 @@ def _fitted_temperature(model: Any, X: Any, y: Codes, weights: Any = None) -> fl
 
 def _scores(model: Any, rows: Any) -> NDArray[np.float64]:
     """Return scores whose softmax, at some temperature, gives the model's probabilities."""
+    if isinstance(model, DomainAdapter):
+        return model._scores(rows)  # that the pool has validated
     scores = class_scores(model, rows)
     certain = hasattr(model, "decision_function")
     return scores if certain else np.log(np.maximum(scores, _SMALLEST))
@@ -232,14 +234,9 @@ class Consensus:
         )
 
     @property
-    def unfamiliar(self) -> NDArray[np.bool_]:
-        """Whether fitted target rows near each are, in the mean, far from the source and unsure."""
-        return self._are_unfamiliar(self.target.near)
-
-    @property
     def strata(self) -> Codes:
         """Strata of the fitted target rows, from which rows to label are drawn."""
-        return strata_of(self.P.argmax(axis=1), self.alone, self.unfamiliar)
+        return strata_of(self.P.argmax(axis=1), self.alone, self.unfamiliar())
 
     def probabilities(self, rows: Any) -> Probabilities:
         """Return the probabilities of target rows, fitted or new."""
@@ -283,7 +280,7 @@ class Consensus:
                 passed_on = self.alpha * self.added[near[new]].mean(axis=1)
                 corrections = np.where(same[:, None], self.added[near[new, 0]], passed_on)
                 P[new] = _distributions(P[new] + corrections)
-        unfamiliar = self._are_unfamiliar(near)
+        unfamiliar = self.unfamiliar(near)
         return {"probabilities": P, "source_only": alone, "unfamiliar": unfamiliar}
 
     def source_only(self, rows: Any) -> Codes:
@@ -316,7 +313,7 @@ class Consensus:
         near, factors = self.target.near, self.factors
         smooth = _smoothed(self.tables, self.tables, near, self.smoothing, factors)
         agreed = np.tensordot(self.agreed, smooth, axes=1).argmax(axis=1)
-        strata = strata_of(agreed, self.alone, self.unfamiliar)
+        strata = strata_of(agreed, self.alone, self.unfamiliar())
         weights = stratum_weights(strata, every)
         found = correction(smooth, self.agreed, near, every, codes, weights)
         own = np.tensordot(found.weights, self.tables, axes=1)
@@ -331,8 +328,12 @@ class Consensus:
             alpha=found.alpha,
         )
 
-    def _are_unfamiliar(self, near: Codes) -> NDArray[np.bool_]:
-        """Return whether rows with these neighbours are far from the source, and uncertain."""
+    def unfamiliar(self, near: Codes | None = None) -> NDArray[np.bool_]:
+        """Return whether rows with these neighbours are far from the source and of unsure label.
+
+        Without any given, these are the fitted target rows.
+        """
+        near = self.target.near if near is None else near
         far, unsure = (part[near].mean(axis=1) for part in (self.target.gap, self.uncertainty))
         return np.asarray((far > _FAR) & (unsure > _UNSURE))
 

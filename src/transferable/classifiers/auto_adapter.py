@@ -264,7 +264,9 @@ class AutoAdapter(DomainClassifier):
         return sp.csr_array((rows.data, *parts), shape=rows.shape)  # trees need short indices
 
     def _fit_domains(self, domains: Domains) -> None:
-        given = given_shares(self.class_shares, domains)
+        given = None
+        if not isinstance(self.class_shares, str):
+            given = given_shares(self.class_shares, domains)
         kind = next(kind for kind in KINDS if kind.recognises(domains))
         pool = pool_of(kind, domains, self._settings(domains, given), fast=self.effort == "fast")
         if given is not None:  # models that follow no shift
@@ -304,7 +306,7 @@ class AutoAdapter(DomainClassifier):
         self._labels: dict[str, Any] = {
             "probabilities": consensus.P[order],
             "source_only": consensus.alone[order],
-            "unfamiliar": consensus.unfamiliar[order],
+            "unfamiliar": consensus.unfamiliar()[order],
         }
 
     def _settings(self, domains: Domains, shares: Any) -> dict[type, dict[str, Any]]:

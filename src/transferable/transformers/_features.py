@@ -141,10 +141,6 @@ class RowMap:
         rows = np.ascontiguousarray(rows, dtype=np.float64)
         return rows if self.kernel is None else np.asarray(self.kernel(rows, self.anchors))
 
-    def width(self, n_features: int) -> int:
-        """Return the number of columns for rows of so many features."""
-        return n_features if self.anchors is None else max(n_features, len(self.anchors))
-
 
 @dataclass(eq=False)
 class Features:

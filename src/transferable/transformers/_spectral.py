@@ -46,7 +46,7 @@ from transferable._sklearn import (
 )
 from transferable.base import trained
 from transferable.domains import Domains
-from transferable.events import iterate, rounds
+from transferable.events import iterate, stage
 from transferable.exceptions import warn_of_fewer
 from transferable.limits import LIMITS
 from transferable.transformers._features import (
@@ -195,6 +195,8 @@ class SpectralTransformer(KernelParameters):
         self.eigenvalues_ = values
         self._map = replace(features.map, coefficients=features.expand(W))
         self._n_features_out = W.shape[1]
+        if features.map.anchors is not None:
+            self._widest = len(features.map.anchors)
 
     def _features_of_kernel(self, domains: Domains, spread: Spread, power: int) -> Features:
         """Return features of the kernel with all rows or with landmarks."""
@@ -263,9 +265,6 @@ class SpectralTransformer(KernelParameters):
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> Matrix:
         mapped = self._map(rows)
         return self._embed(lambda w: mapped @ w, self._map.coefficients, ids > 0)
-
-    def _width(self, n_features: int) -> int:
-        return self._map.width(n_features)
 
 
 # -- solvers ---------------------------------------------------------------------------------------
@@ -363,7 +362,8 @@ def relabelled(
     solve, taken = prepare(domains), []
     codes = codes if domains.n_target else domains.known
     unsettled = LIMITS.unsettled_share * max(domains.n_target, 1)
-    for _ in rounds(max_iter):
+    for i in range(max_iter):
+        stage("Adapting", i / max_iter)
         last = solve(codes)
         if labelling is None:
             renewed = label_target(domains, last.Z, last.weights, estimator)
@@ -425,7 +425,7 @@ def follow_shares(
     if isinstance(class_shares, str):
         found = run(domains)
         return found if class_shares == "source" else follow_shift(found, domains, run)
-    shares: Any = given_shares(class_shares, domains)
+    shares = given_shares(class_shares, domains)
     if domains.n_target == 0:
         return replace(run(domains), shares=shares)
     given = GivenShares(shares, 1.0, domains)

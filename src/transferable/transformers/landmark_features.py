@@ -86,10 +86,7 @@ class LandmarkFeatures(KernelParameters):
         V, roots = gram_basis(np.asarray(kernel(landmarks, landmarks)))
         # The symmetric one of all inverse roots: it does not depend on how eigenvectors are turned.
         self._map = RowMap(kernel, landmarks, (V / roots) @ V.T)
-        self._n_features_out = len(drawn)
+        self._n_features_out = self._widest = len(drawn)
 
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         return self._map(rows) @ self._map.coefficients
-
-    def _width(self, n_features: int) -> int:
-        return self._map.width(n_features)

@@ -1,4 +1,4 @@
-"""Files written completely or not at all."""
+"""What others read: files written completely or not at all, and text without hidden characters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 from typing import IO, Any
+from unicodedata import category
 
 
 def cache_folder() -> Path:
@@ -17,6 +18,14 @@ def cache_folder() -> Path:
     usual = {"win32": home / "AppData" / "Local", "darwin": home / "Library" / "Caches"}
     named = os.environ.get("LOCALAPPDATA" if sys.platform == "win32" else "XDG_CACHE_HOME")
     return Path(named or usual.get(sys.platform, home / ".cache")) / "transferable"
+
+
+def visible(text: object) -> str:
+    """Return text of others for a terminal or a page: what is no sign, space or line is escaped."""
+    return "".join(
+        c if c == "\n" or c.isprintable() or category(c) == "Zs" else repr(c)[1:-1]
+        for c in str(text)
+    )
 
 
 @contextmanager

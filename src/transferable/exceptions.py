@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from unicodedata import category
 
 __all__ = ["MarkedLabelsWarning", "NoTargetWarning"]
 
@@ -35,14 +34,6 @@ class MarkedLabelsWarning(UserWarning):
     >>> issubclass(MarkedLabelsWarning, UserWarning)
     True
     """
-
-
-def visible(text: object) -> str:
-    """Return text of others for a terminal or a page: what is no sign, space or line is escaped."""
-    return "".join(
-        c if c == "\n" or c.isprintable() or category(c) == "Zs" else repr(c)[1:-1]
-        for c in str(text)
-    )
 
 
 def installing(extra: str) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from transferable._files import visible
 from transferable.cli import predict
-from transferable.exceptions import visible
 
 HOSTILE = "\x1b[31m\x07\x9b2J\u202e\x00[bold]:bee:"
 SHOWN = r"\x1b[31m\x07\x9b2J\u202e\x00[bold]:bee:"

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from transferable import __version__
-from transferable.exceptions import visible
+from transferable._files import visible
 
 __all__ = ["COMMANDS", "app", "main"]
 

@@ -19,10 +19,10 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from transferable._files import replacing
+from transferable._files import replacing, visible
 from transferable.cli import interruptions
 from transferable.events import Event, Note, listen
-from transferable.exceptions import installing, visible
+from transferable.exceptions import installing
 from transferable.progress import Bar
 
 if TYPE_CHECKING:

@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._files import cache_folder
+from transferable._files import cache_folder, visible
 from transferable.events import note, stage
-from transferable.exceptions import installing, visible
+from transferable.exceptions import installing
 from transferable.images.reading import PictureError, Pictures, open_picture, require_pillow
 
 if TYPE_CHECKING:

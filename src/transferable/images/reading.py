@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable.exceptions import installing, visible
+from transferable._files import visible
+from transferable.exceptions import installing
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -17,8 +17,7 @@ from typing import Any
 import pandas as pd
 from jinja2 import Environment
 
-from transferable._files import replacing
-from transferable.exceptions import visible
+from transferable._files import replacing, visible
 
 __all__ = ["SIDE", "UNKNOWN_CLASS", "write_page"]
 

@@ -25,7 +25,7 @@ import psutil
 from numpy.typing import NDArray
 
 from transferable import __version__
-from transferable.exceptions import visible
+from transferable._files import visible
 
 FORMAT = 6  # raise it when files of another version can no longer be read
 LETTERS = 1000  # of a label, at most

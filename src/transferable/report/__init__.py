@@ -15,10 +15,9 @@ from typing import Any
 from jinja2 import Environment, StrictUndefined
 from numpy.typing import ArrayLike
 
-from transferable._files import replacing
+from transferable._files import replacing, visible
 from transferable.diagnostics import Assessment
 from transferable.events import stage
-from transferable.exceptions import visible
 from transferable.persistence import versions
 from transferable.report.data import Facts, ReportData, describe
 from transferable.report.sections import (

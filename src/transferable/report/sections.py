@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import confusion_matrix
 
+from transferable._files import visible
 from transferable.diagnostics import MEASURES
-from transferable.exceptions import visible
 from transferable.images.reading import PictureError, thumbnail
 from transferable.persistence import versions
 from transferable.report.data import ReportData

@@ -1,5 +1,7 @@
 """Weights of rows: integer weights are repeated rows, in everything that takes them."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -7,14 +9,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from problems import published, small_problem
-from transferable import ARTL, MEDA, TFDF, TFDFV, all_estimators
+from transferable import ARTL, MEDA, TFDF, TFDFV, AutoAdapter, all_estimators
 from transferable.classifiers import CAPLS, AdaptedClassifier
 from transferable.transformers import BDA, CORAL, JDA, TCA, MarginalizedDenoising, PerDomainScaler
 
 P = small_problem(seed=3, n_source=60, n_target=40)
 IDS = np.r_[np.repeat([1, 2, 3], 20), np.full(40, -1)]
 Y = np.r_[P.ys, P.yt]
-WEIGHTS = np.random.default_rng(0).integers(0, 4, len(Y))
+WEIGHTS = np.random.default_rng(0).integers(0, 3, len(Y))
 REPEATED = np.repeat(np.arange(len(Y)), WEIGHTS)
 # Fixed settings, without a graph of neighbours or drawn landmarks.
 FIXED = {"manifold": 0.0, "n_landmarks": None, "class_shares": "source"}
@@ -123,5 +125,16 @@ def test_methods_that_take_no_weights_refuse_them_by_name():
         CAPLS().adapt(P.Xs, P.ys, P.Xt, sample_weight=np.ones(60))
     with pytest.raises(ValueError, match="Neither FunctionTransformer nor KNeighborsClassifier"):
         AdaptedClassifier(None, KNeighborsClassifier()).adapt(
-            P.Xs, P.ys, P.Xt, sample_weight=np.arange(60) + 1.0
+            P.Xs, P.ys, P.Xt, sample_weight=1.0 + np.arange(60) % 2
         )
+
+
+@pytest.mark.parametrize("estimator", [TFDFV(), AutoAdapter(), AdaptedClassifier(CORAL(), PRECISE)])
+@pytest.mark.parametrize(("source", "target"), [(0.002, 1.0), (1.0, 1000.0), (0.002, 1000.0)])
+def test_weights_that_are_far_from_one_are_warned_about_once(estimator, source, target):
+    weights = np.where(IDS > 0, source, target)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("default")
+        clone(estimator).fit(P.X, Y, sample_domain=np.sign(IDS), sample_weight=weights)
+    scale = [one.filename for one in told if "counts rows; divide it by its mean" in str(one)]
+    assert scale == [__file__]

@@ -352,6 +352,7 @@ def _fit_all(
                 raise OutOfTime
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", NoTargetWarning)  # AutoAdapter itself warns
+                warnings.filterwarnings("ignore", "sample_weight counts rows")
                 warnings.simplefilter("ignore", ConvergenceWarning)  # scores are calibrated
                 for text in _EXPECTED:
                     warnings.filterwarnings("ignore", text, UserWarning)

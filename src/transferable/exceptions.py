@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from typing import Any
 
 __all__ = ["MarkedLabelsWarning", "NoTargetWarning"]
 
@@ -62,6 +63,17 @@ def warn_of_no_target(who: str, n_rows: int, instead: str) -> None:
         "labels make a class of such marks.",
         NoTargetWarning,
     )
+
+
+def warn_of_scale(*weights: Any) -> None:
+    """Warn if the weights of a domain's rows are far from 1 on average."""
+    means = [float(own.mean()) for own in weights if len(own)]
+    far = [mean for mean in means if not 0.5 <= mean <= 2.0]
+    if far:
+        warn(
+            "sample_weight counts rows; divide it by its mean if only ratios matter (the mean in a "
+            f"domain is {far[0]:.3g})."
+        )
 
 
 def warn_of_marks(who: str, n_target: int) -> None:

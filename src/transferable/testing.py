@@ -602,7 +602,7 @@ def quietly(check: Check, estimator: Any) -> None:
     with warnings.catch_warnings():
         for category in (NoTargetWarning, MarkedLabelsWarning):
             warnings.simplefilter("ignore", category)
-        warnings.filterwarnings("ignore", ".*reduced to", UserWarning)
+        warnings.filterwarnings("ignore", ".*reduced to|sample_weight counts rows", UserWarning)
         check(estimator)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import field
 from typing import Any
 
@@ -115,13 +116,15 @@ class AdaptedClassifier(Wrapper, DomainClassifier):
         codes = domains.with_target(np.full(domains.n_target, -1))
         marks = domains.ids if domains.n_target else None
         weights = None if (domains.weights == 1.0).all() else domains.weights
-        adapted = call_with_marks(self.transformer_.fit_transform, domains.X, codes, marks, weights)
-        learner = self.estimator_
-        if marks is not None and takes_marks(learner):
-            call_with_marks(learner.fit, adapted, codes, marks, weights)
-        else:
-            own = None if weights is None else weights[domains.source]
-            call_with_marks(learner.fit, adapted[domains.source], domains.y, None, own)
+        fit, learner = self.transformer_.fit_transform, self.estimator_
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "sample_weight counts rows")  # has been said
+            adapted = call_with_marks(fit, domains.X, codes, marks, weights)
+            if marks is not None and takes_marks(learner):
+                call_with_marks(learner.fit, adapted, codes, marks, weights)
+            else:
+                own = None if weights is None else weights[domains.source]
+                call_with_marks(learner.fit, adapted[domains.source], domains.y, None, own)
         steps = self.transformer_, learner
         if weights is not None and not any(has_fit_parameter(s, "sample_weight") for s in steps):
             raise ValueError(

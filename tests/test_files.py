@@ -68,6 +68,7 @@ with replacing("out.csv") as stream:
 """
 
 
+@pytest.mark.processes
 def test_being_told_to_end_leaves_nothing_half_written(tmp_path):
     process = subprocess.Popen(
         [sys.executable, "-c", WRITING], cwd=tmp_path, stdout=subprocess.PIPE
@@ -80,6 +81,7 @@ def test_being_told_to_end_leaves_nothing_half_written(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.processes
 def test_what_a_killed_writer_left_is_removed_by_the_next_and_what_others_write_is_not(tmp_path):
     def begin(out):
         code = WRITING.replace("out.csv", out)

@@ -19,36 +19,65 @@ def test_unknown_name_is_an_attribute_error():
         transferable.TDFD  # noqa: B018
 
 
-def test_importing_an_estimator_leaves_matplotlib_and_typer_alone():
-    code = (
-        "import sys\n"
-        "from transferable import TFDF\n"
-        "print(sorted({'matplotlib', 'typer', 'pooch'} & set(sys.modules)))"
+def run(code, folder):
+    """Run lines in a new process, in which `absent` fails if one of some modules is imported."""
+    absent = """
+import importlib, pkgutil, sys
+def absent(*names):
+    assert not set(names) & set(sys.modules), set(names) & set(sys.modules)
+"""
+    command = [sys.executable, "-c", absent + code]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_step_imports_what_a_later_one_needs(tmp_path):
+    run(
+        """
+import transferable.cli
+absent("numpy", "scipy", "sklearn", "matplotlib", "pooch", "pandas")
+for name in [name for name in sys.modules if name.split(".")[0] in ("typer", "transferable")]:
+    del sys.modules[name]
+import transferable
+absent("numpy")
+from transferable import TFDF
+absent("matplotlib", "typer", "pooch", "faiss")
+transferable.all_estimators()
+absent("transferable.deep")
+model = TFDF(n_neighbors=3).adapt([[0.0], [1.0]] * 9, [0, 1] * 9, [[0.0], [1.0]] * 9)
+transferable.save(model, "model.tfm")
+transferable.load("model.tfm").predict([[0.0]])
+absent("torch", "PIL", "transferable.images")
+from transferable.datasets import load_printed_to_handwritten
+load_printed_to_handwritten()
+absent("matplotlib.pyplot", "matplotlib.font_manager", "matplotlib.backends.backend_agg")
+import transferable.plots
+absent("matplotlib.pyplot")
+""",
+        tmp_path,
     )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert loaded.stdout.strip() == "[]", loaded.stderr
 
 
-def test_an_import_leaves_what_a_process_shares_as_it_is():
+@pytest.mark.processes
+def test_an_import_leaves_what_a_process_shares_as_it_is(tmp_path):
     """Whatever other libraries do when they are imported is not ours."""
     for extra in ("torch", "dask"):
         pytest.importorskip(extra)
-    code = (
-        "import importlib, pkgutil, sys\n"
-        "import transferable\n"
-        "from transferable.testing import global_state\n"
-        "names = [m.name for m in pkgutil.walk_packages(transferable.__path__, 'transferable.')]\n"
-        "def load():\n"
-        "    for name in names:\n"
-        "        if not name.endswith('__main__'):\n"
-        "            importlib.import_module(name)\n"
-        "load()\n"
-        "for name in [name for name in sys.modules if name.startswith('transferable')]:\n"
-        "    del sys.modules[name]\n"
-        "before = global_state()\n"
-        "load()\n"
-        "after = global_state()\n"
-        "print(len(names) > 100, [name for name in before if before[name] != after[name]])"
+    run(
+        """
+import transferable
+walk = pkgutil.walk_packages(transferable.__path__, "transferable.")
+names = [module.name for module in walk if not module.name.endswith("__main__")]
+for name in names:
+    importlib.import_module(name)
+for name in [name for name in sys.modules if name.startswith("transferable")]:
+    del sys.modules[name]
+from transferable.testing import global_state
+before = global_state()
+for name in names:
+    importlib.import_module(name)
+after = global_state()
+assert [name for name in before if before[name] != after[name]] == []
+""",
+        tmp_path,
     )
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert told.stdout.strip() == "True []", told.stdout + told.stderr

@@ -38,16 +38,6 @@ def test_unknown_command_is_a_usage_error():
     assert result.stdout == ""
 
 
-def test_help_loads_nothing_heavy():
-    code = (
-        "import sys, transferable.cli\n"
-        "heavy = {'numpy', 'scipy', 'sklearn', 'matplotlib', 'pooch', 'pandas'}\n"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert loaded.stdout.strip() == "[]", loaded.stderr
-
-
 @pytest.mark.parametrize(
     ("typed", "offered"),
     [

@@ -307,7 +307,7 @@ def test_patience_needs_a_score():
 
 
 def test_half_precision():
-    settings = LEAST | {"network": own_network, "epochs": 3, "epoch_steps": 15}
+    settings = LEAST | {"network": own_network, "epoch_steps": 8}
     for method in (deep.DeepCORAL, deep.MCD, deep.ADDA):
         model = method(**settings, precision="bf16").adapt(SOURCE, YS, TARGET)
         single = method(**settings).adapt(SOURCE, YS, TARGET)

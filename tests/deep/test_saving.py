@@ -89,12 +89,6 @@ def test_without_the_extra_one_line_names_it(module):
     assert "pip install '.[deep]' in a clone of the source" in last
 
 
-def test_the_rest_imports_nothing_of_it():
-    code = "import transferable.cli, transferable.persistence, sys; transferable.all_estimators(); "
-    done = without("torch", code + "assert 'transferable.deep' not in sys.modules")
-    assert done.returncode == 0, done.stderr
-
-
 def test_a_saved_deep_model_without_torch(tmp_path):
     transferable.save(fitted("DDC"), tmp_path / "model.tfm")
     path = str(tmp_path / "model.tfm")

@@ -156,6 +156,7 @@ def test_two_writers_do_not_mix_their_lines(tmp_path):
     assert all(json.loads(line) for line in whole)
 
 
+@pytest.mark.processes
 def test_a_claim_keeps_other_processes_out_and_ends_with_its_holder(tmp_path):
     script = (
         "import sys, time; from paper.records import RecordStore\n"

@@ -241,6 +241,7 @@ def test_the_deep_table_is_run_by_name_only():
     assert "digits-full" not in plan_study().plan
 
 
+@pytest.mark.processes
 def test_an_interrupted_run_says_how_to_go_on(data_home, tmp_path):
     process = subprocess.Popen(
         [

@@ -1,8 +1,6 @@
 """What the displays of rows and gaps draw."""
 
 import io
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -111,12 +109,6 @@ def test_saves_without_a_screen_and_cuts_nothing_off(kind, names):
         assert min(drawn.x0, drawn.y0) >= 0
         assert drawn.x1 <= width
         assert drawn.y1 <= height
-
-
-def test_leaves_the_users_matplotlib_alone():
-    code = "import sys, transferable.plots; print('matplotlib.pyplot' in sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert loaded.stdout.strip() == "False", loaded.stderr
 
 
 def test_draws_on_given_axes_and_says_how_many_it_needs(model):

@@ -7,12 +7,18 @@ from paper.settings import build
 from paper.tables import published
 from transferable.datasets import fetch_coil20, fetch_mnist_usps, fetch_office_caltech
 
-# Per task in the order of the loader, C->A C->W C->D A->C A->W A->D W->C W->A W->D D->C D->A D->W:
 # McDA from the results that its authors publish with their code, since the paper's table has other
 # numbers for two tasks; JGSA, which the paper's table leaves out, as printed by its authors.
 AUTHORS = {
-    "McDA": [43.53, 44.41, 50.96, 41.05, 44.41, 42.68, 35.26, 37.37, 89.17, 34.82, 36.64, 89.83],
-    "JGSA": [51.5, 45.4, 45.9, 41.5, 45.8, 47.1, 33.2, 39.9, 90.4, 29.9, 38.0, 91.9],
+    "McDA": [42.68, 89.17, 34.82, 89.83],
+    "JGSA": [47.1, 90.4, 29.9, 91.9],
+}
+
+
+# Tasks with a small domain on one side; `make paper` has all of them.
+PAIRS = {
+    "surf": [("A", "D"), ("W", "D"), ("D", "C"), ("D", "W")],
+    "decaf6": [("W", "D"), ("D", "W")],
 }
 
 
@@ -30,7 +36,7 @@ def tasks(data_home):
     def get(dataset):
         if dataset not in read:
             collection = fetchers[dataset]()
-            pairs = [("W", "D"), ("D", "W")] if dataset == "decaf6" else collection.tasks()
+            pairs = PAIRS.get(dataset, collection.tasks())
             read[dataset] = [collection.task(*pair) for pair in pairs]
         return read[dataset]
 
@@ -68,7 +74,7 @@ def test_rows_that_the_methods_authors_print(method, tasks):
     assert found == pytest.approx(AUTHORS[method], abs=0.15)
 
 
-@pytest.mark.parametrize(("method", "at_least"), [("CORAL", 47.2), ("SCA", 45.2), ("GFK", 44.5)])
+@pytest.mark.parametrize(("method", "at_least"), [("CORAL", 59.9), ("SCA", 60.5), ("GFK", 59.4)])
 def test_averages_that_have_to_be_reached(method, at_least, tasks):
     found = accuracies(build("surf", method), tasks("surf"))
     assert np.mean(list(found.values())) >= at_least

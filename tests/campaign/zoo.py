@@ -178,21 +178,28 @@ VARIANTS = {
         .fit(pd.DataFrame(ROWS, columns=list("abcde")))
     ),
 }
-REFUSED = [
-    GaussianNB(),
-    LinearDiscriminantAnalysis(),
-    BaggingClassifier(),
-    KMeans(3),
-    SimpleImputer(),
-    OneHotEncoder(),
-    PowerTransformer(),
-    FunctionTransformer(np.log1p),
-    KNeighborsClassifier(weights=np.exp),
-    SVC(kernel=np.dot),
-    make_pipeline(StandardScaler(), SimpleImputer()),
-    ColumnTransformer([("a", StandardScaler(), [0])]),
-    GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2),
-]
+# What files do not hold, by the words of the refusal.
+REFUSED = {
+    f" is {type(model).__name__}": model
+    for model in (
+        *(GaussianNB(), LinearDiscriminantAnalysis(), BaggingClassifier(), KMeans(3)),
+        *(SimpleImputer(), OneHotEncoder(), PowerTransformer(), ColumnTransformer([])),
+        GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2),
+    )
+}
+REFUSED |= {
+    ".func is log1p": FunctionTransformer(np.log1p),
+    ".weights is exp": KNeighborsClassifier(weights=np.exp),
+    ".kernel is dot": SVC(kernel=np.dot),
+    ".simpleimputer is SimpleImputer": make_pipeline(StandardScaler(), SimpleImputer()),
+}
+REFUSED |= {
+    f" is {type(model).__name__} of several outputs": model.fit(ROWS, ROWS[:, :2] > 0)
+    for model in (
+        *(RidgeClassifier(), KNeighborsClassifier(), KNeighborsRegressor()),
+        *(RandomForestClassifier(3), DecisionTreeRegressor()),
+    )
+}
 
 
 def _table(X):

@@ -65,7 +65,7 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     assert list(rows) == ["row", "file", "label"]
     assert (lines["file"].to_numpy()[rows["row"] - 1] == rows["file"]).all()
     rows.assign(label=truth(rows)).to_csv("to-label.csv", index=False)
-    labelled = ("--labelled", "to-label.csv", "--model", "model.tfm")
+    labelled = ("--labelled", "to-label.csv", "--model", "model.tfm", *TINY)
     result = invoke("audit", "target", "predictions.csv", *labelled)
     assert result.exit_code == 0, result.output
     assert "Accuracy by 30 audited rows" in result.stdout
@@ -74,7 +74,7 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     known = audited["audited"].to_numpy()
     assert (audited["prediction"][known] == truth(audited)[known]).all()
 
-    result = invoke("predict", "audited.tfm", "target", "--out", "again.csv")
+    result = invoke("predict", "audited.tfm", "target", *TINY, "--out", "again.csv")
     assert result.exit_code == 0, result.output
     assert "36 pictures labelled; predictions saved to again.csv" in result.stdout
     again = pd.read_csv("again.csv")
@@ -97,7 +97,7 @@ def test_the_same_model_labels_new_pictures(photos, invoke, tmp_path):
     pytest.importorskip("pyarrow")
     options = ("--out", "predictions.parquet", "--model", "model.tfm")
     assert invoke("adapt", "source", "target", *TINY, *options).exit_code == 0
-    result = invoke("predict", "model.tfm", "target", "--out", "again.parquet")
+    result = invoke("predict", "model.tfm", "target", *TINY, "--out", "again.parquet")
     assert result.exit_code == 0, result.output
     lines, again = pd.read_parquet("predictions.parquet"), pd.read_parquet("again.parquet")
     assert list(lines) == COLUMNS
@@ -109,6 +109,7 @@ def test_the_same_model_labels_new_pictures(photos, invoke, tmp_path):
         "model.tfm is a model of pictures, but source.csv is a table",
     )
     refused(invoke("predict", "model.tfm", "target", "--id", "who", "--sep", ";"), "--id, --sep")
+    refused(invoke("predict", "model.tfm", "target"), "--embedder torchvision:tiny")
 
 
 def test_json_and_probabilities(photos, invoke):

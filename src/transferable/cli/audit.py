@@ -78,6 +78,7 @@ def run(
             help="The model that 'adapt --model' has saved, to correct all labels with --labelled.",
         ),
     ] = None,
+    embedder: opt.Embedder = None,
     label: Annotated[str, typer.Option(metavar="COLUMN", help="The column to fill in.")] = "label",
     page: Annotated[
         Path | None,
@@ -139,7 +140,7 @@ def run(
             if useless:
                 raise ValueError(f"{reason}.")
         dialect = form.dialect
-        loaded = load_classifier(model, target) if model else None
+        loaded = load_classifier(model, target, embedder) if model else None
         pair = _read_pair(target, predictions, label, dialect, loaded)
         if labelled is None:
             path = page or out or predictions.with_name("to-label.csv")

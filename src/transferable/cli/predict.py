@@ -72,6 +72,7 @@ def run(
         ),
     ] = None,
     target_label: opt.TargetLabel = None,
+    embedder: opt.Embedder = None,
     form: opt.Format,
     as_json: Annotated[
         bool, opt.flag("--json", help="Print one JSON object for each row, or with --out one.")
@@ -90,7 +91,7 @@ def run(
     messages = Messages(quiet=quiet)
     with console.reporting():
         console.check_distinct((model, file), (out,))
-        loaded = load_classifier(model, file)
+        loaded = load_classifier(model, file, embedder)
         if isinstance(loaded, ImageClassifier):
             refuse_for_pictures(context, ("ids", "target_label", *FORMATS))
         tally = _Tally(loaded, ids, target_label, messages)
@@ -220,7 +221,7 @@ def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: boo
         (messages.say if out is None else console.print_lines)(console.accuracy_line(found, "rows"))
 
 
-def load_classifier(path: Path, given: Path) -> FileClassifier:
+def load_classifier(path: Path, given: Path, embedder: str | None) -> FileClassifier:
     """Return a saved model that takes what is given, a table or a folder of pictures."""
     loaded = _load(path)
     if not isinstance(loaded, FileClassifier):
@@ -241,6 +242,10 @@ def load_classifier(path: Path, given: Path) -> FileClassifier:
             f"{path} is a model of {kinds[0]}, but {given} is {found}; use a model saved from "
             f"{kinds[1]}."
         )
+    if embedder is not None and not of_pictures:
+        raise ValueError("--embedder is for folders of pictures, not for files; leave it out.")
+    if embedder is not None:
+        loaded.set_params(model=embedder)
     return loaded
 
 
@@ -267,6 +272,8 @@ def _described(path: Path) -> dict[str, Any]:
     """Return the header of the file, and the description of its model."""
     model = _load(path)
     record = about(path)
+    if hasattr(model, "classes_") or hasattr(model, "n_features_in_"):
+        record["holds"] = "rows of the data that the model was fitted to; keep the file as the data"
     if not isinstance(model, FileClassifier) or not hasattr(model, "classes_"):
         return record | {"parameters": parameters_of(model)}
     method = unwrap(model)
@@ -287,7 +294,7 @@ def _described(path: Path) -> dict[str, Any]:
             "scale": encoder.scale_,
         }
     else:
-        record |= {"embedder": str(model.model), "features": model.n_features_in_}
+        record |= {"embedder": model.embedder_, "features": model.n_features_in_}
     return record | {"notes": model.notes_}
 
 

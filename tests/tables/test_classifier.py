@@ -342,6 +342,11 @@ def test_target_labels_that_cannot_be_used_are_refused(source, target):
         TableClassifier(TFDF()).adapt(source, "label", unlabelled(target), yt=yt[1:])
 
 
+def test_a_mapping_of_sources_is_refused(source, target):
+    with pytest.raises(TypeError, match=r"as a list: adapt\(\[\*Xs.values\(\)\]"):
+        TableClassifier().adapt({"one": source}, "kind", target)
+
+
 def test_arguments_in_another_order_are_recognised(source, target):
     rows = unlabelled(source)
     with pytest.raises(ValueError, match="seem to be Xs, Xt, ys"):

@@ -128,6 +128,30 @@ def test_files_without_a_table(name, content, told, tmp_path):
     assert name in str(caught.value)
 
 
+@pytest.mark.parametrize("zipped", [False, True])
+@pytest.mark.parametrize("last", ["3", '3,"a\nb"', "3,a"])
+def test_a_short_last_line_is_refused_by_its_number(last, zipped, tmp_path):
+    path = tmp_path / ("table.csv.gz" if zipped else "table.csv")
+    text = f'id,word,size\n1,"of two\nlines",2.5\n2\n{last}\n\n'.encode()
+    path.write_bytes(gzip.compress(text) if zipped else text)
+    line = 5 + last.count("\n")
+    with pytest.raises(TableError, match=f"the last line, {line}, has {1 + last.count(',')} of 3"):
+        read_table(path)
+
+
+def test_a_last_line_may_end_in_an_empty_cell(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("id,word,size\n1,a,2.5\n2,b,\n   \n")
+    assert len(read_table(path)) == 2
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text("size\n1\n2\n")
+    with pytest.raises(TableError, match="changed while it was read"):
+        read_table(path, progress=lambda done: path.write_text("size\n1\n2\n3\n"))
+
+
 def test_no_such_file(tmp_path):
     with pytest.raises(TableError, match="no file"):
         read_table(tmp_path / "nothing.csv")

@@ -9,7 +9,7 @@ import shlex
 import sys
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -155,6 +155,11 @@ def as_options(text: str) -> str:
     return _PARAMETER.sub(option, text)
 
 
+def counted(number: int, unit: str) -> str:
+    """Return a number with its unit, which is in the singular for 1."""
+    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
+
+
 def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
     """Return the accuracy in words."""
     return (
@@ -178,10 +183,16 @@ def check_folder(path: Path | None) -> Path | None:
     """Refuse a path that no file can be written to."""
     if path is None:
         return None
-    folder = path.resolve().parent
+    try:
+        folder, taken = path.resolve().parent, path.is_dir()
+        with suppress(FileNotFoundError):
+            os.lstat(path.parent / f".{path.name}.12345678.part")  # the name while it is written
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise typer.BadParameter(f"{str(path)[:60]!r} is no name for a file: {reason}.") from None
     if not folder.is_dir():
         raise typer.BadParameter(f"the folder {path.parent} does not exist; make it first.")
-    if path.is_dir():
+    if taken:
         raise typer.BadParameter(f"{path} is a folder; name a file.")
     if not os.access(folder, os.W_OK):
         raise typer.BadParameter(f"the folder {path.parent} is read-only.")

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import typer
 from numpy.typing import NDArray
+from pandas.api.types import is_float_dtype
 
 from transferable.cli._console import Messages
 from transferable.cli._options import Columns, Format
@@ -148,6 +149,11 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
     label, truth = given.label, given.target_label
     if label is None:
         raise ValueError("--label is missing; name the source's column of labels.")
+    if folders := [str(path) for path in files if path.is_dir()]:
+        raise ValueError(
+            f"{listed(folders)}: folders of pictures are for 'transferable adapt', whose --report "
+            "shows the gap; in Python, compare methods on the rows of ImageClassifier.embed."
+        )
     if list(files).count(Path("-")) > 1:
         raise ValueError("only one of SOURCE and TARGET can be standard input; name a file.")
     written = [label, *possible_names(given.ids), *([truth] if truth else [])]
@@ -173,6 +179,11 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
     columns = [*source.columns, *target.columns]
     true = target[truth] if truth in target.columns else None
     in_target = label in target.columns
+    if in_target and label not in source.columns:
+        raise TableError(
+            f"{who(source, 'the source')} has no column {label!r}, but {who(target, 'the target')} "
+            "has; name the labelled file first."
+        )
     target = target.drop(columns=label) if in_target else target
     drop = [*named_columns(given.drop, columns), *([truth] if truth not in (None, label) else [])]
     model = TableClassifier(
@@ -187,6 +198,12 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
     _check(found, truth, problems)
     if not given.yes:
         _check_classes(source[label], who(source, "the source"))
+    used = [c for c in source if c in target and c not in (label, *drop, *model.ids)]
+    for name in _forms_of(source[label], source[used]):
+        messages.note(
+            f"column {name!r} has one value for each label, as another form of the label has; if "
+            f"it is one, leave it out: --drop {name}."
+        )
     if truth is None and in_target:
         messages.note(
             f"the target's own column {label!r} is not looked at; to evaluate with it: "
@@ -195,6 +212,18 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
     if files[-1].resolve() in [file.resolve() for file in files[:-1]]:
         messages.note("target and source are the same file; there is nothing to adapt to.")
     return found._replace(labels=source[label].to_numpy(dtype=str))
+
+
+def _forms_of(label: pd.Series, others: pd.DataFrame) -> list[str]:
+    """Return the columns that have a value of their own for each label."""
+    codes = pd.factorize(label)[0]
+    first = np.unique(codes, return_index=True)[1].max() + 20  # these rows rule out most columns
+    return [
+        str(name)
+        for name, column in others.items()
+        if not is_float_dtype(column.dtype)
+        and all(np.array_equal(pd.factorize(column[:n])[0], codes[:n]) for n in (first, None))
+    ]
 
 
 def _check(found: Inputs, truth: str | None, problems: Problems) -> None:

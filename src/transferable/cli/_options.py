@@ -98,9 +98,8 @@ Method = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The method; 'transferable methods' lists them and names the default. "
-        "With --set, --tune, --n-landmarks, --device, --use-target-labels or several sources it is "
-        "TFDF.",
+        help="The method; 'transferable methods' lists them. By default it is AutoAdapter; with "
+        "--tune, --n-landmarks, --device or a --set that AutoAdapter has not, TFDF.",
         autocompletion=complete_methods,
     ),
 ]

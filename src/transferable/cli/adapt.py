@@ -289,8 +289,8 @@ def _print(
     inputs, trust = result.inputs, result.trust
     summary = (
         f"{type(unwrap(result.model)).__name__} learnt from {len(inputs.source):,} source "
-        f"and {len(inputs.target):,} target {inputs.unit}, "
-        f"{result.n_features} features, in {result.seconds:.1f} s"
+        f"and {console.counted(len(inputs.target), f'target {inputs.unit}')}, "
+        f"{console.counted(result.n_features, 'features')}, in {result.seconds:.1f} s"
     )
     lines = _verdicts(result)
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]

@@ -9,13 +9,7 @@ from typing import Any
 import typer
 
 from transferable.cli import _options as opt
-from transferable.cli._console import (
-    Messages,
-    Terminal,
-    print_lines,
-    print_table,
-    reporting,
-)
+from transferable.cli._console import Messages, counted, print_lines, print_table, reporting
 from transferable.cli._inputs import Inputs, read_tables
 from transferable.cli.methods import configured
 from transferable.diagnostics import (
@@ -66,12 +60,14 @@ def run(
             inputs.model.set_params(estimator=estimator)
             verdict = assess_trust(inputs.model, *inputs.pair, random_state=seed)
         if as_json:
-            sizes = {"n_source": Xs.shape[0], "n_target": Xt.shape[0], "n_features": Xs.shape[1]}
-            record = sizes | {"scale": encoder.scale_, "seed": seed}
+            record = {"n_source": Xs.shape[0], "n_target": Xt.shape[0], "n_features": Xs.shape[1]}
+            record |= {"scale": encoder.scale_, "seed": seed}
             typer.echo(json.dumps(record | _record(found, verdict, shifts, messages.notes)))
         else:
-            rows = f"{Xs.shape[0]:,} source rows, {Xt.shape[0]:,} target rows"
-            Terminal().print(f"{rows}, {Xs.shape[1]} features")
+            sizes = zip(
+                (Xs.shape[0], *Xt.shape), ("source rows", "target rows", "features"), strict=True
+            )
+            print_lines(", ".join(counted(*size) for size in sizes))
             _print(found, shifts)
             print_lines(*found.lines, *verdict.trust.lines)
 

@@ -140,13 +140,15 @@ def configured(
     """Return an unfitted method with parameters given as NAME=VALUE or by their own options.
 
     The seed is for methods that have one; for the others, options left at None are not set. Without
-    a name, settings and options are those of TFDF, and so is anything that needs `one_model`.
+    a name it is the default method or, where that lacks an option or `one_model` is needed, TFDF.
     """
     settings = list(settings)
-    if name is None and (settings or n_landmarks is not None or device is not None or one_model):
-        name = "TFDF"
     estimator = default_method()() if name is None else method_named(name)()
     known = estimator.get_params(deep=False)
+    one_model |= n_landmarks is not None or device is not None or not names_of(settings) <= {*known}
+    if name is None and one_model:
+        estimator = method_named("TFDF")()
+        known = estimator.get_params(deep=False)
     if "random_state" in known:
         estimator.set_params(random_state=seed)
     for option, text in (("n_landmarks", n_landmarks), ("device", device)):
@@ -164,6 +166,11 @@ def configured(
             )
         estimator.set_params(**{parameter.strip(): _value(value.strip())})
     return estimator
+
+
+def names_of(settings: Iterable[str]) -> set[str]:
+    """Return the names of parameters in settings."""
+    return {setting.partition("=")[0].strip() for setting in settings}
 
 
 def _value(text: str) -> Any:
@@ -223,17 +230,18 @@ def for_rows(
     Landmarks are fewer where rows would take more than 3 GB, unless memory or they were set.
     """
     pool, suited = default_method(), default_method(n_rows)
+    given, known = names_of(settings), estimator.get_params(deep=False)
+    named |= not given <= {*suited().get_params(deep=False)}  # by a setting that only pools have
     if suited is not pool and isinstance(estimator, pool) and not named:
         messages.note(
             f"the method is {suited.__name__}: {pool.__name__} fits several models, which takes "
             f"long for {n_rows:,} rows; --method {pool.__name__.lower()} does so all the same."
         )
-        estimator = suited(random_state=estimator.random_state)
+        estimator = suited(**{name: known[name] for name in (*given, "random_state")})
+        known = estimator.get_params(deep=False)
     fits = int(_HELD_BYTES / (4 * n_rows))
-    given = any(setting.partition("=")[0].strip() == "max_memory" for setting in settings)
-    known = estimator.get_params(deep=False)
     free = known.get("n_landmarks") == "auto" and known.get("device") == "cpu"
-    if fits < _LANDMARKS and free and not given:
+    if fits < _LANDMARKS and free and "max_memory" not in given:
         estimator.set_params(n_landmarks=max(fits, 50), max_memory="2.75GB")
         messages.note(
             f"{estimator.n_landmarks} landmarks stand for {n_rows:,} rows, so that the fit stays "

@@ -196,7 +196,7 @@ def _pieces(
         raise TableError(f"there is no file {called}.")
     if path.stat().st_size == 0:
         raise TableError(f"{called} is empty.")
-    rows = 0
+    rows, before = 0, path.stat()
     with path.open("rb") as raw:
         stream: Any = gzip.GzipFile(fileobj=raw) if zipped else raw
         try:
@@ -209,7 +209,7 @@ def _pieces(
                 for piece in found:
                     rows += len(piece)
                     piece.attrs["file"] = called.name
-                    yield piece, raw.tell() / path.stat().st_size
+                    yield piece, raw.tell() / before.st_size
         except TableError:
             raise
         except UnicodeError as error:
@@ -224,6 +224,9 @@ def _pieces(
             raise TableError(f"{called} cannot be read as {kind}: {error}") from error
     if rows == 0:
         raise TableError(f"{called} has no rows.")
+    now = path.stat()
+    if (now.st_size, now.st_mtime_ns) != (before.st_size, before.st_mtime_ns):
+        raise TableError(f"{called} changed while it was read; read it again once it is complete.")
 
 
 def _text_pieces(
@@ -259,19 +262,40 @@ def _text_pieces(
         skipinitialspace=0 < first.count(sep) == first.count(sep + " "),
         index_col=False,
     ) as reader:
+        piece = pd.DataFrame()
         while True:
             with warnings.catch_warnings():
                 warnings.simplefilter("error", pd.errors.ParserWarning)
                 try:
                     piece = next(reader)
                 except StopIteration:
-                    return
+                    break
                 except pd.errors.ParserWarning as warning:
                     raise TableError(
                         f"{path} has rows that are longer than its heading; give every column a "
                         "name."
                     ) from warning
             yield piece
+    if len(sep) == 1 and len(piece) and pd.isna(piece.iat[-1, -1]):
+        stream.seek(0)
+        _refuse_short_end(stream, path, sep, encoding, len(piece.columns))
+
+
+def _refuse_short_end(
+    stream: IO[bytes], path: Path, sep: str, encoding: str, n_columns: int
+) -> None:
+    """Refuse a last row of fewer cells than there are columns, as truncated files have."""
+    line, n_cells = 0, n_columns
+    with io.TextIOWrapper(stream, encoding, newline="") as text, suppress(csv.Error):
+        reader = csv.reader(text, delimiter=sep)
+        for cells in reader:
+            if len(cells) > 1 or "".join(cells).strip():
+                line, n_cells = reader.line_num, len(cells)
+    if n_cells < n_columns:
+        raise TableError(
+            f"{path}: the last line, {line}, has {n_cells} of {n_columns} cells, so the file seems "
+            "to be truncated; export it again, or complete the line."
+        )
 
 
 def _missing_texts(as_written: bool, dialect: Dialect) -> list[str]:

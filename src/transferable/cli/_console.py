@@ -155,11 +155,6 @@ def as_options(text: str) -> str:
     return _PARAMETER.sub(option, text)
 
 
-def counted(number: int, unit: str) -> str:
-    """Return a number with its unit, which is in the singular for 1."""
-    return f"{number:,} {unit.removesuffix('s') if number == 1 else unit}"
-
-
 def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
     """Return the accuracy in words."""
     return (

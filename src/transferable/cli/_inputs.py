@@ -198,12 +198,7 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
     _check(found, truth, problems)
     if not given.yes:
         _check_classes(source[label], who(source, "the source"))
-    used = [c for c in source if c in target and c not in (label, *drop, *model.ids)]
-    for name in _forms_of(source[label], source[used]):
-        messages.note(
-            f"column {name!r} has one value for each label, as another form of the label has; if "
-            f"it is one, leave it out: --drop {name}."
-        )
+    _note_weak_columns(found, messages)
     if truth is None and in_target:
         messages.note(
             f"the target's own column {label!r} is not looked at; to evaluate with it: "
@@ -214,16 +209,30 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
     return found._replace(labels=source[label].to_numpy(dtype=str))
 
 
-def _forms_of(label: pd.Series, others: pd.DataFrame) -> list[str]:
-    """Return the columns that have a value of their own for each label."""
-    codes = pd.factorize(label)[0]
+def _note_weak_columns(found: Inputs, messages: Messages) -> None:
+    """Note columns that may be another form of the label, and ids that do not name each row."""
+    source, target, model = found.source, found.target, found.model
+    codes = pd.factorize(source[found.label])[0]
     first = np.unique(codes, return_index=True)[1].max() + 20  # these rows rule out most columns
-    return [
-        str(name)
-        for name, column in others.items()
-        if not is_float_dtype(column.dtype)
-        and all(np.array_equal(pd.factorize(column[:n])[0], codes[:n]) for n in (first, None))
-    ]
+    for name in source.columns.intersection(target.columns).difference([*model.drop, *model.ids]):
+        column = source[name]
+        if not is_float_dtype(column.dtype) and all(
+            np.array_equal(pd.factorize(column[:n])[0], codes[:n]) for n in (first, None)
+        ):
+            messages.note(
+                f"column {name!r} has one value for each label, as another form of the label has; "
+                f"if it is one, leave it out: --drop {name}."
+            )
+    for name in model.ids:
+        missing, n_values = int(target[name].isna().sum()), target[name].nunique()
+        n_named, where = len(target) - missing, who(target, "the target")
+        if missing:
+            messages.note(f"{where}: {missing:,} of {len(target):,} rows have no id in {name!r}.")
+        if n_values < n_named and len(model.ids) == 1:
+            messages.note(
+                f"{where}: the id column {name!r} has {n_values:,} different values in "
+                f"{n_named:,} rows, so that it does not name each row."
+            )
 
 
 def _check(found: Inputs, truth: str | None, problems: Problems) -> None:

@@ -180,11 +180,6 @@ class _Adaptation(NamedTuple):
     trust: Assessment | None
     seconds: float
 
-    @property
-    def n_features(self) -> int:
-        """Number of columns that the method learns from."""
-        return self.model.estimator_.n_features_in_
-
     def counts(self) -> dict[str, tuple[int, int]]:
         """Return the rows of each class in the source and as predicted in the target."""
         ours = Counter(self.inputs.labels.tolist())
@@ -287,10 +282,11 @@ def _print(
 ) -> None:
     """Print a summary on standard output, or on standard error if predictions go to the former."""
     inputs, trust = result.inputs, result.trust
+    n_features = result.model.estimator_.n_features_in_
     summary = (
         f"{type(unwrap(result.model)).__name__} learnt from {len(inputs.source):,} source "
-        f"and {console.counted(len(inputs.target), f'target {inputs.unit}')}, "
-        f"{console.counted(result.n_features, 'features')}, in {result.seconds:.1f} s"
+        f"and {len(inputs.target):,} target {inputs.unit}, "
+        f"{n_features} feature{'s' * (n_features != 1)}, in {result.seconds:.1f} s"
     )
     lines = _verdicts(result)
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
@@ -339,7 +335,7 @@ def _record(
     """Return the record for JSON, with the predictions unless they are in a file."""
     model, method, trust = result.model, unwrap(result.model), result.trust
     if result.inputs.label is None:
-        rows = {"embedder": model.model, "n_features": result.n_features}
+        rows = {"embedder": model.model, "n_features": model.estimator_.n_features_in_}
     else:
         encoder = model.encoder_
         rows = {"scale": encoder.scale_, "features": encoder.get_feature_names_out().tolist()}

@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from transferable.cli import _options as opt
-from transferable.cli._console import Messages, counted, print_lines, print_table, reporting
+from transferable.cli._console import Messages, print_lines, print_table, reporting
 from transferable.cli._inputs import Inputs, read_tables
 from transferable.cli.methods import configured
 from transferable.diagnostics import (
@@ -64,10 +64,8 @@ def run(
             record |= {"scale": encoder.scale_, "seed": seed}
             typer.echo(json.dumps(record | _record(found, verdict, shifts, messages.notes)))
         else:
-            sizes = zip(
-                (Xs.shape[0], *Xt.shape), ("source rows", "target rows", "features"), strict=True
-            )
-            print_lines(", ".join(counted(*size) for size in sizes))
+            rows = f"{Xs.shape[0]:,} source rows, {Xt.shape[0]:,} target rows"
+            print_lines(f"{rows}, {Xs.shape[1]} feature{'s' * (Xs.shape[1] != 1)}")
             _print(found, shifts)
             print_lines(*found.lines, *verdict.trust.lines)
 

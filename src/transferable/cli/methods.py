@@ -145,8 +145,8 @@ def configured(
     settings = list(settings)
     estimator = default_method()() if name is None else method_named(name)()
     known = estimator.get_params(deep=False)
-    one_model |= n_landmarks is not None or device is not None or not names_of(settings) <= {*known}
-    if name is None and one_model:
+    own = all(setting.partition("=")[0].strip() in known for setting in settings)
+    if name is None and (one_model or not own or (n_landmarks, device) != (None, None)):
         estimator = method_named("TFDF")()
         known = estimator.get_params(deep=False)
     if "random_state" in known:
@@ -166,11 +166,6 @@ def configured(
             )
         estimator.set_params(**{parameter.strip(): _value(value.strip())})
     return estimator
-
-
-def names_of(settings: Iterable[str]) -> set[str]:
-    """Return the names of parameters in settings."""
-    return {setting.partition("=")[0].strip() for setting in settings}
 
 
 def _value(text: str) -> Any:
@@ -230,7 +225,8 @@ def for_rows(
     Landmarks are fewer where rows would take more than 3 GB, unless memory or they were set.
     """
     pool, suited = default_method(), default_method(n_rows)
-    given, known = names_of(settings), estimator.get_params(deep=False)
+    given = {setting.partition("=")[0].strip() for setting in settings}
+    known = estimator.get_params(deep=False)
     named |= not given <= {*suited().get_params(deep=False)}  # by a setting that only pools have
     if suited is not pool and isinstance(estimator, pool) and not named:
         messages.note(

@@ -25,7 +25,6 @@ from torch.nn import functional
 from torch.utils.data import ConcatDataset, DataLoader, Dataset, IterableDataset, Subset
 
 from transferable._linalg.arrays import Reordered, on_host
-from transferable.domains import are_several
 
 _HELD_BYTES = 2**32  # larger arrays are not moved to the device whole
 _BLOCK_ROWS = 1024  # that are predicted at once,
@@ -94,7 +93,6 @@ class GivenOrder(StackedTable):
 
 def streamed(X: Any) -> bool:
     """Return whether rows are read in place; refuse what is no table of rows."""
-    are_several(X)  # refuses a mapping
     if isinstance(X, str | os.PathLike):
         raise TypeError(
             f"{os.fspath(X)!r} was given for rows; pass a dataset of its pictures, such as "

@@ -311,7 +311,6 @@ class TableClassifier(FileClassifier):
         with problems.catching():
             ys = checked_labels(labels, label, who(source, "the source"))
             notes = _notes_on(ys, label if label in target.columns else None)
-            notes += _notes_on_ids(names, who(target, "the target"))
             if self.estimator is None and default_method() is not default_method(n_rows):
                 notes.append(
                     f"the method is {type(classifier).__name__}: {default_method().__name__} fits "
@@ -426,21 +425,6 @@ def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
             f"labels such as {broken[0]!r} are taken for names of classes, as they are written, "
             "and not for measurements."
         )
-    return notes
-
-
-def _notes_on_ids(ids: pd.DataFrame, where: str) -> list[str]:
-    """Return notes on ids that do not name each row."""
-    notes = []
-    for name in ids:
-        missing, n_values = int(ids[name].isna().sum()), ids[name].nunique()
-        if missing:
-            notes.append(f"{where}: {missing:,} of {len(ids):,} rows have no id in {name!r}.")
-        if n_values < len(ids) - missing and ids.shape[1] == 1:
-            notes.append(
-                f"{where}: the id column {name!r} has {n_values:,} different values in "
-                f"{len(ids) - missing:,} rows, so that it does not name each row."
-            )
     return notes
 
 

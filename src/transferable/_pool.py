@@ -72,6 +72,8 @@ class Candidate:
     embedding : list of transformers
         Fitted to both domains, before the model; their features, of unit length each, stand side
         by side. Without any, the model sees the rows.
+    beside : bool
+        Whether the rows themselves, of unit length, stand beside their embedding.
     scaler : StandardScaler or None
         Brings target rows to the scale of the embedding or model.
     """
@@ -80,6 +82,7 @@ class Candidate:
     view: str
     model: Any
     embedding: list[Any] = field(default_factory=list)
+    beside: bool = False
     scaler: Any = None
 
     @property
@@ -111,13 +114,14 @@ class Candidate:
         n_source, model, scaler = int(np.sum(ids > 0)), self.model, None
         if self.view == "per domain":
             scaler, X = _scaled_by_domain(X, ids)
-        elif self.embedding:
-            scaler = StandardScaler(with_mean=not sp.issparse(X), with_std=False)
+        elif self.embedding and not sp.issparse(X):
+            scaler = StandardScaler(with_std=False)
             X = scaler.fit_transform(X)
         with silence(*clock):
             if self.embedding:
                 fitted = [part._fit(X, y, ids) for part in self.embedding]
-                X = _side_by_side([part._transform_rows(X, ids) for part in fitted])
+                parts = [part._transform_rows(X, ids) for part in fitted]
+                X = _side_by_side([X, *parts] if self.beside else parts)
             if isinstance(model, DomainAdapter):
                 model._store = store
                 model._fit(X, y, ids, weights)  # all take weights
@@ -140,7 +144,8 @@ class Candidate:
         if not self.embedding:
             return rows
         ids = np.zeros(rows.shape[0])  # of the target, as new rows are
-        return _side_by_side([part._transform_rows(rows, ids) for part in self.embedding])
+        parts = [part._transform_rows(rows, ids) for part in self.embedding]
+        return _side_by_side([rows, *parts] if self.beside else parts)
 
 
 def _scaled_by_domain(X: Any, ids: NDArray[Any]) -> tuple[StandardScaler, Any]:
@@ -200,8 +205,8 @@ class Kind(NamedTuple):
 
     Attributes
     ----------
-    recognises : callable
-        Whether the rows of :class:`~transferable.domains.Domains` are of this kind.
+    recognises : callable or None
+        Whether the rows of a fit are of this kind; None for any.
     candidates : sequence of Specification
         Those of the source alone first.
     judge : callable
@@ -211,7 +216,7 @@ class Kind(NamedTuple):
         target rows and the neighbours of each.
     """
 
-    recognises: Callable[[Domains], bool]
+    recognises: Callable[[Any], bool] | None
     candidates: Sequence[Specification]
     judge: Callable[..., Any]
     smoothing: Callable[[NDArray[np.float64], Codes], float]

@@ -440,7 +440,7 @@ def test_a_kind_of_rows_is_data(monkeypatch):
     """How it is recognised, its candidates, who judges, and what neighbours weigh."""
     p, asked = PROBLEM, []
     shares = Kind(
-        lambda domains: domains.X.min() >= 0,
+        lambda X: X.min() >= 0,
         (
             Specification(Calibrated("plain", "source-only", LogisticRegression())),
             Specification(Calibrated("flow", "source-only", LogisticRegression(), [GFK(), JDA()])),
@@ -448,7 +448,7 @@ def test_a_kind_of_rows_is_data(monkeypatch):
         lambda P, *_, **__: asked.append(P.shape) or "measure some",
         lambda own, near: 0.25 * len(own) / len(near),
     )
-    monkeypatch.setattr(auto_adapter, "KINDS", (shares, *auto_adapter.KINDS))
+    monkeypatch.setattr(auto_adapter, "KINDS", {"shares": shares} | auto_adapter.KINDS)
     Xs, Xt = np.abs(p.Xs), np.abs(p.Xt)
     model = AutoAdapter().adapt(Xs, p.ys, Xt)
     assert (model.trust_, asked) == ("measure some", [(48, 3)])

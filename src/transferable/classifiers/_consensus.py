@@ -27,6 +27,7 @@ from transferable.limits import LIMITS
 from transferable.trust import (
     Codes,
     Probabilities,
+    agreement,
     consensus_weights,
     correction,
     overlap,
@@ -64,9 +65,12 @@ class Calibrated(Candidate):
     temperature: float = 1.0
 
     def _calibrated(self, X: Any, y: Codes, weights: Any) -> Self:
-        if isinstance(self.model, DomainAdapter):
-            return replace(self, temperature=float(self.model._source_temperature))
-        return replace(self, temperature=_fitted_temperature(self.model, X, y, weights))
+        model = self.model
+        if hasattr(model, "_source_temperature"):
+            return replace(self, temperature=float(model._source_temperature))
+        if isinstance(model, DomainAdapter):  # around another, whose scores on the source it has
+            model = model.estimator
+        return replace(self, temperature=_fitted_temperature(model, X, y, weights))
 
     def probabilities(self, rows: Any) -> Probabilities:
         """Return calibrated probabilities of target rows, a column for each class."""
@@ -377,6 +381,17 @@ def _sample(y: Codes) -> Codes:
 def six_tenths(own: Probabilities, near: Codes) -> float:
     """Return the weight of neighbours that rows of numbers have, whatever the neighbours say."""
     return _SMOOTHED
+
+
+def by_neighbours(own: Probabilities, near: Codes) -> float:
+    """Return the weight of neighbours by how well their labels agree with those of the rows.
+
+    Where rows of one class are no neighbours, as texts of one opinion are not, they have none.
+    """
+    if near.shape[1] < 2:
+        return 0.0
+    theirs = own[near[:, 1:_NEIGHBORS]].mean(axis=1).argmax(axis=1)
+    return _SMOOTHED * max(0.0, agreement(own.argmax(axis=1), theirs))
 
 
 def _smoothed(

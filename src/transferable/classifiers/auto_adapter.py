@@ -25,12 +25,13 @@ from transferable._linalg.arrays import CPU, dense
 from transferable._linalg.memory import memory_budget
 from transferable._pool import Kind, Specification, fit_pool, flags, pool_of
 from transferable._sklearn import CLASS_SHARES, JOBS, Interval, StrOptions
-from transferable.base import DomainAdapter, DomainClassifier, Takes
-from transferable.classifiers._consensus import Calibrated, Consensus, six_tenths
+from transferable.base import DomainClassifier, Takes
+from transferable.classifiers._consensus import Calibrated, Consensus, by_neighbours, six_tenths
+from transferable.classifiers.self_training import SelfTraining
 from transferable.classifiers.tfdf import TFDF, TFDFV
 from transferable.domains import Domains
 from transferable.limits import LIMITS
-from transferable.transformers import GFK, JDA
+from transferable.transformers import GFK, JDA, MarginalizedDenoising
 from transferable.trust import (
     LEAST_AUDITED,
     Audit,
@@ -52,6 +53,7 @@ _STEPS = 300  # of logistic regression
 _FEWEST_SCALED = 10  # target rows that suffice for their own scale, or directions
 _FLOW = 40  # directions of each domain that the flow beside JDA's space joins
 _WIDEST = 5000  # features up to which JDA's space is computed
+_FEWEST_WORDS, _WORDS = 500, 0.1  # columns of sparse rows of words, and most values, as a share
 _CHEAP = 0.1  # time of a model of scikit-learn, in those of an adapted one
 _SHARED_BYTES = 2**31  # of results that candidates share, at most half of `max_memory`
 
@@ -102,19 +104,44 @@ _WITHOUT_FLOW = (
 )
 
 
-def _are_flags(domains: Domains) -> bool:
-    return bool(flags(domains.X[:]).all())
-
-
-def _are_numbers(_: Domains) -> bool:
-    return True
-
-
-# The first that recognises the rows counts. Tables come as numbers, once they are encoded.
-KINDS = (
-    Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess, six_tenths),
-    Kind(_are_numbers, _OF_ALL + _PER_DOMAIN, assess, six_tenths),
+# Words have many columns, most of which no source row has: with more regularization the larger
+# class wins wherever the words are new.
+_OF_WORDS = (
+    Specification(
+        Calibrated("logistic regression of words", "source-only", clone(_LINEAR).set_params(C=10.0))
+    ),
+    Specification(
+        Calibrated(
+            "self-training on denoised words",
+            "as given",
+            SelfTraining(clone(_LINEAR).set_params(C=3.0), trusted=0.5, max_iter=3),
+            [MarginalizedDenoising()],
+            beside=True,
+        ),
+        fewest=1,
+    ),
+    Specification(Calibrated("TFDF", "as given", TFDF()), fewest=1),
 )
+
+
+def _are_words(X: Any) -> bool:
+    """Return whether sparse rows look like words: wide, mostly zero, and no mere flags."""
+    if not sp.issparse(X) or X.shape[1] < _FEWEST_WORDS or X.nnz > _WORDS * np.prod(X.shape):
+        return False
+    return bool(X.nnz and X.data.min() >= 0 and (X.data != X.data[0]).any())
+
+
+def _are_flags(X: Any) -> bool:
+    return bool(flags(X[:]).all())
+
+
+# The first that recognises the rows counts, the last any. Tables come as numbers, once they are
+# encoded, and say whether these are words.
+KINDS = {
+    "words": Kind(_are_words, _OF_WORDS + _PER_DOMAIN, assess, by_neighbours),
+    "flags": Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess, six_tenths),
+    "numbers": Kind(None, _OF_ALL + _PER_DOMAIN, assess, six_tenths),
+}
 
 
 class AutoAdapter(DomainClassifier):
@@ -133,6 +160,10 @@ class AutoAdapter(DomainClassifier):
         "thorough" also fits TFDF and logistic regression to domains standardised by themselves.
         Those that align estimate the target's class prior. Sparse rows and those of more than 5,000
         features are not embedded.
+    kind : {"auto", "words", "flags", "numbers"}, default="auto"
+        What the columns are, which decides the candidates. "auto" takes sparse rows of at least 500
+        columns, mostly zeros, for words if no value is negative and they are no flags;
+        :class:`~transferable.tables.TableClassifier` knows its columns of sentences.
     caution : float in [0, 1], default=0.4
         Total prior weight of the models trained on the source alone. More is safer where adaptation
         harms, and gains less where it helps.
@@ -205,6 +236,11 @@ class AutoAdapter(DomainClassifier):
     target rows by cosine, itself among them if it was fitted. ``docs/trust.md`` has the
     measurements.
 
+    Words have logistic regression (C=10) as the only model of the source alone, and self-training
+    on words beside denoised ones (:class:`~transferable.transformers.MarginalizedDenoising`) in
+    place of the second form of TFDF; the weight of a row's neighbours is six tenths of the kappa of
+    the labels of rows and of their neighbours.
+
     Tables of flags have no scale: in place of candidates scaled by domain, the pool has TFDF and
     unaligned TFDF without a geodesic flow. Of candidates that are the same model of
     the same rows, one is kept.
@@ -229,6 +265,7 @@ class AutoAdapter(DomainClassifier):
 
     family = "pool"
     effort: Literal["thorough", "fast"] = "thorough"
+    kind: Literal["auto", "words", "flags", "numbers"] = "auto"
     caution: float = 0.4
     class_shares: ClassShares = "estimated"
     target_labels: Literal["ignore", "use"] = "ignore"
@@ -243,6 +280,7 @@ class AutoAdapter(DomainClassifier):
     _scales_domains = True  # tables need not be scaled each by itself
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "effort": [StrOptions({"thorough", "fast"})],
+        "kind": [StrOptions({"auto", *KINDS})],
         "caution": [Interval(Real, 0, 1, closed="both")],
         "class_shares": [StrOptions({"estimated"}), *CLASS_SHARES],
         "target_labels": [StrOptions({"ignore", "use"})],
@@ -256,7 +294,8 @@ class AutoAdapter(DomainClassifier):
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         """Return rows as the pool takes them: few sparse ones are centred too."""
         rows = super()._check_rows(X, reset=reset)
-        if reset and rows.shape[0] * rows.shape[1] <= LIMITS.block_values:
+        words = self.kind == "words" or (self.kind == "auto" and _are_words(rows))
+        if reset and not words and rows.shape[0] * rows.shape[1] <= LIMITS.block_values:
             return dense(rows)
         if not sp.issparse(rows) or max(rows.nnz, rows.shape[1]) >= 2**31:
             return rows
@@ -267,10 +306,13 @@ class AutoAdapter(DomainClassifier):
         given = None
         if not isinstance(self.class_shares, str):
             given = given_shares(self.class_shares, domains)
-        kind = next(kind for kind in KINDS if kind.recognises(domains))
+        if self.kind == "auto":
+            kind = next(k for k in KINDS.values() if not k.recognises or k.recognises(domains.X))
+        else:
+            kind = KINDS[self.kind]
         pool = pool_of(kind, domains, self._settings(domains, given), fast=self.effort == "fast")
         if given is not None:  # models that follow no shift
-            follows = [isinstance(one.model, DomainAdapter) for one in pool]
+            follows = [hasattr(one.model, "class_shares") for one in pool]
             ratios = given / domains.prior
             pool = [
                 one if adapts else replace(one, ratios=ratios)

@@ -325,6 +325,8 @@ class TableClassifier(FileClassifier):
         problems.raise_if_any()
         for text in (*notes, *encoder.notes_):
             note(text)
+        if encoder.words_ and getattr(classifier, "kind", None) == "auto":
+            classifier.set_params(kind="words")
         marks = np.ones(len(source)) if marks is None else marks
         Z = [encoder.transform(source, marks)]
         if len(target):

@@ -124,7 +124,8 @@ class Candidate:
                 X = _side_by_side([X, *parts] if self.beside else parts)
             if isinstance(model, DomainAdapter):
                 model._store = store
-                model._fit(X, y, ids, weights)  # all take weights
+                marks = ids if model.takes.several_sources else np.sign(ids)
+                model._fit(X, y, marks, weights)
                 del model._store
         for part in (model, *self.embedding):
             if isinstance(part, DomainAdapter):

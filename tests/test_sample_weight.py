@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from problems import published, small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV, AutoAdapter, all_estimators
 from transferable.classifiers import CAPLS, AdaptedClassifier
+from transferable.datasets import make_shifted
 from transferable.transformers import BDA, CORAL, JDA, TCA, MarginalizedDenoising, PerDomainScaler
 
 P = small_problem(seed=3, n_source=60, n_target=40)
@@ -76,6 +77,27 @@ def test_integer_weights_are_repeated_rows(estimator, n_features, several):
     if hasattr(weighted, "transduction_"):
         assert len(weighted.transduction_) == len(Y)
         np.testing.assert_array_equal(weighted.transduction_[REPEATED], repeated.transduction_)
+
+
+@pytest.mark.parametrize(
+    ("method", "shares"),
+    [(TFDF, "estimated"), (TFDF, "auto"), (TFDFV, "auto"), (JDA, "auto"), (BDA, "auto")],
+)
+def test_integer_weights_are_repeated_rows_where_class_shares_are_estimated(method, shares):
+    fixed = SMALL
+    if issubclass(method, TFDF):
+        fixed = FIXED | {"balance": 0.4, "manifold_dim": None}
+    task = make_shifted("label", n_classes=3, n_features=6, strength=1.5, noise=1.0)
+    X, y, ids = np.r_[task.Xs, task.Xt], np.r_[task.ys, task.yt], np.repeat([1, -1], 200)
+    weights = np.random.default_rng(0).integers(0, 3, 400)
+    rows = np.repeat(np.arange(400), weights)
+    model = method(**fixed | {"class_shares": shares})
+    weighted = clone(model).fit(X, y, sample_domain=ids, sample_weight=weights)
+    repeated = clone(model).fit(X[rows], y[rows], sample_domain=ids[rows])
+    assert np.ptp(weighted.class_shares_history_, axis=0).max() > 0.1  # it is followed
+    np.testing.assert_allclose(weighted.class_shares_, repeated.class_shares_, atol=1e-9)
+    expected = values(repeated, X, ids)
+    np.testing.assert_allclose(values(weighted, X, ids), expected, atol=1e-8 * abs(expected).max())
 
 
 @every_case

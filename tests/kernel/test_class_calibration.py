@@ -13,7 +13,7 @@ def drawn(n, temperature, offsets, seed=0):
     scores = rng.normal(size=(n, len(offsets)))
     probabilities = softmax(scores / temperature + offsets, axis=1)
     codes = (probabilities.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
-    return scores, codes
+    return scores, codes, np.ones(n)
 
 
 def test_temperature_and_offsets_are_found_again():
@@ -30,16 +30,17 @@ def test_temperature_and_offsets_are_found_again():
 
 def test_mean_probabilities_are_the_shares_of_the_classes():
     """A temperature alone would give the rare class less than it has."""
-    scores, codes = drawn(2_000, 0.5, np.array([0.0, 0.0, -3.0]))
-    found = np.exp(class_log_probabilities(scores, codes, scores))
+    scores, codes, weights = drawn(2_000, 0.5, np.array([0.0, 0.0, -3.0]))
+    found = np.exp(class_log_probabilities(scores, codes, weights, scores))
     np.testing.assert_allclose(found.sum(axis=1), 1.0)
     np.testing.assert_allclose(found.mean(axis=0), np.bincount(codes) / 2_000, atol=0.03)
 
 
 def test_the_unit_of_the_scores_does_not_matter():
-    scores, codes = drawn(500, 0.5, np.array([0.5, -0.5]))
+    scores, codes, weights = drawn(500, 0.5, np.array([0.5, -0.5]))
     first, second = (
-        class_log_probabilities(unit * scores, codes, unit * scores) for unit in (1.0, 20.0)
+        class_log_probabilities(unit * scores, codes, weights, unit * scores)
+        for unit in (1.0, 20.0)
     )
     np.testing.assert_allclose(first, second, atol=1e-3)
 
@@ -47,6 +48,6 @@ def test_the_unit_of_the_scores_does_not_matter():
 def test_classes_that_are_never_mistaken_stay_finite():
     codes = np.arange(30) % 3
     rows = np.vstack([np.zeros(3), np.eye(3)])
-    found = class_log_probabilities(np.eye(3)[codes], codes, rows)
+    found = class_log_probabilities(np.eye(3)[codes], codes, np.ones(30), rows)
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(found[1:].argmax(axis=1), [0, 1, 2])

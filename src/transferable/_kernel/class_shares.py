@@ -193,7 +193,10 @@ def floored(shares: Shares, least: float, prior: Shares) -> Shares:
 
 
 def class_log_probabilities(
-    left_out: NDArray[np.float64], codes: NDArray[np.intp], scores: NDArray[np.float64]
+    left_out: NDArray[np.float64],
+    codes: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    scores: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return log-probabilities of rows by their scores, calibrated on left-out rows.
 
@@ -202,24 +205,31 @@ def class_log_probabilities(
     temperature alone cannot correct.
     """
     rows, n_classes = np.arange(len(codes)), left_out.shape[1]
+    shares = weights / weights.sum()
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         factor, offsets = np.exp(parameters[0]), parameters[1:]
         logs = log_softmax(factor * left_out + offsets, axis=1)
         slope = np.exp(logs)
         slope[rows, codes] -= 1.0
-        by_class = slope.mean(axis=0) + 2.0 * _CALIBRATION_RIDGE * offsets
-        by_factor = factor * np.mean(np.sum(slope * left_out, axis=1))
-        value = _CALIBRATION_RIDGE * (offsets @ offsets) - np.mean(logs[rows, codes])
+        by_class = shares @ slope + 2.0 * _CALIBRATION_RIDGE * offsets
+        by_factor = factor * shares @ np.sum(slope * left_out, axis=1)
+        value = _CALIBRATION_RIDGE * (offsets @ offsets) - shares @ logs[rows, codes]
         return float(value), np.concatenate([[by_factor], by_class])
 
     # Start from scores of unit spread, which do not depend on their unit.
     start = np.zeros(1 + n_classes)
-    start[0] = np.clip(-np.log(max(float(left_out.std()), 1e-300)), *_LOG_FACTORS)
+    start[0] = np.clip(-np.log(spread_of(left_out, shares)), *_LOG_FACTORS)
     bounds = [_LOG_FACTORS] + [(None, None)] * n_classes
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     logs: NDArray[np.float64] = log_softmax(np.exp(found[0]) * scores + found[1:], axis=1)
     return logs
+
+
+def spread_of(scores: Scores, shares: NDArray[np.float64]) -> float:
+    """Return the standard deviation of all scores, rows counting by these shares; above 0."""
+    middle = float((shares @ scores).mean())
+    return max(float((shares @ (scores - middle) ** 2).mean()) ** 0.5, 1e-300)
 
 
 @dataclass(frozen=True)
@@ -265,28 +275,30 @@ def estimate_shift(
         The problem.
     """
     prior, y, C = domains.prior, domains.y[: len(left_out)], domains.n_classes
-    P = np.exp(class_log_probabilities(left_out, y, scores))
+    own, asked = domains.weights[: len(y)], domains.weights[domains.target][: len(scores)]
+    n_rows, shares_of_rows = asked.sum(), asked / asked.sum()
+    P = np.exp(class_log_probabilities(left_out, y, own, scores))
     labels = left_out.argmax(axis=1)
-    accuracy, majority = float(np.mean(labels == y)), prior.max()
+    accuracy, majority = float(np.average(labels == y, weights=own)), prior.max()
     none, enough = _INFORMED
     avoided = (accuracy - majority) / (1.0 - majority)
     informed = float(np.clip((avoided - none) / (enough - none), 0.0, 1.0))
-    trust = min(1.0, P.max(axis=1).mean() / max(accuracy, 1e-12)) ** 2
-    usual = prior + (np.bincount(labels, minlength=C) - np.bincount(y, minlength=C)) / len(y)
-    found = np.bincount(scores.argmax(axis=1), minlength=C) / max(len(scores), 1)
+    trust = min(1.0, float(shares_of_rows @ P.max(axis=1)) / max(accuracy, 1e-12)) ** 2
+    usual = prior + (np.bincount(labels, own, C) - np.bincount(y, own, C)) / own.sum()
+    found = np.bincount(scores.argmax(axis=1), shares_of_rows, C)
     moved = trust * float(np.abs(found - usual).sum() / 2)
     # Average difference of rows drawn without any shift.
-    chance = float(np.sqrt(prior * (1.0 - prior) / (2.0 * np.pi * len(P))).sum())
+    chance = float(np.sqrt(prior * (1.0 - prior) / (2.0 * np.pi * n_rows)).sum())
     begin, end = _RAMP
     shift = (moved - chance) / (1.0 - 1.0 / C)
-    sure = float(np.clip((len(P) - _FEW) / (_ENOUGH - _FEW), 0.0, 1.0))
+    sure = float(np.clip((n_rows - _FEW) / (_ENOUGH - _FEW), 0.0, 1.0))
     belief = informed * (sure * float(np.clip((shift - begin) / (end - begin), 0.0, 1.0)))
     if belief == 0.0:
         return Shift(prior, 0.0, 0.0)
     shares = prior  # of most likelihood, given P under the prior (Saerens et al., 2002)
     for _ in range(200):
         joint = P * (shares / prior)
-        renewed = np.mean(joint / joint.sum(axis=1, keepdims=True), axis=0)
+        renewed = shares_of_rows @ (joint / joint.sum(axis=1, keepdims=True))
         if np.abs(renewed - shares).sum() < 1e-5:
             break
         shares = renewed
@@ -325,7 +337,10 @@ def neighbor_support(Z: Any, before: NDArray[np.intp], after: NDArray[np.intp]) 
 
 
 def small_class_offsets(
-    left_out: NDArray[np.float64], codes: NDArray[np.intp], weights: NDArray[np.float64]
+    left_out: NDArray[np.float64],
+    codes: NDArray[np.intp],
+    weights: NDArray[np.float64],
+    n_rows: float,
 ) -> NDArray[np.float64]:
     """Return offsets with which left-out source rows get as many labels of each class as it has.
 
@@ -337,7 +352,7 @@ def small_class_offsets(
         np.bincount(c, weights, C) / weights.sum() for c in (codes, left_out.argmax(axis=1))
     )
     # Ignore half a standard error of the shares of few rows.
-    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / len(codes)))
+    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / n_rows))
     part = min(1.0, float(np.max(np.abs(found - own) / slack)) - 1.0)
     if part <= 0.0:
         return np.zeros(C)
@@ -499,7 +514,7 @@ def _hardened(
     F: Scores, shares: NDArray[np.float64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return offsets for successively harder maxima, each started from the last."""
-    spread = max(float(F.std()), 1e-300)
+    spread = spread_of(F, weights)
     v, softness = np.zeros(F.shape[1]), _SOFTEST * spread
     while softness > _HARDEST * spread:
         some = slice(None) if softness < 100 * _HARDEST * spread else slice(_SAMPLE)

@@ -172,9 +172,11 @@ class Rounds:
         if shift.belief == 0.0:
             return
         y, columns = d.y[: len(left_out)], list(self.aligned.values())
+        own = d.weights[: len(y)]
         ours = self.solver.left_out(self.F, columns, self.ratio, N_LEFT_OUT)
         # Both views' log-odds, weighted: linear in the scores, hence in the coefficients.
-        a, b = shift.weight / temperature(left_out, y), (1.0 - shift.weight) / temperature(ours, y)
+        a = shift.weight / temperature(left_out, y, own)
+        b = (1.0 - shift.weight) / temperature(ours, y, own)
         mixed = (a * one + b * other for one, other in zip((alone, F), aligned, strict=True))
         target = self.solver.label(*mixed, Labelling(np.log(shift.shares / d.prior)))
         self.restart(shift.shares, target, EstimatedShares(shift.belief, d.prior))
@@ -196,8 +198,8 @@ class Rounds:
         d = self.domains
         columns = list(self.aligned.values())
         left_out = self.solver.left_out(self.F, columns, self.ratio, N_LEFT_OUT)
-        y = d.y[: len(left_out)]
-        offsets = small_class_offsets(left_out, y, self.ratio[y] * d.weights[: len(y)])
+        y, weights = d.y[: len(left_out)], d.weights[: len(left_out)]
+        offsets = small_class_offsets(left_out, y, self.ratio[y] * weights, weights.sum())
         if offsets.any():
             self.settle(Labelling(offsets))
 

@@ -440,14 +440,15 @@ def follow_shift(found: Round, domains: Domains, run: Callable[..., Round]) -> R
     if domains.n_target == 0:
         return found
     alone, aligned = (_by_nearest(domains, Z) for Z in (domains.X, found.last.Z))
-    counts = np.bincount(aligned[0].argmax(axis=1), minlength=domains.n_classes)
-    shift = estimate_shift(*alone, counts / domains.n_target, domains)
+    counts = domains.counts(aligned[0].argmax(axis=1))[-1]
+    shift = estimate_shift(*alone, counts / counts.sum(), domains)
     if shift.belief == 0.0:
         return found
     log_odds = np.log(shift.shares / domains.prior)
     for weight, (scores, left_out) in ((1.0 - shift.weight, aligned), (shift.weight, alone)):
         y = domains.y[: len(left_out)]
-        log_odds = log_odds + weight * class_log_probabilities(left_out, y, scores)
+        own = domains.weights[: len(y)]
+        log_odds = log_odds + weight * class_log_probabilities(left_out, y, own, scores)
     codes = domains.fixed(log_odds.argmax(axis=1))
     estimated: Labelling = EstimatedShares(shift.belief, domains.prior)
     other = run(domains.with_shares(shift.shares), codes=codes, labelling=estimated)
@@ -482,7 +483,7 @@ def _corrected(
 def _by_nearest(domains: Domains, Z: Matrix) -> tuple[Matrix, Matrix]:
     """Return log-probabilities, by nearest rows, of target rows and of left-out source rows."""
     nearest = NearestRow()
-    left_out = nearest.fit_left_out(Z[domains.source], domains.y)
+    left_out = nearest.fit_left_out(Z[domains.source], domains.y, domains.weights[domains.source])
     probabilities = nearest.predict_proba(Z[domains.target])
     return np.log(np.maximum(probabilities, SMALLEST)), left_out
 

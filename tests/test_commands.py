@@ -29,8 +29,8 @@ from transferable.tables import TableEncoder
 
 PATHS = {
     "AutoAdapter().adapt": (196, 24, 4),
-    "transferable adapt": (319, 39, 4),
-    "transferable adapt --model --report": (439, 50, 8),
+    "transferable adapt": (313, 38, 4),
+    "transferable adapt --model --report": (433, 49, 8),
 }
 
 

@@ -254,10 +254,10 @@ def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, argum
         (("--model", f"{241 * 'm'}"), "is no name for a file: File name too long"),
         (("--report", "nowhere/r.html"), "nowhere"),
         (("--seed", "-1"), "--seed"),
-        (("--scale", "huge"), "'huge' is unknown; choose one of auto, per-domain"),
-        (("--device", "tpu"), "choose one of cpu, cuda, auto"),
-        (("--n-landmarks", "some"), "'some' is no number of landmarks"),
-        (("--n-landmarks", "0"), "'0' is no number of landmarks"),
+        (("--scale", "huge"), "'huge' is not one of 'auto', 'per-domain'"),
+        (("--device", "tpu"), "'tpu' is not one of 'cpu', 'cuda', 'auto'"),
+        (("--n-landmarks", "some"), "an int in the range [2, inf) or None. Got 'some' instead"),
+        (("--n-landmarks", "0"), "an int in the range [2, inf) or None. Got 0 instead"),
     ],
 )
 def test_wrong_use_fails_before_anything_is_read(folder, invoke, arguments, told):

@@ -162,7 +162,10 @@ def spread(run: Callable[..., None]) -> Callable[..., None]:
 
     def command(**given: Any) -> None:
         for name, kind in groups.items():
-            given[name] = kind(**{f.name: given.pop(f.name) for f in fields(kind)})
+            try:
+                given[name] = kind(**{f.name: given.pop(f.name) for f in fields(kind)})
+            except ValueError as error:
+                raise typer.BadParameter(str(error)) from None
         run(**given)
 
     command.__doc__ = run.__doc__

@@ -163,45 +163,36 @@ def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
     )
 
 
-def check_output(path: Path | None) -> Path | None:
-    """Refuse an unusable path for predictions, before anything is computed."""
-    if path in (None, Path("-")):
-        return None
-    if not path.name.lower().endswith(_FORMATS):
-        raise typer.BadParameter(
-            f"{path.name!r} must end in one of {', '.join(_FORMATS)}, or be - for standard output."
+def checked_output(given: Iterable[Path], out: Path | None, *others: Path | None) -> Path | None:
+    """Return the file for predictions, None for standard output; refuse files not to be written.
+
+    Those are inputs, names of folders, files of two results, and files in folders that do not exist
+    or are read-only.
+    """
+    out = None if out == Path("-") else out
+    if out is not None and not out.name.lower().endswith(_FORMATS):
+        raise ValueError(
+            f"{out.name!r} must end in one of {', '.join(_FORMATS)}, or be - for standard output."
         )
-    return check_folder(path)
-
-
-def check_folder(path: Path | None) -> Path | None:
-    """Refuse a path that no file can be written to."""
-    if path is None:
-        return None
-    try:
-        folder, taken = path.resolve().parent, path.is_dir()
-        with suppress(FileNotFoundError):
-            os.lstat(path.parent / f".{path.name}.12345678.part")  # the name while it is written
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise typer.BadParameter(f"{str(path)[:60]!r} is no name for a file: {reason}.") from None
-    if not folder.is_dir():
-        raise typer.BadParameter(f"the folder {path.parent} does not exist; make it first.")
-    if taken:
-        raise typer.BadParameter(f"{path} is a folder; name a file.")
-    if not os.access(folder, os.W_OK):
-        raise typer.BadParameter(f"the folder {path.parent} is read-only.")
-    return path
-
-
-def check_distinct(given: Iterable[Path], written: Iterable[Path | None]) -> None:
-    """Refuse to overwrite an input, or to write two results into one file."""
     taken = {path.resolve() for path in given}
-    for path in written:
-        if path is not None:
-            if path.resolve() in taken:
-                raise ValueError(f"{path} would be overwritten; name another file.")
-            taken.add(path.resolve())
+    for path in (path for path in (out, *others) if path is not None):
+        try:
+            folder, is_folder = path.resolve().parent, path.is_dir()
+            with suppress(FileNotFoundError):
+                os.lstat(path.parent / f".{path.name}.12345678.part")  # its name at first
+        except (OSError, ValueError) as error:
+            why = getattr(error, "strerror", None) or error
+            raise ValueError(f"{str(path)[:60]!r} is no name for a file: {why}.") from None
+        if not folder.is_dir():
+            raise ValueError(f"the folder {path.parent} does not exist; make it first.")
+        if is_folder:
+            raise ValueError(f"{path} is a folder; name a file.")
+        if not os.access(folder, os.W_OK):
+            raise ValueError(f"the folder {path.parent} is read-only; name another.")
+        if path.resolve() in taken:
+            raise ValueError(f"{path} would be overwritten; name another file.")
+        taken.add(path.resolve())
+    return out
 
 
 @contextmanager

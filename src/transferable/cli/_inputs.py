@@ -120,7 +120,7 @@ def read_folders(
     source, target = pictures_of(sources, classes=True), pictures_of(last, classes=False)
     if embedder is None:
         raise ValueError(f"pictures need a network, for you to name: --embedder {_EMBEDDERS}.")
-    model = ImageClassifier(embedder, device=device or "auto")
+    model = ImageClassifier(embedder, device=str(device or "auto"))
     with messages.hearing(), messages.bar("Embedding pictures"):
         source, target = model.embed(source, target, names=("source", "target"))
     return Inputs(source, target, None, np.asarray(source.labels), model, unit="pictures")
@@ -165,7 +165,7 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
                 path,
                 as_written=written,
                 text=possible_names(given.text),
-                dialect=form.dialect,
+                dialect=form,
                 progress=bar.tick,
             )
             tables.append(table)
@@ -187,7 +187,7 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
     target = target.drop(columns=label) if in_target else target
     drop = [*named_columns(given.drop, columns), *([truth] if truth not in (None, label) else [])]
     model = TableClassifier(
-        scale=given.scale,  # type: ignore[arg-type]  # one of them
+        scale=str(given.scale),  # type: ignore[arg-type]  # one of them
         ids=named_columns(given.ids, columns),
         drop=drop,
         features=named_columns(given.features, columns) or None,

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-import codecs
-from collections.abc import Callable
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from transferable.tables.columns import SCALES
 from transferable.tables.reading import Dialect
-
-
-def one_of(*choices: str) -> dict[str, Any]:
-    """Return the check and the completion of an option with a fixed set of values."""
-
-    def check(value: str | None) -> str | None:
-        if value is not None and value not in choices:
-            raise typer.BadParameter(f"{value!r} is unknown; choose one of {', '.join(choices)}.")
-        return value
-
-    return {"callback": check, "autocompletion": _completing(*choices)}
 
 
 def flag(*names: str, help: str) -> Any:
@@ -39,31 +26,6 @@ def complete_methods(incomplete: str) -> list[str]:
     return [before + comma + name for name in names if name.startswith(last.lower())]
 
 
-def _completing(*choices: str) -> Callable[[str], list[str]]:
-    return lambda incomplete: [choice for choice in choices if choice.startswith(incomplete)]
-
-
-def _check_mark(value: str) -> str:
-    if len(value) == 1:
-        return value
-    raise typer.BadParameter(f"{value!r} is no single character; give one, such as ','.")
-
-
-def _check_encoding(value: str) -> str:
-    try:
-        return codecs.lookup(value).name
-    except LookupError:
-        raise typer.BadParameter(
-            f"there is no encoding {value!r}; try utf-8, utf-16 or cp1252."
-        ) from None
-
-
-def _check_landmarks(value: str | None) -> str | None:
-    if value is None or value.lower() in ("auto", "none") or (value.isdecimal() and int(value)):
-        return value
-    raise typer.BadParameter(f"{value!r} is no number of landmarks; give one, or auto or none.")
-
-
 Embedder = Annotated[
     str | None,
     typer.Option(
@@ -74,7 +36,6 @@ Embedder = Annotated[
     ),
 ]
 _SEVERAL = "; several with commas or by repeating the option."
-_SEPARATORS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 ROWS_TO_LABEL = 30  # in an audit, unless another number is asked for
 
 Source = Annotated[
@@ -108,17 +69,20 @@ Landmarks = Annotated[
     typer.Option(
         metavar="N|auto|none",
         help='Number of landmarks for large data; "none" solves exactly, "auto" chooses by memory.',
-        callback=_check_landmarks,
-        autocompletion=_completing("auto", "none"),
+        autocompletion=lambda incomplete: [w for w in ("auto", "none") if w.startswith(incomplete)],
     ),
 ]
+Where = StrEnum("Where", ["cpu", "cuda", "auto"])
+Scale = StrEnum(
+    "Scale",
+    {"auto": "auto", "each": "per-domain", "joint": "joint", "none": "none", "unit": "unit"},
+)
 Device = Annotated[
-    str | None,
+    Where | None,
     typer.Option(
         metavar="NAME",
         help="Where to compute, for methods that can and for the network of pictures: cpu, cuda or "
         "auto; the last two need torch.",
-        **one_of("cpu", "cuda", "auto"),
     ),
 ]
 Seed = Annotated[
@@ -167,14 +131,13 @@ class Columns:
         ),
     ] = None
     scale: Annotated[
-        str,
+        Scale,
         typer.Option(
             metavar="NAME",
             help="Scaling of numeric columns: auto, per-domain, joint, none or unit; auto is none "
             "where all seem to be of one unit, as pixels are, and per-domain elsewhere.",
-            **one_of(*SCALES),
         ),
-    ] = "auto"
+    ] = Scale.auto
     yes: Annotated[
         bool,
         flag(
@@ -187,7 +150,7 @@ class Columns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format:
+class Format(Dialect):
     """Options on the format of files."""
 
     sep: Annotated[
@@ -200,11 +163,9 @@ class Format:
     ] = None
     decimal: Annotated[
         str,
-        typer.Option(metavar="MARK", help="Decimal mark of text files.", callback=_check_mark),
+        typer.Option(metavar="MARK", help="Decimal mark of text files."),
     ] = "."
-    encoding: Annotated[
-        str, typer.Option(metavar="NAME", help="Encoding of text files.", callback=_check_encoding)
-    ] = "utf-8"
+    encoding: Annotated[str, typer.Option(metavar="NAME", help="Encoding of text files.")] = "utf-8"
     missing: Annotated[
         list[str] | None,
         typer.Option(
@@ -218,10 +179,3 @@ class Format:
         str | None,
         typer.Option(metavar="NAME", help="Sheet of Excel files that hold several."),
     ] = None
-
-    @property
-    def dialect(self) -> Dialect:
-        """The format, for readers."""
-        sep = None if self.sep is None else _SEPARATORS.get(self.sep.lower(), self.sep)
-        missing = None if self.missing is None else tuple(self.missing)
-        return Dialect(sep, self.decimal, self.encoding, missing, self.sheet)

@@ -58,7 +58,6 @@ def run(
             metavar="FILE",
             help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
             "to standard output.",
-            callback=console.check_output,
         ),
     ] = None,
     probabilities: Annotated[
@@ -69,7 +68,6 @@ def run(
         typer.Option(
             metavar="FILE",
             help="File for the model, which 'predict' uses.",
-            callback=console.check_folder,
         ),
     ] = None,
     report: Annotated[
@@ -77,7 +75,6 @@ def run(
         typer.Option(
             metavar="FILE",
             help="File for a report, one page of HTML.",
-            callback=console.check_folder,
         ),
     ] = None,
     no_estimate: Annotated[
@@ -124,10 +121,10 @@ def run(
     """
     messages = Messages(quiet=quiet)
     files = (source, *target)
-    written = {"predictions": out, "model": model, "report": report}
     with console.reporting():
         folders = are_folders(files, context)
-        console.check_distinct(files, written.values())
+        out = console.checked_output(files, out, model, report)
+        written = {"predictions": out, "model": model, "report": report}
         if report is not None and len(files) > 2:
             raise ValueError("--report shows one source and one target; leave it out.")
         estimator = configured(

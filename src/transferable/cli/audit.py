@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import shlex
 from collections.abc import Sequence
@@ -25,6 +26,7 @@ from transferable.labelling import SIDE, write_page
 from transferable.persistence import save as save_model
 from transferable.tables import TableError, read_table
 from transferable.tables._errors import listed, require_columns, who
+from transferable.tables.reading import MARKS
 from transferable.trust import (
     Audit,
     compared,
@@ -38,12 +40,6 @@ _ROUNDED = 1e-5  # relative change that spreadsheets, which save what they show,
 _OTHERS = 0.01  # share of labels beyond which predictions are of another model
 _ALIKE = 0.8  # ratio of common letters beyond which a label is a misspelt class
 _EXTRA = ("runner_up", "unfamiliar")  # columns of predictions that may be missing
-
-
-def _check_out(path: Path | None) -> Path | None:
-    if path == Path("-"):
-        raise typer.BadParameter("standard output has the summary; name a file.")
-    return console.check_output(path)
 
 
 def run(
@@ -85,7 +81,6 @@ def run(
         typer.Option(
             metavar="FILE",
             help="An HTML page to label the rows on by clicking, in place of a file to fill in.",
-            callback=console.check_folder,
         ),
     ] = None,
     new_class: Annotated[
@@ -102,7 +97,6 @@ def run(
             metavar="FILE",
             help="File for the rows to label, or with --model for the corrected labels; by default "
             "to-label.csv or audited.csv, beside the predictions.",
-            callback=_check_out,
         ),
     ] = None,
     save: Annotated[
@@ -110,7 +104,6 @@ def run(
         typer.Option(
             metavar="FILE",
             help="File for the corrected model; by default audited.tfm, beside the predictions.",
-            callback=console.check_folder,
         ),
     ] = None,
     form: opt.Format,
@@ -134,18 +127,19 @@ def run(
             (page and out, "the labels are downloaded from --page; leave out --out"),
             (new_class and not labelled, "--new-class is about labels; give these: --labelled"),
             (model and not labelled, "--model corrects by rows filled in; give these: --labelled"),
+            (out == Path("-"), "standard output has the summary; name a file for --out"),
             (save and not model, "--save needs the model to correct; give it: --model"),
             (labelled and out and not model, "--out needs a model that corrects; give it: --model"),
         ):
             if useless:
                 raise ValueError(f"{reason}.")
-        dialect = form.dialect
         loaded = load_classifier(model, target, embedder) if model else None
-        pair = _read_pair(target, predictions, label, dialect, loaded)
+        pair = _read_pair(target, predictions, label, form, loaded)
         if labelled is None:
+            console.checked_output((target, predictions), out, page)
             path = page or out or predictions.with_name("to-label.csv")
             record = _choose_rows(
-                pair, rows, path, dialect, escape_formulas, messages, clicked=page is not None
+                pair, rows, path, form, escape_formulas, messages, clicked=page is not None
             )
             filled = path.with_suffix(".csv") if page else path
             options = [
@@ -173,8 +167,8 @@ def run(
                 "model": (save or predictions.with_name("audited.tfm")) if corrects else None,
             }
             read = [path for path in (target, predictions, labelled, model) if path]
-            console.check_distinct(read, files.values())
-            at, labels = _read_labels(labelled, pair, dialect)
+            console.checked_output(read, *files.values())
+            at, labels = _read_labels(labelled, pair, form)
             known = pair.classes if loaded is None else loaded.classes_.tolist()
             _refuse_near_misses(labels, [*map(str, known)], new_class or (), labelled)
             found = _compare(pair, at, labels, loaded, model, messages)
@@ -313,8 +307,9 @@ def _choose_rows(
     shown = [*pair.ids, *(c for c in target.columns if c not in (*pair.ids, label))]
     lines = target.iloc[chosen.rows][shown]
     lines.insert(0, pair.number, chosen.rows + 1)
+    sep = MARKS.get(str(dialect.sep).lower(), dialect.sep)
     marks: dict[str, Any] = {
-        "sep": dialect.sep or ("\t" if suffix == ".tsv" else ","),
+        "sep": sep or ("\t" if suffix == ".tsv" else ","),
         "decimal": dialect.decimal,
     }
     if clicked:
@@ -328,7 +323,8 @@ def _choose_rows(
             index=False, lineterminator="\n", **marks
         )
         # The mark of UTF-8 lets spreadsheets read letters beyond ASCII.
-        encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
+        encoding = codecs.lookup(dialect.encoding).name
+        encoding = "utf-8-sig" if encoding == "utf-8" else encoding
         with replacing(path, "wb") as stream:
             stream.write(text.encode(encoding))
     numbers = {"rows": (chosen.rows + 1).tolist(), "weights": chosen.weights.tolist()}

@@ -165,6 +165,7 @@ def configured(
                 f"{', '.join(sorted(known))}."
             )
         estimator.set_params(**{parameter.strip(): _value(value.strip())})
+    estimator._validate_params()
     return estimator
 
 

@@ -57,7 +57,6 @@ def run(
             metavar="FILE",
             help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
             "to standard output.",
-            callback=console.check_output,
         ),
     ] = None,
     probabilities: Annotated[
@@ -90,7 +89,7 @@ def run(
     """
     messages = Messages(quiet=quiet)
     with console.reporting():
-        console.check_distinct((model, file), (out,))
+        out = console.checked_output((model, file), out)
         loaded = load_classifier(model, file, embedder)
         if isinstance(loaded, ImageClassifier):
             refuse_for_pictures(context, ("ids", "target_label", *FORMATS))
@@ -125,7 +124,7 @@ def _pieces(
             file,
             as_written=possible_names(ids, model.ids, truth),
             text=[*model.encoder_.categories_, *model.encoder_.words_],
-            dialect=form.dialect,
+            dialect=form,
         )
     else:
         with messages.hearing():

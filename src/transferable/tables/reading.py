@@ -18,7 +18,7 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +43,7 @@ _PIECE_ROWS = 20_000
 _PANDAS = tuple(int(part) for part in pd.__version__.split(".")[:2])
 _EXACT: dict[str, Any] = {"float_precision": "round_trip"} if _PANDAS < (3, 1) else {}
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
+MARKS = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _WORDS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars"}
 # Formats that are read by an optional package, and the extra that installs it.
 _NEEDED = {
@@ -63,12 +64,13 @@ class Dialect:
     Attributes
     ----------
     sep : str or None
-        Separator of cells; None is a comma, in .tsv files a tab.
+        Separator of cells, also "tab", "comma", "semicolon" or "space"; None is a comma, in .tsv
+        files a tab.
     decimal : str
         Decimal separator.
     encoding : str
         The encoding of the text.
-    missing : tuple of str or None
+    missing : sequence of str or None
         Texts of cells without a value, besides empty ones; None takes the usual words (NA, NaN,
         null, None, n/a and so on) in columns of features, and none in columns of names. Texts named
         here are missing in files of any format.
@@ -85,8 +87,18 @@ class Dialect:
     sep: str | None = None
     decimal: str = "."
     encoding: str = "utf-8"
-    missing: tuple[str, ...] | None = None
+    missing: Sequence[str] | None = None
     sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.decimal) != 1:
+            raise TableError(f"{self.decimal!r} is no single character; give one, such as ','.")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise TableError(
+                f"there is no encoding {self.encoding!r}; try utf-8, utf-16 or cp1252."
+            ) from None
 
 
 def read_table(
@@ -241,7 +253,7 @@ def _text_pieces(
         raise TableError(f"{path} is text in UTF-16; say so: encoding='utf-16'.")
     if encoding == "utf-8-sig" and b"\0" in head + sample:
         raise TableError(f"{path} is not a text file; name it after its format, or export it anew.")
-    sep = dialect.sep or _SEPARATORS.get(suffix, ",")
+    sep = MARKS.get(str(dialect.sep).lower(), dialect.sep) or _SEPARATORS.get(suffix, ",")
     start = (head + sample).decode(encoding, "ignore")
     first = next(iter(start.splitlines()), "")
     names = _heading(start, first, sep, path, guessed=dialect.sep is None)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from transferable.classifiers import ARTL, MEDA, TFDF, TFDFV, AutoAdapter
     from transferable.persistence import load, save
+    from transferable.regressors import AutoRegressor
 
 __version__ = "0.1.0"
 
@@ -15,6 +16,7 @@ __all__ = [
     "TFDF",
     "TFDFV",
     "AutoAdapter",
+    "AutoRegressor",
     "__version__",
     "all_estimators",
     "load",
@@ -22,19 +24,25 @@ __all__ = [
 ]
 
 _MODULES = ("transferable.classifiers", "transferable.transformers", "transferable.experimental")
-_ABILITIES = {"classifier": "predict", "transformer": "transform", None: "fit"}
+_ABILITIES = {
+    "classifier": "predict",
+    "transformer": "transform",
+    "regressor": "predict",
+    None: "fit",
+}
 _HOMES = {"load": "transferable.persistence", "save": "transferable.persistence"}
+_HOMES |= {"AutoRegressor": "transferable.regressors"}
 
 
 def all_estimators(
-    type_filter: Literal["classifier", "transformer"] | None = None,
+    type_filter: Literal["classifier", "regressor", "transformer"] | None = None,
 ) -> list[tuple[str, type[Any]]]:
     """List the library's estimators, as :func:`sklearn.utils.discovery.all_estimators` does.
 
     Parameters
     ----------
-    type_filter : {"classifier", "transformer"} or None, default=None
-        Kind of estimators to list; None lists both.
+    type_filter : {"classifier", "regressor", "transformer"} or None, default=None
+        Kind of estimators to list; None lists classifiers and transformers, which are for classes.
 
     Returns
     -------
@@ -49,9 +57,11 @@ def all_estimators(
     """
     if type_filter not in _ABILITIES:
         raise ValueError(
-            f"type_filter={type_filter!r} is unknown; choose 'classifier', 'transformer' or None."
+            f"type_filter={type_filter!r} is unknown; choose 'classifier', 'regressor', "
+            "'transformer' or None."
         )
-    modules = [import_module(name) for name in _MODULES]
+    names = ("transferable.regressors",) if type_filter == "regressor" else _MODULES
+    modules = [import_module(name) for name in names]
     found = sorted((name, getattr(module, name)) for module in modules for name in module.__all__)
     return [pair for pair in found if hasattr(pair[1], _ABILITIES[type_filter])]
 

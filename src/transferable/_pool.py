@@ -212,15 +212,15 @@ class Kind(NamedTuple):
         Those of the source alone first.
     judge : callable
         The verdict on the consensus of the members, without a label of the target.
-    smoothing : callable
+    smoothing : callable or None
         The weight of the neighbours in the consensus, from the members' mean probabilities of the
-        target rows and the neighbours of each.
+        target rows and the neighbours of each; None for numbers.
     """
 
     recognises: Callable[[Any], bool] | None
     candidates: Sequence[Specification]
     judge: Callable[..., Any]
-    smoothing: Callable[[NDArray[np.float64], Codes], float]
+    smoothing: Any = None
 
 
 def pool_of(
@@ -250,11 +250,12 @@ def fit_pool(
     n_jobs: int | None = None,
     max_seconds: float | None = None,
     max_memory: int | str | None = None,
+    who: str = "AutoAdapter",
 ) -> tuple[list[Any], dict[str, list[Any]]]:
     """Fit the candidates, in processes, and warn of those that are left out.
 
     Those that see the same rows share kernels and a process. The first is always fitted. `y` are
-    the labels of all rows in canonical order, with marks for those of the target.
+    the labels of all rows in canonical order, with marks for those of the target; `who` fits them.
 
     Returns
     -------
@@ -310,12 +311,12 @@ def fit_pool(
                 fitted[k], errors[k] = None, "no candidate that aligns was fitted"
     missing = [f"{c.name} ({error})" for c, error in zip(pool, errors, strict=True) if error]
     if len(missing) == len(pool):
-        raise RuntimeError(f"No candidate of AutoAdapter could be fitted: {'; '.join(missing)}.")
+        raise RuntimeError(f"No candidate of {who} could be fitted: {'; '.join(missing)}.")
     if missing:
         alone = not any(one and one.view != "source-only" for one in fitted)
         ends = " Nothing adapted: the answer is that of the source alone." if alone else ""
         warnings.warn(
-            f"AutoAdapter left out {len(missing)} of {len(pool)} candidates: {'; '.join(missing)}."
+            f"{who} left out {len(missing)} of {len(pool)} candidates: {'; '.join(missing)}."
             + ends,
             stacklevel=5,
         )

@@ -26,7 +26,7 @@ import pandas as pd
 import scipy.sparse as sp
 import sklearn
 from numpy.typing import NDArray
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.estimator_checks import estimator_checks_generator
@@ -86,20 +86,31 @@ P = small_problem(n_source=30, n_target=24, n_features=5)
 N_SOURCE = len(P.ys)
 MARKS = np.where(np.arange(len(P.X)) < N_SOURCE, 1, -1)
 MARKED = np.r_[P.ys, np.full(len(P.yt), -1)]
+# The same rows with numbers to predict, which rows decide.
+Q = Bunch(Xs=P.Xs, ys=10 * P.Xs[:, 0] + P.ys, Xt=P.Xt, yt=10 * P.Xt[:, 0] + P.yt, X=P.X)
+Q.marked = np.r_[Q.ys, np.full(len(Q.yt), np.nan)]
+P.marked = MARKED
 NAMES = ["a", "b", "c"], [-7, 3, 1000], [0.0, 2.0, 7.0]
 LIBRARIES = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
 
 
 def kind_of(estimator: Any) -> str:
-    """Return what an estimator is to be: "classifier" or "transformer"."""
+    """Return what an estimator is to be: "classifier", "regressor" or "transformer"."""
     if is_classifier(estimator):
         return "classifier"
+    if is_regressor(estimator):
+        return "regressor"
     if hasattr(estimator, "transform"):
         return "transformer"
     raise TypeError(
-        f"{type(estimator).__name__} is neither a classifier nor a transformer; derive it from "
-        "transferable.base.DomainClassifier or DomainTransformer."
+        f"{type(estimator).__name__} is no classifier, regressor or transformer; derive it from "
+        "transferable.base.DomainClassifier, DomainRegressor or DomainTransformer."
     )
+
+
+def problem_of(estimator: Any) -> Bunch:
+    """Return the problem that the checks give an estimator, with labels of its kind."""
+    return Q if kind_of(estimator) == "regressor" else P
 
 
 def takes(estimator: Any) -> Takes:
@@ -121,13 +132,16 @@ def outcome(estimator: Any, X: Any, y: Any, marks: Any = None, **more: Any) -> O
     if kind_of(model) == "transformer":
         return Outcome(None, model.fit_transform(X, y, sample_domain=marks, **more))
     model.fit(X, y, sample_domain=marks, **more)
-    return Outcome(np.asarray(model.transduction_), answers(model, X))
+    labels = np.asarray(model.transduction_) if kind_of(model) == "classifier" else None
+    return Outcome(labels, answers(model, X))
 
 
 def answers(model: Any, X: Any, marks: Any = None) -> NDArray[np.floating]:
     """Return what a fitted model says of rows as numbers."""
     if kind_of(model) == "transformer":
         return np.asarray(model.transform(X, sample_domain=marks))
+    if kind_of(model) == "regressor":
+        return np.asarray(model.predict(X))
     offered = "predict_proba" if hasattr(model, "predict_proba") else "decision_function"
     return np.asarray(getattr(model, offered)(X))
 
@@ -156,35 +170,38 @@ def must_raise(errors: Any, call: Callable[[], Any], why: str) -> BaseException:
     raise AssertionError(f"{why}, but nothing was raised")
 
 
-# -- both kinds -----------------------------------------------------------------------------------
+# -- all kinds -----------------------------------------------------------------------------------
 
 
 def check_adapt_is_fit_on_stacked_rows(estimator: Any) -> None:
     """Compare ``adapt`` with ``fit`` on the rows of both domains, in another order."""
+    p = problem_of(estimator)
     order = np.random.default_rng(0).permutation(len(MARKS))
-    apart = clone(estimator).adapt(P.Xs, P.ys, P.Xt)
-    y = np.r_[P.ys, np.zeros_like(P.yt)]
-    stacked = clone(estimator).fit(P.X[order], y[order], sample_domain=MARKS[order])
-    assert_close(answers(apart, P.Xt), answers(stacked, P.Xt), 1e-9)
+    apart = clone(estimator).adapt(p.Xs, p.ys, p.Xt)
+    y = np.r_[p.ys, np.zeros_like(p.yt)]
+    stacked = clone(estimator).fit(p.X[order], y[order], sample_domain=MARKS[order])
+    assert_close(answers(apart, p.Xt), answers(stacked, p.Xt), 1e-9)
 
 
 def check_fit_is_deterministic(estimator: Any) -> None:
     """Compare two fits under other seeds of numpy: random numbers come from a parameter."""
+    p = problem_of(estimator)
     before = np.random.get_state()  # noqa: NPY002
     try:
         np.random.seed(1)  # noqa: NPY002
-        one = outcome(estimator, P.X, MARKED)
+        one = outcome(estimator, p.X, p.marked)
         np.random.seed(2)  # noqa: NPY002
-        assert_same(one, outcome(estimator, P.X, MARKED), 0.0)
+        assert_same(one, outcome(estimator, p.X, p.marked), 0.0)
     finally:
         np.random.set_state(before)  # noqa: NPY002
 
 
 def check_order_of_rows(estimator: Any) -> None:
     """Compare fits of the same rows in another order."""
-    expected = outcome(estimator, P.X, MARKED)
-    order = np.random.default_rng(1).permutation(len(MARKED))
-    found = outcome(estimator, P.X[order], MARKED[order])
+    p = problem_of(estimator)
+    expected = outcome(estimator, p.X, p.marked)
+    order = np.random.default_rng(1).permutation(len(MARKS))
+    found = outcome(estimator, p.X[order], p.marked[order])
     labels = None if expected.labels is None else expected.labels[order]
     # A BLAS may round a row by its place in a product.
     assert_same(found, Outcome(labels, expected.values[order]), 1e-12)
@@ -201,9 +218,10 @@ def check_missing_labels_mark_the_target(estimator: Any) -> None:
 
 def check_target_labels_are_not_read(estimator: Any) -> None:
     """Give rows that are marked as target any labels."""
-    expected = outcome(estimator, P.X, MARKED)
-    for some in (P.yt, np.random.default_rng(2).integers(50, 99, len(P.yt))):
-        assert_same(outcome(estimator, P.X, np.r_[P.ys, some], MARKS), expected, 0.0)
+    p = problem_of(estimator)
+    expected = outcome(estimator, p.X, p.marked)
+    for some in (p.yt, np.random.default_rng(2).integers(50, 99, len(p.yt))):
+        assert_same(outcome(estimator, p.X, np.r_[p.ys, some], MARKS), expected, 0.0)
 
 
 def check_types_of_labels(estimator: Any, names: Sequence[Any]) -> None:
@@ -217,13 +235,14 @@ def check_types_of_labels(estimator: Any, names: Sequence[Any]) -> None:
 
 def check_input_is_left_as_it_is(estimator: Any) -> None:
     """Compare the rows, labels and parameters that were given before and after."""
-    X, y, marks = P.X.copy(), np.r_[P.ys, P.yt], MARKS.copy()
+    p = problem_of(estimator)
+    X, y, marks = p.X.copy(), np.r_[p.ys, p.yt], MARKS.copy()
     model = clone(estimator)
     before = copy.deepcopy({key: repr(value) for key, value in model.get_params().items()})
     model.fit(X, y, sample_domain=marks)
     answers(model, X)
-    np.testing.assert_array_equal(X, P.X)
-    np.testing.assert_array_equal(y, np.r_[P.ys, P.yt])
+    np.testing.assert_array_equal(X, p.X)
+    np.testing.assert_array_equal(y, np.r_[p.ys, p.yt])
     np.testing.assert_array_equal(marks, MARKS)
     assert before == {key: repr(value) for key, value in model.get_params().items()}
 
@@ -256,9 +275,10 @@ def global_state() -> dict[str, Any]:
 
 def check_global_state_is_left_as_it_is(estimator: Any) -> None:
     """Compare random numbers, warning filters, loggers and what else a process shares."""
-    outcome(estimator, P.X, MARKED)  # other libraries are imported here
+    p = problem_of(estimator)
+    outcome(estimator, p.X, p.marked)  # other libraries are imported here
     before = global_state()
-    outcome(estimator, P.X, MARKED)
+    outcome(estimator, p.X, p.marked)
     after = global_state()
     changed = [name for name in before if after[name] != before[name]]
     assert not changed, f"a fit changes {', '.join(changed)}"
@@ -266,38 +286,41 @@ def check_global_state_is_left_as_it_is(estimator: Any) -> None:
 
 def check_a_fit_is_all_or_nothing(estimator: Any) -> None:
     """Let fits fail, of a fresh and of a fitted model, and look for what they left behind."""
-    narrower, one_class = (P.Xs[:, :3], P.ys, P.Xt[:, :2]), (P.Xs, np.zeros(N_SOURCE), P.Xt)
+    p = problem_of(estimator)
+    narrower, one_class = (p.Xs[:, :3], p.ys, p.Xt[:, :2]), (p.Xs, np.zeros(N_SOURCE), p.Xt)
     failing = [("adapt", narrower if takes(estimator).no_labels else one_class)]
     if not get_tags(estimator).input_tags.allow_nan:
-        gaps = np.where(MARKS[:, None] < 0, np.nan, P.X)[:, :3]
-        failing += [("fit", (gaps, MARKED, MARKS))]
-    fresh, fitted = clone(estimator), clone(estimator).adapt(P.Xs, P.ys, P.Xt)
-    before, expected = dict(vars(fresh)), answers(fitted, P.Xt)
+        gaps = np.where(MARKS[:, None] < 0, np.nan, p.X)[:, :3]
+        failing += [("fit", (gaps, p.marked, MARKS))]
+    fresh, fitted = clone(estimator), clone(estimator).adapt(p.Xs, p.ys, p.Xt)
+    before, expected = dict(vars(fresh)), answers(fitted, p.Xt)
     for method, given in failing:
         why = f"{method} was given rows that cannot be fitted"
         must_raise(ValueError, partial(getattr(fresh, method), *given), why)
         assert vars(fresh) == before, "a fit that failed must set nothing"
-        must_raise(NotFittedError, partial(answers, fresh, P.Xt), "the model is not fitted")
+        must_raise(NotFittedError, partial(answers, fresh, p.Xt), "the model is not fitted")
         must_raise(ValueError, partial(getattr(fitted, method), *given), why)
-        assert_close(answers(fitted, P.Xt), expected, 0.0)
+        assert_close(answers(fitted, p.Xt), expected, 0.0)
 
 
 def check_copies_and_pickles(estimator: Any) -> None:
     """Compare a fitted model with its pickle and its deep copy, and parameters with a clone's."""
+    p = problem_of(estimator)
     model = clone(estimator)
     assert {k: repr(v) for k, v in model.get_params().items()} == {
         k: repr(v) for k, v in estimator.get_params().items()
     }
-    model.adapt(P.Xs, P.ys, P.Xt)
+    model.adapt(p.Xs, p.ys, p.Xt)
     for twin in (pickle.loads(pickle.dumps(model)), copy.deepcopy(model)):  # noqa: S301
-        assert_close(answers(twin, P.Xt), answers(model, P.Xt), 0.0)
-    must_raise(NotFittedError, lambda: answers(clone(model), P.Xt), "a clone is not fitted")
+        assert_close(answers(twin, p.Xt), answers(model, p.Xt), 0.0)
+    must_raise(NotFittedError, lambda: answers(clone(model), p.Xt), "a clone is not fitted")
 
 
 def check_single_precision(estimator: Any) -> None:
     """Compare rows in float32 with the same numbers in float64."""
-    single = P.X.astype(np.float32)
-    found, expected = (outcome(estimator, X, MARKED) for X in (single, single.astype(np.float64)))
+    p = problem_of(estimator)
+    single = p.X.astype(np.float32)
+    found, expected = (outcome(estimator, X, p.marked) for X in (single, single.astype(np.float64)))
     if expected.labels is None:
         assert_close(found.values, expected.values, 1e-3)
     else:
@@ -306,34 +329,37 @@ def check_single_precision(estimator: Any) -> None:
 
 def check_tables_with_names(estimator: Any) -> None:
     """Give rows and labels as pandas' frames and series."""
-    table = pd.DataFrame(P.X, columns=list("abcde"))
-    expected = outcome(estimator, P.X, MARKED)
-    assert_same(outcome(estimator, table, pd.Series(MARKED)), expected, 1e-9)
+    p = problem_of(estimator)
+    table = pd.DataFrame(p.X, columns=list("abcde"))
+    expected = outcome(estimator, p.X, p.marked)
+    assert_same(outcome(estimator, table, pd.Series(p.marked)), expected, 1e-9)
 
 
 def check_columns_are_matched_by_name(estimator: Any, library: str) -> None:
     """Give the target's columns in another order than the source's."""
+    p = problem_of(estimator)
     table = getattr(__import__(library), LIBRARIES[library])
-    columns = dict(zip("abcde", P.X.T, strict=True))
+    columns = dict(zip("abcde", p.X.T, strict=True))
     source = table({name: values[:N_SOURCE] for name, values in columns.items()})
     target = table({name: columns[name][N_SOURCE:] for name in "cedba"})
-    model = clone(estimator).adapt(source, P.ys, target)
+    model = clone(estimator).adapt(source, p.ys, target)
     assert model.feature_names_in_.tolist() == list("abcde")
-    expected = clone(estimator).adapt(P.Xs, P.ys, P.Xt)
+    expected = clone(estimator).adapt(p.Xs, p.ys, p.Xt)
     asked = table({name: values[N_SOURCE:] for name, values in columns.items()})
-    assert_close(answers(model, asked), answers(expected, P.Xt), 1e-9)
+    assert_close(answers(model, asked), answers(expected, p.Xt), 1e-9)
 
 
 def check_sparse_rows(estimator: Any) -> None:
     """Compare sparse rows with dense ones where the tags state them; else they are refused."""
-    given = sp.csr_array(P.Xs), P.ys, sp.csr_array(P.Xt)
+    p = problem_of(estimator)
+    given = sp.csr_array(p.Xs), p.ys, sp.csr_array(p.Xt)
     if not get_tags(estimator).input_tags.sparse:
         must_raise(
             TypeError, lambda: clone(estimator).adapt(*given), "the tags take no sparse rows"
         )
         return
-    found = answers(clone(estimator).adapt(*given), sp.csr_array(P.Xt))
-    expected = answers(clone(estimator).adapt(P.Xs, P.ys, P.Xt), P.Xt)
+    found = answers(clone(estimator).adapt(*given), sp.csr_array(p.Xt))
+    expected = answers(clone(estimator).adapt(p.Xs, p.ys, p.Xt), p.Xt)
     if kind_of(estimator) == "transformer":  # bases are free, inner products are not
         found, expected = found @ found.T, expected @ expected.T
     assert_close(found, expected, 1e-9)
@@ -341,81 +367,86 @@ def check_sparse_rows(estimator: Any) -> None:
 
 def check_weights(estimator: Any) -> None:
     """Give weights of 1, and of 0, whose rows are left out; without support all are refused."""
+    p = problem_of(estimator)
     if not takes(estimator).sample_weight:
         must_raise(
             (ValueError, TypeError),
-            lambda: clone(estimator).adapt(P.Xs, P.ys, P.Xt, sample_weight=np.ones(N_SOURCE)),
+            lambda: clone(estimator).adapt(p.Xs, p.ys, p.Xt, sample_weight=np.ones(N_SOURCE)),
             "`takes` states no sample_weight",
         )
         return
-    ones = outcome(estimator, P.X, MARKED, MARKS, sample_weight=np.ones(len(MARKS)))
-    assert_same(ones, outcome(estimator, P.X, MARKED, MARKS), 1e-9)
+    ones = outcome(estimator, p.X, p.marked, MARKS, sample_weight=np.ones(len(MARKS)))
+    assert_same(ones, outcome(estimator, p.X, p.marked, MARKS), 1e-9)
     weights = (np.arange(len(MARKS)) % 5 > 0).astype(float)
     kept = weights > 0
-    found = outcome(estimator, P.X, MARKED, MARKS, sample_weight=weights)
-    expected = outcome(estimator, P.X[kept], MARKED[kept], MARKS[kept])
+    found = outcome(estimator, p.X, p.marked, MARKS, sample_weight=weights)
+    expected = outcome(estimator, p.X[kept], p.marked[kept], MARKS[kept])
     labels = None if found.labels is None else found.labels[kept]
     assert_same(Outcome(labels, found.values[kept]), expected, 1e-9)
 
 
 def check_weights_are_repeated_rows(estimator: Any) -> None:
     """Compare integer weights with repeated rows."""
+    p = problem_of(estimator)
     if not takes(estimator).sample_weight:
         return
     weights = np.random.default_rng(0).integers(0, 4, len(MARKS))
     rows = np.repeat(np.arange(len(MARKS)), weights)
-    weighted = clone(estimator).fit(P.X, MARKED, sample_domain=MARKS, sample_weight=weights)
-    repeated = clone(estimator).fit(P.X[rows], MARKED[rows], sample_domain=MARKS[rows])
-    assert_close(answers(weighted, P.X, MARKS), answers(repeated, P.X, MARKS), 1e-7)
+    weighted = clone(estimator).fit(p.X, p.marked, sample_domain=MARKS, sample_weight=weights)
+    repeated = clone(estimator).fit(p.X[rows], p.marked[rows], sample_domain=MARKS[rows])
+    assert_close(answers(weighted, p.X, MARKS), answers(repeated, p.X, MARKS), 1e-7)
 
 
 def check_several_sources(estimator: Any) -> None:
     """Compare ids of sources by other numbers and as lists; without support they are refused."""
+    p = problem_of(estimator)
     ids = np.where(MARKS > 0, 1 + np.arange(len(MARKS)) // 10, MARKS)
     if not takes(estimator).several_sources:
         error = must_raise(
             ValueError,
-            lambda: clone(estimator).fit(P.X, MARKED, sample_domain=ids),
+            lambda: clone(estimator).fit(p.X, p.marked, sample_domain=ids),
             "`takes` states no several_sources",
         )
         assert type(estimator).__name__ in str(error), "the error names the estimator"
         return
-    expected = outcome(estimator, P.X, MARKED, ids)
+    expected = outcome(estimator, p.X, p.marked, ids)
     renumbered = np.where(ids > 0, 7 * ids + 2, -4)
-    assert_same(outcome(estimator, P.X, MARKED, renumbered), expected, 1e-9)
-    parts = [P.Xs[:10], P.Xs[10:20], P.Xs[20:]]
-    labels = [P.ys[:10], P.ys[10:20], P.ys[20:]]
-    listed = clone(estimator).adapt(parts, labels, P.Xt)
-    assert_close(answers(listed, P.Xt), expected.values[MARKS < 0], 1e-9)
+    assert_same(outcome(estimator, p.X, p.marked, renumbered), expected, 1e-9)
+    parts = [p.Xs[:10], p.Xs[10:20], p.Xs[20:]]
+    labels = [p.ys[:10], p.ys[10:20], p.ys[20:]]
+    listed = clone(estimator).adapt(parts, labels, p.Xt)
+    assert_close(answers(listed, p.Xt), expected.values[MARKS < 0], 1e-9)
 
 
 def check_known_target_labels(estimator: Any) -> None:
     """Take labels of a few target rows where that is stated; else they are refused."""
-    known = np.where(np.arange(len(P.yt)) < 6, P.yt, -1)
+    p = problem_of(estimator)
+    known = np.where(np.arange(len(p.yt)) < 6, p.yt, p.marked[MARKS < 0])
     if takes(estimator).target_labels:
-        model = clone(estimator).adapt(P.Xs, P.ys, P.Xt, yt=known)
-        assert len(model.transduction_) == len(P.X)
+        model = clone(estimator).adapt(p.Xs, p.ys, p.Xt, yt=known)
+        assert len(model.transduction_) == len(p.X)
         return
     must_raise(
         (ValueError, TypeError),
-        lambda: clone(estimator).adapt(P.Xs, P.ys, P.Xt, yt=known),
+        lambda: clone(estimator).adapt(p.Xs, p.ys, p.Xt, yt=known),
         "`takes` states no target_labels",
     )
 
 
 def check_labels_are_needed_by_those_that_read_them(estimator: Any) -> None:
     """Fit without any labels where that is stated; else the missing labels are refused."""
+    p = problem_of(estimator)
     if not takes(estimator).no_labels:
         must_raise(
             (ValueError, TypeError),
-            lambda: clone(estimator).adapt(P.Xs, None, P.Xt),
+            lambda: clone(estimator).adapt(p.Xs, None, p.Xt),
             "`takes` states no no_labels",
         )
         return
-    must_raise(ValueError, partial(clone(estimator).fit, P.X), "nothing marks the target")
-    without = clone(estimator).adapt(P.Xs, None, P.Xt)
-    expected = clone(estimator).adapt(P.Xs, P.ys, P.Xt)
-    assert_close(answers(without, P.X, MARKS), answers(expected, P.X, MARKS), 1e-9)
+    must_raise(ValueError, partial(clone(estimator).fit, p.X), "nothing marks the target")
+    without = clone(estimator).adapt(p.Xs, None, p.Xt)
+    expected = clone(estimator).adapt(p.Xs, p.ys, p.Xt)
+    assert_close(answers(without, p.X, MARKS), answers(expected, p.X, MARKS), 1e-9)
 
 
 def awkward_rows() -> dict[str, tuple[Any, Any]]:
@@ -439,6 +470,8 @@ def awkward_rows() -> dict[str, tuple[Any, Any]]:
 def check_awkward_rows(estimator: Any, which: str) -> None:
     """Fit unusual rows: labels are those of the source, features are finite."""
     X, y = awkward_rows()[which]
+    if kind_of(estimator) == "regressor":
+        y = np.where(y < 0, np.nan, 10 * X[:, 0] + y)
     found = outcome(estimator, X, y)
     assert len(found.values) == len(y)
     assert np.isfinite(found.values).all()
@@ -448,7 +481,8 @@ def check_awkward_rows(estimator: Any, which: str) -> None:
 
 def check_one_target_row(estimator: Any) -> None:
     """Fit one target row, or refuse it in words."""
-    X, y = P.X[: N_SOURCE + 1], MARKED[: N_SOURCE + 1]
+    p = problem_of(estimator)
+    X, y = p.X[: N_SOURCE + 1], p.marked[: N_SOURCE + 1]
     try:
         found = outcome(estimator, X, y)
     except ValueError as error:
@@ -512,6 +546,69 @@ def check_rows_all_alike(estimator: Any) -> None:
     assert set(labels) <= {0, 1}
 
 
+# -- regressors -----------------------------------------------------------------------------------
+
+
+def check_missing_numbers_mark_the_target(estimator: Any) -> None:
+    """Compare NaN and None in the labels with ``sample_domain``; a -1 is a number as any other."""
+    expected = outcome(estimator, Q.X, Q.marked, MARKS)
+    objects = np.array([None if y != y else y for y in Q.marked], dtype=object)
+    for y in (Q.marked, objects, [f"{y!r}" if y == y else None for y in Q.marked.tolist()]):
+        assert_same(outcome(estimator, Q.X, y), expected, 0.0)
+    lower = np.r_[np.where(np.arange(N_SOURCE) < 5, -1, P.ys + 1), np.zeros(len(Q.yt))].astype(int)
+    marked = np.where(MARKS < 0, np.nan, lower)
+    assert_same(outcome(estimator, Q.X, lower, MARKS), outcome(estimator, Q.X, marked), 0.0)
+
+
+def check_unit_of_the_numbers(estimator: Any) -> None:
+    """Give the labels in other units, as tiny and as huge numbers."""
+    expected = outcome(estimator, Q.X, Q.marked).values
+    for unit in (1e-12, 1e12):
+        found = outcome(estimator, Q.X, unit * Q.marked).values
+        assert_close(found / unit, expected, 1e-6)
+
+
+def check_fitted_rows_are_predicted_as_they_were_given(estimator: Any) -> None:
+    """Compare ``transduction_`` with ``predict``, of all rows and one by one."""
+    model = clone(estimator).fit(Q.X, Q.marked)
+    np.testing.assert_array_equal(model.transduction_[:N_SOURCE], Q.ys)
+    assert_close(model.predict(Q.Xt), model.transduction_[N_SOURCE:], 1e-9)
+    one_by_one = [model.predict(row[None, :])[0] for row in Q.X[::7]]
+    assert_close(one_by_one, model.predict(Q.X)[::7], 1e-9)
+
+
+def check_better_than_the_mean(estimator: Any) -> None:
+    """Predict an easy target, better than by one number; rows without a label do not count."""
+    easy = small_problem(n_source=90, n_target=60, n_features=3, shift=0.1)
+    ys, yt = easy.Xs.sum(axis=1), easy.Xt.sum(axis=1)
+    model = clone(estimator).adapt(easy.Xs, ys, easy.Xt)
+    score = model.score(easy.Xt, yt)
+    assert score > 0.5
+    some = np.r_[yt[:30], np.full(30, np.nan)]
+    assert abs(model.score(easy.Xt, some) - model.score(easy.Xt[:30], yt[:30])) < 1e-9
+
+
+def check_labels_that_are_no_numbers(estimator: Any) -> None:
+    """Refuse labels of which nothing can be learnt, with the value."""
+    for label, said in (
+        (np.inf, "infinity"),
+        ("1,200.50", "'1,200.50' is no number"),
+        ("3 %", "'3 %' is no number"),
+    ):
+        y = [*Q.ys[:-1], label]
+        error = must_raise(ValueError, partial(clone(estimator).adapt, Q.Xs, y, Q.Xt), said)
+        assert said in str(error)
+    dates = np.datetime64("2020-01-01") + np.arange(N_SOURCE)
+    for given, said in (
+        (np.full(N_SOURCE, 3.5), "have the number 3.5"),
+        (Q.ys + 1j, "complex128 are no real numbers"),
+        (dates, "convert them"),
+        (np.column_stack([Q.ys, Q.ys]), "shape (30, 2)"),
+    ):
+        error = must_raise(ValueError, partial(clone(estimator).adapt, Q.Xs, given, Q.Xt), said)
+        assert said in str(error)
+
+
 # -- transformers ---------------------------------------------------------------------------------
 
 
@@ -543,16 +640,11 @@ def check_frames_as_output(estimator: Any) -> None:
     assert Z.columns.tolist() == model.get_feature_names_out().tolist()
 
 
-BOTH: tuple[Check, ...] = (
+EVERY: tuple[Check, ...] = (
     check_adapt_is_fit_on_stacked_rows,
     check_fit_is_deterministic,
     check_order_of_rows,
-    check_missing_labels_mark_the_target,
     check_target_labels_are_not_read,
-    *(
-        partial(check_types_of_labels, names=n)
-        for n in (["a", "b", "c"], [-7, 3, 1000], [0.0, 2, 7])
-    ),
     check_input_is_left_as_it_is,
     check_global_state_is_left_as_it_is,
     check_a_fit_is_all_or_nothing,
@@ -569,17 +661,33 @@ BOTH: tuple[Check, ...] = (
     *(partial(check_awkward_rows, which=which) for which in awkward_rows()),
     check_one_target_row,
 )
+OF_CLASSES: tuple[Check, ...] = (
+    *EVERY,
+    check_missing_labels_mark_the_target,
+    *(
+        partial(check_types_of_labels, names=n)
+        for n in (["a", "b", "c"], [-7, 3, 1000], [0.0, 2, 7])
+    ),
+)
 CHECKS: dict[str, tuple[Check, ...]] = {
     "classifier": (
-        *BOTH,
+        *OF_CLASSES,
         check_order_of_labels,
         check_fitted_rows_are_predicted_as_they_were_labelled,
         *(partial(check_scores_and_probabilities_agree_with_labels, n_classes=n) for n in (2, 3)),
         check_better_than_chance,
         check_rows_all_alike,
     ),
+    "regressor": (
+        *EVERY,
+        check_missing_numbers_mark_the_target,
+        check_unit_of_the_numbers,
+        check_fitted_rows_are_predicted_as_they_were_given,
+        check_better_than_the_mean,
+        check_labels_that_are_no_numbers,
+    ),
     "transformer": (
-        *BOTH,
+        *OF_CLASSES,
         check_fitted_rows_are_transformed_as_they_were_embedded,
         check_marks_of_new_rows,
         check_frames_as_output,
@@ -612,7 +720,7 @@ def adapter_checks(estimator: Any, *, scikit_learn: bool = True) -> Iterator[tup
     Parameters
     ----------
     estimator : object
-        Unfitted classifier or transformer, with small settings if its defaults are slow.
+        Unfitted classifier, regressor or transformer, with small settings if its defaults are slow.
     scikit_learn : bool, default=True
         Whether scikit-learn's own checks are among them.
 
@@ -647,7 +755,7 @@ def check_adapter(
     Parameters
     ----------
     estimator : object
-        Unfitted classifier or transformer, with small settings if its defaults are slow.
+        Unfitted classifier, regressor or transformer, with small settings if its defaults are slow.
     scikit_learn : bool, default=True
         Whether scikit-learn's own checks run too.
     expected_failed_checks : dict or None, default=None
@@ -682,7 +790,7 @@ def parametrize_with_adapter_checks(
     Parameters
     ----------
     estimators : iterable of objects
-        Unfitted classifiers and transformers.
+        Unfitted classifiers, regressors and transformers.
     scikit_learn : bool, default=True
         Whether scikit-learn's own checks are among them.
     expected_failed_checks : callable or None, default=None

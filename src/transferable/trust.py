@@ -438,7 +438,7 @@ class Audit:
             rows in the order of the consensus.
         """
         target = consensus.target
-        at, given = _checked(rows, labels, target.places)
+        at, given = checked_rows(rows, labels, target.places)
         earlier = np.setdiff1d(consensus.known[0], at)
         code = {label: position for position, label in enumerate(classes.tolist())}
         truth = np.array([code.get(label, -1) for label in given.tolist()], dtype=np.intp)
@@ -461,7 +461,7 @@ class Audit:
         return replace(found, labels=now, corrected=corrected, model=model)
 
 
-def _checked(rows: ArrayLike, labels: ArrayLike, places: Codes) -> tuple[Codes, NDArray[Any]]:
+def checked_rows(rows: ArrayLike, labels: ArrayLike, places: Codes) -> tuple[Codes, NDArray[Any]]:
     """Return the positions of audited rows among the fitted ones, and their labels, checked."""
     if not len(places):
         raise ValueError("The model was fitted without a target; there is no label to audit.")

@@ -1,4 +1,4 @@
-"""Importance weighting: a classifier trained on source rows as frequent as in the target."""
+"""Importance weighting: a learner trained on source rows as frequent as in the target."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin, clone
+from sklearn.base import clone
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from transferable._sklearn import HasMethods, Interval, StrOptions
-from transferable.base import DomainClassifier, class_scores
+from transferable.base import DomainAdapter, DomainClassifier, class_scores
 from transferable.domains import Domains
 from transferable.ratios import RATIOS, effective_sample_size
 
@@ -24,7 +24,74 @@ _FEW = 0.05  # share of the source rows below which the effective sample size is
 _LEAST = 1e-6  # weight of a row of a class that the target seems to lack, as a share of the mean
 
 
-class ImportanceWeighted(DomainClassifier, example='ratio="nearest"'):
+class Weighting(DomainAdapter):
+    """Base of what trains any learner on source rows weighted towards the target."""
+
+    family = "weighting"
+    estimator: Any = field(default=None, kw_only=False)
+    ratio: str | Callable[[Any, Any], NDArray[np.floating]] = field(
+        default="logistic", kw_only=False
+    )
+    clip: float | None = 10.0
+
+    _published = {"clip": None}  # noqa: RUF012
+    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
+        "estimator": [HasMethods(["fit", "predict"]), None],
+        "ratio": [StrOptions(set(RATIOS)), callable],
+        "clip": [Interval(Real, 1, None, closed="left"), None],
+    }
+
+    @property
+    def _accept_sparse(self) -> bool:  # type: ignore[override]
+        return bool(get_tags(self._learner()).input_tags.sparse)
+
+    @staticmethod
+    def _default() -> Any:
+        """Return the learner that is taken without one."""
+        return LinearSVC(dual=False, random_state=0)
+
+    def _learner(self) -> Any:
+        return self._default() if self.estimator is None else self.estimator
+
+    def _fit_weighted(self, domains: Domains, y: NDArray[Any]) -> None:
+        """Train the learner on source rows with these labels."""
+        learner = clone(self._learner())
+        if not has_fit_parameter(learner, "sample_weight"):
+            raise ValueError(
+                f"{type(learner).__name__} takes no sample_weight in fit, so it cannot be weighted;"
+                " choose another estimator."
+            )
+        weights = self._weights(domains)
+        weights = weights / weights.mean()
+        self.effective_sample_size_ = effective_sample_size(weights)
+        if self.effective_sample_size_ < _FEW * domains.n_source:
+            warnings.warn(
+                f"The {domains.n_source} weighted source rows are worth as much as "
+                f"{self.effective_sample_size_:.1f} equal ones: a few rows carry the weight. The "
+                "source hardly covers the target; lower clip, or align the domains instead.",
+                UserWarning,
+                stacklevel=3,
+            )
+        self.estimator_ = learner.fit(domains.Xs, y, sample_weight=weights)
+        self.sample_weight_ = domains.restore(np.pad(weights, (0, domains.n_target)))
+
+    def _weights(self, domains: Domains) -> NDArray[np.float64]:
+        """Return clipped ratios."""
+        if domains.n_target == 0:
+            return np.ones(domains.n_source)
+        ratio = RATIOS[self.ratio] if isinstance(self.ratio, str) else self.ratio
+        weights = np.asarray(ratio(domains.Xs, domains.Xt))
+        if weights.shape != (domains.n_source,) or weights.dtype.kind not in "fiub":
+            raise ValueError(
+                f"The ratio gave weights of shape {weights.shape} and dtype {weights.dtype}; it "
+                f"must give a number for each of the {domains.n_source} source rows."
+            )
+        weights = weights.astype(np.float64)
+        effective_sample_size(weights)  # refuses what cannot be weights
+        return np.minimum(weights / weights.mean(), np.inf if self.clip is None else self.clip)
+
+
+class ImportanceWeighted(Weighting, DomainClassifier, example='ratio="nearest"'):
     """Any scikit-learn classifier, trained on source rows weighted towards the target.
 
     Source rows are weighted by the ratio of the target's density to the source's. Where labels
@@ -65,65 +132,15 @@ default="logistic"
        weighted cross validation. JMLR 8.
     """
 
-    family = "weighting"
-    estimator: ClassifierMixin | None = field(default=None, kw_only=False)
-    ratio: str | Callable[[Any, Any], NDArray[np.floating]] = field(
-        default="logistic", kw_only=False
-    )
-    clip: float | None = 10.0
-
-    _published = {"clip": None}  # noqa: RUF012
-    _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "estimator": [HasMethods(["fit", "predict"]), None],
-        "ratio": [StrOptions(set(RATIOS)), callable],
-        "clip": [Interval(Real, 1, None, closed="left"), None],
-    }
-
-    @property
-    def _accept_sparse(self) -> bool:  # type: ignore[override]
-        return bool(get_tags(self._learner()).input_tags.sparse)
-
-    def _learner(self) -> Any:
-        return LinearSVC(dual=False, random_state=0) if self.estimator is None else self.estimator
-
     def _fit_domains(self, domains: Domains) -> None:
-        learner = clone(self._learner())
-        if not has_fit_parameter(learner, "sample_weight"):
-            raise ValueError(
-                f"{type(learner).__name__} takes no sample_weight in fit, so it cannot be weighted;"
-                " choose another estimator."
-            )
-        weights = self._weights(domains)
-        self.effective_sample_size_ = effective_sample_size(weights)
-        if self.effective_sample_size_ < _FEW * domains.n_source:
-            warnings.warn(
-                f"The {domains.n_source} weighted source rows are worth as much as "
-                f"{self.effective_sample_size_:.1f} equal ones: a few rows carry the weight. The "
-                "source hardly covers the target; lower clip, or align the domains instead.",
-                UserWarning,
-                stacklevel=3,
-            )
-        self.estimator_ = learner.fit(domains.Xs, domains.y, sample_weight=weights)
-        self.sample_weight_ = domains.restore(np.pad(weights, (0, domains.n_target)))
+        self._fit_weighted(domains, domains.y)
 
     def _weights(self, domains: Domains) -> NDArray[np.float64]:
-        """Return clipped ratios, 1 on average."""
-        if domains.n_target == 0:
-            return np.ones(domains.n_source)
-        ratio = RATIOS[self.ratio] if isinstance(self.ratio, str) else self.ratio
-        weights = np.asarray(ratio(domains.Xs, domains.Xt))
-        if weights.shape != (domains.n_source,) or weights.dtype.kind not in "fiub":
-            raise ValueError(
-                f"The ratio gave weights of shape {weights.shape} and dtype {weights.dtype}; it "
-                f"must give a number for each of the {domains.n_source} source rows."
-            )
-        weights = weights.astype(np.float64)
-        effective_sample_size(weights)  # refuses what cannot be weights
-        weights = np.minimum(weights / weights.mean(), np.inf if self.clip is None else self.clip)
+        weights = super()._weights(domains)
         # Learners drop rows of weight 0, and with the last row of a class its scores.
         lacking = np.bincount(domains.y, weights, minlength=domains.n_classes) < _LEAST
         weights[lacking[domains.y]] = _LEAST
-        return weights / weights.mean()
+        return weights
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:
         return class_scores(self.estimator_, rows)

@@ -38,6 +38,12 @@ Consensus.tables float[c,t,k]  Consensus.P float[t,k]  Consensus.weights float[c
 Consensus.agreed float[*]  Consensus.agreement float[*]  Consensus.factors float[k]
 Consensus.alone int[t]<k  Consensus.uncertainty float[t]  Consensus.known int[3,*]
 Consensus.source float[s,p]  Consensus.source_labels int[s]<k  Consensus.added float[t,k]
+Stack.weights float[c]  Stack.errors any[c]  Stack.tables float[c,t]  Stack.rows float[t,p]
+Stack.source float[s,p]  Stack.scale float[p]  Stack.known int[m]<t  Stack.given float[m]
+Correction.rows float[m,p]  Correction.answers float[m]  Correction.coefficients float[m]
+Correction.left_out float[m]  Units.means float[p]  Units.deviations float[p]
+LeftOutRidge.coefficients_ float[c]  LeftOutRidge.landmarks_ float[c,p]
+LeftOutRidge.left_out_ float[n]
 TargetRows.places int[t]<t  TargetRows.near int[t,*]<t  TargetRows.gap float[t]
 TargetRows.directions float[t,*]  TargetRows.lengths float[t]
 """.splitlines()

@@ -41,7 +41,7 @@ _WIDENED = 8  # columns of a step, for each of the model
 _LONGEST = 2**16  # letters of a text
 _NARROW = "int8", "int16", "uint16", "uint32", "float16"
 _NUMBERS = {np.dtype(name).name: np.dtype(name).type for name in "?bhilBHILefd"} | {"str": np.str_}
-_ROOMS = "classifiers|transformers|deep|images|tables|model_selection|experimental"
+_ROOMS = "classifiers|regressors|transformers|deep|images|tables|model_selection|experimental"
 _OWN = re.compile(
     rf"transferable\.((?:{_ROOMS})\.[a-z_]+|_pool|trust|_linalg\.kernels)\.([A-Z]\w*)"
 )

@@ -26,10 +26,12 @@ from zipfile import ZipFile
 
 import numpy as np
 from scipy.sparse import csr_array, issparse
+from sklearn.base import clone
 
 import transferable
 from campaign import Violation, forging, models, zoo
 from transferable.cli.predict import _described
+from transferable.diagnostics import drift
 from transferable.persistence import ModelFileError
 from transferable.persistence._computed import COMPUTED
 
@@ -86,6 +88,8 @@ def used(path, name):
                     raise
                 return "refused", tracemalloc.get_traced_memory()[1]
             json.dumps(_described(path), default=str)
+            if name == "pictures" and hasattr(model, "embedder_"):
+                model.set_params(model=zoo.colours, cache=None)
             failed = [type(error).__name__ for error in _exercised(model, name)]
         return " ".join(["loaded", *failed]), tracemalloc.get_traced_memory()[1]
     finally:
@@ -100,9 +104,11 @@ def _exercised(model, name):
         tables += [given.astype(np.float32), csr_array(given), given[:1]]
     elif issparse(given):
         tables += [given.toarray(), given.astype(np.float32)]
-    calls = [repr, lambda m: m.get_params()]
+    classes = getattr(model, "classes_", zoo.LABELS)
+    calls = [repr, clone, copy.deepcopy, lambda m: m._repr_html_(), lambda m: m.get_params()]
+    calls += [lambda m: drift(m, given)]
     for method in sorted(n for n in dir(type(model)) if not n.startswith(("_", *SKIPPED))):
-        calls += [lambda m, n=method, X=X: _called(getattr(m, n), X) for X in tables]
+        calls += [lambda m, n=method, X=X: _called(getattr(m, n), X, classes) for X in tables]
     for call in calls:
         try:
             call(model)
@@ -112,15 +118,17 @@ def _exercised(model, name):
             yield error
 
 
-def _called(method, X):
-    """Call a method with rows, or with nothing; what is no method was read by its name."""
+def _called(method, X, classes):
+    """Call a method with rows, labels or nothing; what is no method was read by its name."""
     if callable(method):
         needed = [
             parameter
             for parameter in inspect.signature(method).parameters.values()
             if parameter.default is parameter.empty and parameter.kind != parameter.VAR_KEYWORD
         ]
-        method(*[X][: len(needed)])
+        given = np.arange(10) if needed and needed[0].name == "rows" else X
+        n = given.shape[0] if hasattr(given, "shape") else len(given)
+        method(*[given, np.resize(classes, n)][: len(needed)])
 
 
 def trial(seed, folder):
@@ -331,8 +339,18 @@ def nested(rng, holder, key, model, parts):
             {"dict": [["a", node]]},
             {"type": "chain", "steps": [["a", node]], "weights": None, "output": None},
             {"type": "union", "steps": [["a", node]], "weights": None, "output": None},
-        ][rng.integers(5)]
+            {"objects": [node], "at": {"array": "0.npy"}},
+            {"type": AROUND, "parameters": {"transformer": None, "estimator": node}, "fitted": {}},
+            {"type": AROUND, "parameters": {"transformer": node, "estimator": None}, "fitted": {}},
+        ][rng.integers(8)]
     holder[key] = node
+
+
+def shared(rng, holder, key, model, parts):
+    """A member that is named in many places."""
+    named = [h[k] for h, k in forging.nodes(model) if isinstance(h[k], dict) and "array" in h[k]]
+    if named:
+        holder[key] = [named[rng.integers(len(named))]] * int(rng.choice([2, 400]))
 
 
 def itself(rng, holder, key, model, parts):
@@ -409,6 +427,7 @@ def _extreme(rng, array):
     return array
 
 
+AROUND = "transferable.classifiers.adapted.AdaptedClassifier"
 OWN = [f"{c.__module__}.{c.__qualname__}" for _, c in transferable.all_estimators()]
 MEMBERS = [
     *models.CHANGES,
@@ -416,8 +435,9 @@ MEMBERS = [
     _extreme,
     lambda rng, a: np.ascontiguousarray(a).view(np.uint8),
 ]
+MEMBERS += [lambda rng, a: a.astype(rng.choice(["i4", "i8", "u8", "f4", "f8", "?", "u1", "U5"]))]
 MEMBERS += [lambda rng, a: a[:, :-1] if a.ndim > 1 else a[:-1], lambda rng, a: rng.permutation(a)]
 MEMBERS += [lambda rng, a: a.astype(a.dtype.newbyteorder()), lambda rng, a: np.asfortranarray(a)]
 CHANGES = [another_value, another_value, another_array, removed, renamed, copied, transplanted]
 CHANGES += [transplanted, nested, itself, another_type, changed_member, changed_member]
-CHANGES += [changed_member, claimed, one_size, tall]
+CHANGES += [changed_member, claimed, one_size, tall, shared]

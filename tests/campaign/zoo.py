@@ -230,13 +230,15 @@ def _of_flags():
     return AutoAdapter().adapt(Xs, LABELS, Xt)
 
 
+def colours(pictures):
+    """An embedder of pictures."""
+    return [np.asarray(picture).mean(axis=(0, 1)) for picture in pictures]
+
+
 def _of_pictures():
     from PIL import Image
 
     from transferable.images import ImageClassifier
-
-    def colours(pictures):
-        return [np.asarray(picture).mean(axis=(0, 1)) for picture in pictures]
 
     with TemporaryDirectory() as folder:
         for k in range(24):
@@ -295,6 +297,8 @@ def _makers():
     )
     for scale in ("per-domain", "joint", "none", "unit"):
         yield f"table-{scale}", lambda scale=scale: _of_tables(scale=scale)
+    search = LabelFreeSearch(AutoAdapter(effort="fast"), {"caution": [0.0]}, anchor=None)
+    yield "table-searched", lambda: _of_tables(estimator=search)
     yield "table-auto", lambda: _of_tables(estimator=None)
     yield "table-drop", lambda: _of_tables(drop=["a"], ids=["d"])
     if find_spec("torch"):
@@ -335,7 +339,12 @@ def rows(name):
     if name.startswith("pictured-"):
         return np.zeros((2, 3, 40, 40), dtype=np.uint8)
     if name == "pictures":
-        return ["nowhere.png"]
+        from transferable.images.embedding import Embedder, Embeddings
+        from transferable.images.reading import Pictures
+
+        files = Pictures([Path("a.png"), Path("b.png")], ["a.png", "b.png"])
+        probe, found = Embedder(colours, cache=None).probe, np.eye(2, 3, dtype=np.float32) * 99
+        return Embeddings(files, found, np.arange(2), {}, probe)
     if name.startswith("table-"):
         return _table(PROBLEM.Xt)
     if name.endswith("_framed") or name.startswith("framed"):

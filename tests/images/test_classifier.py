@@ -285,6 +285,9 @@ def test_a_model_with_a_callable_is_saved_without_it(photos):
         transferable.load(path).predict(target)
     again = transferable.load(path).set_params(model=embedder)
     assert (again.predict(target) == expected).all()
+    scores = again.decision_function(target)
+    assert (again.classes_[scores[:-1].argmax(axis=1)] == expected[:-1]).all()
+    assert np.isnan(scores[-1]).all()
     assert list(again.broken_) == ["cut.jpg"]
 
 

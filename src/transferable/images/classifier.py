@@ -29,7 +29,13 @@ from transferable.images.reading import (
 from transferable.labelling import SIDE
 from transferable.progress import shown
 from transferable.tables.classifier import classifier_for
-from transferable.wrapping import FileClassifier, columns_of, labels_after, labels_of
+from transferable.wrapping import (
+    FileClassifier,
+    columns_of,
+    delegated,
+    labels_after,
+    labels_of,
+)
 
 _SAME = 0.999  # cosine of embeddings of one picture by one network, on any machine
 
@@ -252,6 +258,7 @@ class ImageClassifier(FileClassifier):
             labels[found.read] = self.estimator_.predict(found.rows)
         return labels if found.broken else labels.astype(self.classes_.dtype)
 
+    @delegated
     def predict_proba(self, X: Any) -> NDArray[np.floating]:
         """Return the probability of each class, NaN for files that cannot be read.
 
@@ -265,10 +272,30 @@ class ImageClassifier(FileClassifier):
         probabilities : ndarray of shape (n_pictures, n_classes)
             One column for each label of `classes_`.
         """
+        return self._filled(X, self.estimator_.predict_proba)
+
+    @delegated
+    def decision_function(self, X: Any) -> NDArray[np.floating]:
+        """Return scores of the classes, if the estimator gives any.
+
+        Parameters
+        ----------
+        X : str, path-like, list of such, or Embeddings
+            A folder of pictures, or files.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_pictures,) or (n_pictures, n_classes)
+            As the estimator's own ``decision_function``; NaN for files that cannot be read.
+        """
+        return self._filled(X, self.estimator_.decision_function)
+
+    def _filled(self, X: Any, score: Any) -> NDArray[np.floating]:
+        """Return scores of all files, NaN for those that cannot be read."""
         found = self._rows(X)
-        out = np.full((len(found.pictures), len(self.classes_)), np.nan)
-        if len(found.read):
-            out[found.read] = self.estimator_.predict_proba(found.rows)
+        scores = score(found.rows)
+        out = np.full((len(found.pictures), *scores.shape[1:]), np.nan)
+        out[found.read] = scores
         return out
 
     def label(self, X: Any) -> pd.DataFrame:
@@ -310,7 +337,7 @@ class ImageClassifier(FileClassifier):
     def _rows(self, X: Any) -> Embeddings:
         """Return embeddings of new pictures; note files that are left out."""
         check_is_fitted(self)
-        if self.model is None and not isinstance(X, Embeddings):
+        if self.model is None:
             needed = (
                 f"model={one_line(self.embedder_)!r}" if self.embedder_ else "the function it had"
             )

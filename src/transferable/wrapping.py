@@ -25,7 +25,8 @@ from transferable.trust import Audit, RowsToLabel, Trust, label_table
 
 __all__ = ["FileClassifier", "Wrapper", "delegated", "unwrap"]
 
-LABEL_COLUMNS = ("prediction", "confidence", "runner_up", "source_only", "unfamiliar")
+_OF_NUMBERS = "spread", "low", "high"
+LABEL_COLUMNS = "prediction", "confidence", "runner_up", "source_only", "unfamiliar", *_OF_NUMBERS
 _BLOCK = 4096  # rows that are labelled at once
 
 
@@ -126,13 +127,13 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     @delegated
-    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
+    def audit_rows(self, n_rows: int | None = None) -> RowsToLabel:
         """Choose target rows for a person to label, as :meth:`AutoAdapter.audit_rows` does.
 
         Parameters
         ----------
-        n_rows : int, default=30
-            How many.
+        n_rows : int or None, default=None
+            How many; None leaves that to the estimator.
 
         Returns
         -------
@@ -140,7 +141,7 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
             Numbers of target rows, and the number of rows that each stands for.
         """
         check_is_fitted(self)
-        return self.estimator_.audit_rows(n_rows)
+        return self.estimator_.audit_rows(*([] if n_rows is None else [n_rows]))
 
     @delegated
     def audit_page(self, path: str | os.PathLike[str], X: Any, n_rows: int = 30) -> RowsToLabel:
@@ -164,6 +165,8 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
         chosen : RowsToLabel
             The rows on the page, as :meth:`audit_rows` chooses them.
         """
+        if not hasattr(self, "classes_"):
+            raise ValueError("Numbers cannot be clicked; fill those of audit_rows into a table.")
         chosen = self.audit_rows(n_rows)
         shown, pictures = self._shown(X, chosen.rows)
         shown = shown.drop(columns=["row", "label"], errors="ignore")
@@ -260,7 +263,7 @@ def unwrap(model: Any, *, to_rows: bool = False) -> Any:
 def _labels_of(estimator: Any, rows: Any) -> pd.DataFrame:
     if hasattr(estimator, "label"):
         return estimator.label(rows)
-    classes = estimator.classes_
+    classes = getattr(estimator, "classes_", np.zeros(0))  # numbers have none
     some = rows.shape[0] > 0
     labels = np.asarray(estimator.predict(rows)) if some else classes[:0]
     if not hasattr(estimator, "predict_proba"):

@@ -35,8 +35,8 @@ class Unmeasured:
     overlap : float
         Mean share of values that columns of both domains have in common, if normal.
     columns : list of tuple
-        Columns with target values out of the source's range, and the share of the target rows; the
-        largest first.
+        Columns with target values out of the source's range, by name or number, and the share of
+        the target rows; the largest first.
     unfamiliar : int
         Target rows that are farther from all source rows than those are from one another.
     """
@@ -52,7 +52,10 @@ class Unmeasured:
     @property
     def lines(self) -> list[str]:
         """That the error is unknown, and what can be seen."""
-        shown = [f"{name} ({percent(part)} % of the rows)" for name, part in self.columns[:_SHOWN]]
+        shown = [
+            f"{name if isinstance(name, str) else f'column {name}'} ({percent(part)} % of the rows)"
+            for name, part in self.columns[:_SHOWN]
+        ]
         rest = len(self.columns) - _SHOWN
         more = f" and {rest} other columns" if rest > 0 else ""
         return [
@@ -76,7 +79,7 @@ def seen_of(
     Xs, Xt = domains.Xs, domains.Xt
     out = ((Xt < Xs.min(axis=0)) | (Xt > Xs.max(axis=0))).mean(axis=0)
     order = [k for k in np.argsort(-out, kind="stable") if out[k] >= _OUT]
-    columns = [(f"column {k}" if names is None else str(names[k]), float(out[k])) for k in order]
+    columns = [(int(k) if names is None else str(names[k]), float(out[k])) for k in order]
     return Unmeasured(domains.n_target, overlap(Xs, Xt), columns, int(unfamiliar.sum()))
 
 

@@ -1,4 +1,4 @@
-"""Classifier of tables, with its preprocessing inside."""
+"""Classifier and regressor of tables, with their preprocessing inside."""
 
 from __future__ import annotations
 
@@ -11,23 +11,40 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from sklearn.base import RegressorMixin, clone, is_regressor
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import Takes, refusal
 from transferable.classifiers import TFDF, AdaptedClassifier, AutoAdapter
-from transferable.domains import are_several, check_order, domain_ids, target_labels
+from transferable.domains import (
+    are_several,
+    as_numbers,
+    check_order,
+    domain_ids,
+    refuse_numbers,
+    target_labels,
+)
 from transferable.events import note, silence
+from transferable.regressors import AdaptedRegressor, AutoRegressor
 from transferable.tables._errors import Problems, TableError, require_columns, who
 from transferable.tables.columns import Scale, joined
 from transferable.tables.encoder import TableEncoder, as_table
 from transferable.trust import Trust
-from transferable.wrapping import LABEL_COLUMNS, FileClassifier, columns_of, labels_after, labels_of
+from transferable.wrapping import (
+    LABEL_COLUMNS,
+    FileClassifier,
+    columns_of,
+    delegated,
+    labels_after,
+    labels_of,
+)
 
 _POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
 _MANY_CLASSES = 50  # more labels than that, and than half of the rows, are no classes
 _FEW_ROWS = 10  # of more, not every value can be a class
+_FEW_NUMBERS = 5  # different values, up to which numbers may be classes
+_SAME = 1 - 1e-9  # correlation with the label beyond which a column is that
 
 
 def default_method(n_rows: int = 0) -> type[Any]:
@@ -125,7 +142,27 @@ class TableClassifier(FileClassifier):
 
     @property
     def _wrapped(self) -> Any:
-        return self.estimator_ if hasattr(self, "estimator_") else classifier_for(self.estimator)
+        return self.estimator_ if hasattr(self, "estimator_") else self._made()
+
+    def _made(self, n_rows: int = 0) -> Any:
+        """Return an unfitted estimator for tables of so many rows in all."""
+        return classifier_for(self.estimator, n_rows)
+
+    def _checked(self, labels: pd.Series, label: str | None, where: str) -> tuple[Any, list[str]]:
+        """Return labels of the source, and notes on them; refuse those that cannot be learnt."""
+        ys = checked_labels(labels, label, where)
+        return ys, _notes_on(ys)
+
+    @staticmethod
+    def _of_target(ys: NDArray[Any], known: ArrayLike | None, n_target: int) -> NDArray[Any]:
+        """Return known target labels, None where there is none, or placeholders without any."""
+        if known is None:
+            return np.repeat(ys[:1], n_target)
+        column = pd.Series(target_labels(known, n_target))
+        unknown = column.isna() | ((column == -1) & (-1 not in ys.tolist()))
+        if ys.dtype.kind == "U":
+            column = column.map(str, na_action="ignore")
+        return column.mask(unknown, None).to_numpy(dtype=object)
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self)
@@ -134,9 +171,7 @@ class TableClassifier(FileClassifier):
     @property
     def takes(self) -> Takes:
         """Optional inputs that the estimator supports, except weights of rows."""
-        return replace(
-            getattr(classifier_for(self.estimator), "takes", Takes()), sample_weight=False
-        )
+        return replace(getattr(self._made(), "takes", Takes()), sample_weight=False)
 
     def fit(self, X: Any, y: ArrayLike | str, sample_domain: ArrayLike | None = None) -> Self:
         """Learn from the rows of both domains in one table.
@@ -169,6 +204,7 @@ class TableClassifier(FileClassifier):
             labels = column.where(column.notna(), None).to_numpy()
         labels = np.asarray(labels)
         labels = column_or_1d(labels, dtype=labels.dtype, warn=True)
+        labels = as_numbers(labels) if is_regressor(self) else labels  # -1 is a number, too
         ids = domain_ids(labels, sample_domain, len(table))
         source = ids > 0
         given = pd.Series(labels)[source]
@@ -299,7 +335,7 @@ class TableClassifier(FileClassifier):
         """Fit encoder and estimator; return the labels of source rows, then of target rows."""
         source, target = parts
         n_rows = len(source) + len(target)
-        classifier = classifier_for(self.estimator, n_rows)
+        classifier = self._made(n_rows)
         problems = Problems()
         aside, names = [*self.drop], pd.DataFrame()
         with problems.catching():
@@ -309,9 +345,10 @@ class TableClassifier(FileClassifier):
                 check_parts(label, self)
             aside += [label]
         with problems.catching():
-            ys = checked_labels(labels, label, who(source, "the source"))
-            notes = _notes_on(ys, label if label in target.columns else None)
-            if self.estimator is None and default_method() is not default_method(n_rows):
+            ys, notes = self._checked(labels, label, who(source, "the source"))
+            if label in target.columns:
+                notes.insert(0, f"the target's own column {label!r} is not looked at.")
+            if self.estimator is None and isinstance(classifier, TFDF):
                 notes.append(
                     f"the method is {type(classifier).__name__}: {default_method().__name__} fits "
                     f"several models, which takes long for {n_rows:,} rows; give it as the "
@@ -336,7 +373,7 @@ class TableClassifier(FileClassifier):
             if not getattr(classifier, "takes", Takes()).target_labels:
                 raise ValueError(refusal(classifier, "target_labels", "leave yt out"))
             classifier.set_params(target_labels="use")
-        y = np.concatenate([ys, _target_labels(ys, known, len(target))])
+        y = np.concatenate([ys, self._of_target(ys, known, len(target))])
         rows = sp.vstack(Z, format="csr") if sp.issparse(Z[0]) else np.concatenate(Z)
         classifier.fit(rows, y, **({"sample_domain": ids} if len(target) else {}))
         found = labels_after(classifier, Z[1]) if len(target) else None
@@ -345,7 +382,8 @@ class TableClassifier(FileClassifier):
         self.encoder_, self.estimator_ = encoder, classifier
         self.feature_names_in_ = encoder.feature_names_in_
         self.n_features_in_ = encoder.n_features_in_
-        self.classes_ = classifier.classes_
+        if hasattr(classifier, "classes_"):
+            self.classes_ = classifier.classes_
         return np.asarray(classifier.transduction_)
 
     def __sklearn_tags__(self) -> Tags:
@@ -354,6 +392,131 @@ class TableClassifier(FileClassifier):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+class TableRegressor(RegressorMixin, TableClassifier):
+    """Regressor of the rows of a table, learnt from a table with numbers of another domain.
+
+    Tables go in as they are, as for :class:`TableClassifier`.
+
+    Parameters
+    ----------
+    estimator : estimator or None, default=None
+        A regressor of this library, or a transformer that needs no classes, which ridge follows.
+        None is :class:`~transferable.AutoRegressor`.
+    scale, ids, drop, features, text
+        As for :class:`TableClassifier`.
+
+    Attributes
+    ----------
+    transduction_ : ndarray of shape (n_rows,)
+        The number of every fitted row, in input order: source rows have their given one.
+    label_ : str or None
+        The column of numbers, if it was named.
+    encoder_ : TableEncoder
+        The fitted preprocessing.
+    estimator_ : regressor
+        The fitted regressor of encoded rows.
+    notes_ : list of str
+        Notes on what was left out or chosen, and why.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from transferable.tables import TableRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> flats = pd.DataFrame({"rooms": rng.integers(1, 6, 80), "side": ["sun", "yard"] * 40})
+    >>> price = 90.0 * flats.rooms + 40 * (flats.side == "sun")
+    >>> model = TableRegressor().adapt(flats[:50], price[:50], flats[50:])
+    >>> model.score(flats[50:], price[50:]) > 0.9
+    True
+    """
+
+    def _made(self, n_rows: int = 0) -> Any:
+        estimator = AutoRegressor() if self.estimator is None else clone(self.estimator)
+        return estimator if hasattr(estimator, "predict") else AdaptedRegressor(estimator)
+
+    def _checked(self, labels: pd.Series, label: str | None, where: str) -> tuple[Any, list[str]]:
+        refuse_missing(labels, label, where)
+        try:
+            ys = as_numbers(labels.to_numpy())
+            refuse_numbers(ys)
+        except ValueError as error:
+            raise TableError(f"{where}: {label or 'ys'!r}: {error}") from error
+        few = len(np.unique(ys))
+        if few > _FEW_NUMBERS:
+            return ys, []
+        return ys, [f"{label or 'ys'!r} has {few} different values only; are these classes?"]
+
+    @staticmethod
+    def _of_target(ys: NDArray[Any], known: ArrayLike | None, n_target: int) -> NDArray[Any]:
+        return np.full(n_target, np.nan) if known is None else as_numbers(known)
+
+    def _learn(
+        self,
+        parts: tuple[pd.DataFrame, pd.DataFrame],
+        labels: pd.Series,
+        label: str | None,
+        marks: NDArray[Any] | None = None,
+        known: ArrayLike | None = None,
+    ) -> NDArray[Any]:
+        numbers = super()._learn(parts, labels, label, marks, known)
+        given = pd.to_numeric(labels).to_numpy(float)
+        for name in self.encoder_.numeric_:
+            column = pd.to_numeric(parts[0][name], errors="coerce").to_numpy(float)
+            there = np.isfinite(column)
+            if (
+                np.ptp(column[there])
+                and abs(np.corrcoef(column[there], given[there])[0, 1]) > _SAME
+            ):
+                text = (
+                    f"column {name!r} is the label in another unit, or nearly; leave it out if it "
+                    "is not there where numbers are to be predicted."
+                )
+                note(text)
+                self.notes_ = [*self.notes_, text]
+        return numbers
+
+    @property
+    def trust_(self) -> Any:
+        """What can be seen without labels, with the names of the columns."""
+        seen = getattr(self.estimator_, "trust_", None)
+        names = self.encoder_.get_feature_names_out().tolist()
+        return seen and replace(seen, columns=[(names[k], part) for k, part in seen.columns])
+
+    @delegated
+    def spread(self, X: Any) -> NDArray[np.float64]:
+        """Return how far the models lie apart for each row, as :meth:`AutoRegressor.spread` does.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_rows, n_columns)
+            Rows with the fitted columns.
+
+        Returns
+        -------
+        spread : ndarray of shape (n_rows,)
+            Standard deviation of the models' numbers.
+        """
+        return self.estimator_.spread(self._rows(X))
+
+    @delegated
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
+        """Return an interval for each row, as :meth:`AutoRegressor.predict_interval` does.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_rows, n_columns)
+            Rows with the fitted columns.
+        coverage : float in (0, 1), default=0.9
+            Share of the rows whose number is to lie within.
+
+        Returns
+        -------
+        intervals : ndarray of shape (n_rows, 2)
+            Lower and upper ends.
+        """
+        return self.estimator_.predict_interval(self._rows(X), coverage)
 
 
 def check_parts(label: str, model: TableClassifier) -> None:
@@ -369,8 +532,8 @@ def _column(table: pd.DataFrame, label: str, where: str) -> pd.Series:
     return table[label]
 
 
-def checked_labels(column: pd.Series, label: str | None, where: str = "the source") -> NDArray[Any]:
-    """Return labels of the source, text as text and numbers as numbers; refuse invalid classes."""
+def refuse_missing(column: pd.Series, label: str | None, where: str) -> None:
+    """Refuse labels of the source of which some are missing."""
     missing = int(column.isna().sum())
     if missing:
         called = f"the label column {label!r}" if label else "ys"
@@ -378,6 +541,11 @@ def checked_labels(column: pd.Series, label: str | None, where: str = "the sourc
             f"{where}: {missing} of the {len(column)} source rows have no value in {called}; fill "
             "it or remove these rows."
         )
+
+
+def checked_labels(column: pd.Series, label: str | None, where: str = "the source") -> NDArray[Any]:
+    """Return labels of the source, text as text and numbers as numbers; refuse invalid classes."""
+    refuse_missing(column, label, where)
     values = column.astype(object).tolist()
     labels = np.array([str(v) for v in values] if isinstance(values[0], str) else values)
     classes, n = np.unique(labels), len(labels)
@@ -401,11 +569,9 @@ def checked_labels(column: pd.Series, label: str | None, where: str = "the sourc
     return labels
 
 
-def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
-    """Return notes on labels: those of the target that are ignored, and texts of numbers."""
-    notes = []
-    if in_target is not None:
-        notes.append(f"the target's own column {in_target!r} is not looked at.")
+def _notes_on(labels: NDArray[Any]) -> list[str]:
+    """Return notes on texts of numbers."""
+    notes: list[str] = []
     if labels.dtype.kind != "U":
         return notes
     numbers: dict[float, list[str]] = {}
@@ -428,14 +594,3 @@ def _notes_on(labels: NDArray[Any], in_target: str | None) -> list[str]:
             "and not for measurements."
         )
     return notes
-
-
-def _target_labels(ys: NDArray[Any], known: ArrayLike | None, n_target: int) -> NDArray[Any]:
-    """Return known target labels, None where there is none, or placeholders without any."""
-    if known is None:
-        return np.repeat(ys[:1], n_target)
-    column = pd.Series(target_labels(known, n_target))
-    unknown = column.isna() | ((column == -1) & (-1 not in ys.tolist()))
-    if ys.dtype.kind == "U":
-        column = column.map(str, na_action="ignore")
-    return column.mask(unknown, None).to_numpy(dtype=object)

@@ -204,7 +204,7 @@ def test_options_of_tables_are_refused_by_name(photos, invoke, folder):
     )
     refused(
         invoke("adapt", "source.csv", "target.csv", "--label", "kind", *TINY),
-        "--embedder is for folders of pictures",
+        "--embedder torchvision:tiny is for pictures",
     )
     refused(invoke("adapt", "source.csv", "target.csv"), "--label is missing")
 

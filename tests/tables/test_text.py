@@ -1,5 +1,8 @@
 """Columns of sentences: which are recognised, what becomes of them, and what is refused."""
 
+import sys
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -141,6 +144,66 @@ def test_a_list_of_texts_is_a_table_and_arrays_say_where_texts_go(kind):
             estimator.adapt(Xs, BOOKS["label"], Xt)
         with pytest.raises(ValueError, match=r"Texts go into transferable\.tables"):
             estimator.fit(Xs, BOOKS["label"])
+
+
+def hashed(texts):
+    """An embedder: which letters a text begins and ends with."""
+    ends = np.array([[ord(text[:1] or " "), ord(text[-1:] or " ")] for text in texts])
+    return (ends[:, :, None] % 8 == np.arange(8)).reshape(len(texts), 16) + 0.0
+
+
+def test_an_embedder_stands_beside_the_words():
+    batches = []
+
+    def embedder(texts):
+        batches.append(texts)
+        return 5 * hashed(texts)
+
+    long = BOOKS[["review"]].assign(review=BOOKS["review"] + " and so on" * 2000)
+    encoder, _, Xt = encoded(long, TOOLS[["review"]], embedder=embedder)
+    n = len(encoder.words_["review"].terms)
+    np.testing.assert_allclose(Xt[:, n:].toarray(), hashed(TOOLS["review"]) / np.sqrt(2))
+    assert encoder.get_feature_names_out()[n] == "embedded review=1"
+    assert max(map(len, batches)) == 64
+    assert max(len(text) for texts in batches for text in texts) == 3000
+    assert any("measured to harm above 25" in note for note in encoder.notes_)
+    model = TableClassifier(AutoAdapter(effort="fast"), embedder=embedder)
+    model.adapt(BOOKS, "label", TOOLS[["review"]])
+    assert not any("measured to harm" in note for note in model.notes_)
+    model.encoder_.embedder = lambda texts: hashed(texts)[:, ::-1]
+    with pytest.raises(TableError, match="another than that of the fit"):
+        model.predict(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("embedder", "message"),
+    [
+        (lambda texts: np.ones((1, 4)), "a row for each text"),
+        (lambda texts: np.ones(len(texts)), "a row for each text"),
+        (lambda texts: np.full((len(texts), 3), np.nan), "not finite"),
+        ("word2vec", "by the package wordllama"),
+        ("wordllama", "pip install wordllama"),
+    ],
+)
+def test_what_is_no_embedder_is_refused(embedder, message, monkeypatch):
+    monkeypatch.setitem(sys.modules, "wordllama", None)
+    with pytest.raises(TableError, match=message):
+        encoded(BOOKS[["review"]], TOOLS[["review"]], embedder=embedder)
+    with pytest.raises(TableError, match="for columns of sentences"):
+        encoded(BOOKS[["label"]], BOOKS[["label"]], embedder=hashed)
+
+
+def test_the_package_by_name_is_in_the_model_file(monkeypatch, tmp_path):
+    package = SimpleNamespace(load=lambda *, disable_download: SimpleNamespace(embed=hashed))
+    monkeypatch.setitem(sys.modules, "wordllama", SimpleNamespace(WordLlama=package))
+    model = TableClassifier(AutoAdapter(effort="fast"), embedder="wordllama")
+    model.adapt(BOOKS, "label", TOOLS[["review"]])
+    transferable.save(model, tmp_path / "m.tfm")
+    again = transferable.load(tmp_path / "m.tfm")
+    np.testing.assert_array_equal(again.predict_proba(BOOKS), model.predict_proba(BOOKS))
+    model.embedder = model.encoder_.embedder = hashed
+    with pytest.raises(TypeError, match="embedder is hashed, which cannot be saved"):
+        transferable.save(model, tmp_path / "m.tfm")
 
 
 def test_commands_read_texts(tmp_path):

@@ -32,7 +32,7 @@ FAILURE, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 _FORMATS = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".parquet")
 _PARAMETER = re.compile(
-    r"\b(?P<name>drop|ids|text|sep|decimal|encoding|sheet|model)="
+    r"\b(?P<name>drop|ids|text|embedder|sep|decimal|encoding|sheet|model)="
     r"(?P<list>\[)?(?P<value>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")(?(list)\])"
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one

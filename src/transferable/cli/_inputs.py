@@ -89,8 +89,6 @@ def are_folders(files: Sequence[Path], context: typer.Context) -> bool:
         )
     if folders:
         refuse_for_pictures(context, _OF_TABLES)
-    elif context.params["embedder"] is not None:
-        raise ValueError("--embedder is for folders of pictures, not for files; leave it out.")
     return bool(folders)
 
 
@@ -144,7 +142,13 @@ def named_columns(given: Sequence[str] | None, columns: Sequence[str]) -> list[s
     return names
 
 
-def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: Messages) -> Inputs:
+def read_tables(
+    files: Sequence[Path],
+    given: Columns,
+    form: Format,
+    messages: Messages,
+    embedder: str | None = None,
+) -> Inputs:
     """Read all files, the target last, and check columns; report all errors together."""
     label, truth = given.label, given.target_label
     if label is None:
@@ -192,6 +196,7 @@ def read_tables(files: Sequence[Path], given: Columns, form: Format, messages: M
         drop=drop,
         features=named_columns(given.features, columns) or None,
         text=named_columns(given.text, columns),
+        embedder=embedder,
     )
     parts = sources if len(sources) > 1 else ()
     found = Inputs(source, target, label, np.empty(0), model, true, parts)

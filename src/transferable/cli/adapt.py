@@ -141,7 +141,7 @@ def run(
         if folders:
             inputs = read_folders(files, embedder, device, messages)
         else:
-            inputs = read_tables(files, columns, form, messages)
+            inputs = read_tables(files, columns, form, messages, embedder)
         n_rows = len(inputs.source) + len(inputs.target)
         named = method is not None
         estimator = for_rows(estimator, n_rows, settings or (), messages, named=named)

@@ -30,6 +30,7 @@ from transferable.regressors import AdaptedRegressor, AutoRegressor
 from transferable.tables._errors import Problems, TableError, require_columns, who
 from transferable.tables.columns import Scale, joined
 from transferable.tables.encoder import TableEncoder, as_table
+from transferable.tables.text import Embedder
 from transferable.trust import Trust
 from transferable.wrapping import (
     LABEL_COLUMNS,
@@ -100,6 +101,8 @@ class TableClassifier(FileClassifier):
         The columns to use; None uses all that remain.
     text : sequence of str, default=()
         Columns to read as words, whatever they hold.
+    embedder : callable, "wordllama" or None, default=None
+        Embeds texts beside their words.
 
     Attributes
     ----------
@@ -137,6 +140,7 @@ class TableClassifier(FileClassifier):
     drop: Sequence[str] = ()
     features: Sequence[str] | None = None
     text: Sequence[str] = ()
+    embedder: Embedder | str | None = None
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
 

@@ -39,10 +39,12 @@ from transferable.tables.columns import (
     numbers_of,
     shared_categories,
 )
+from transferable.tables.text import LONG, PROBE, Embedder, embedded, embedder_of, middle_length
 
 _BLOCK_CELLS = 2**22  # that are encoded at once
 _FEW_ROWS = 10  # of a domain, too few to learn a scale
 _MANY_ROWS = 10_000  # of both domains; fewer need no saving of memory
+_SAME_PROBE = 1e-3  # difference of embeddings of one text by the same weights, on any machine
 _MOST_SPREADS = 160  # within which single precision rounds by less than 1e-5 of a spread
 
 
@@ -77,6 +79,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The columns to use; None uses all that remain.
     text : sequence of str, default=()
         Columns to read as words, whatever they hold.
+    embedder : callable, "wordllama" or None, default=None
+        Maps a list of texts to an array with a row for each, which stands beside their words.
+        "wordllama" is the installed package of that name. Texts are cut at 3,000 letters and given
+        in batches of 64. It helps with short texts, of up to about 25 words.
 
     Attributes
     ----------
@@ -86,6 +92,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The text columns in use, with the categories present in both domains.
     words_ : dict of str to Words
         The columns of sentences in use, with their words (``terms``) and the ``weights`` of these.
+    probe_ : ndarray of shape (n_embedded,) or None
+        The embedding of a fixed text, by which an embedder is known again.
     scale_ : str
         The scale in use.
     medians_, means_, spreads_ : ndarray of shape (n_sources + 1, n_numeric)
@@ -117,6 +125,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     drop: Sequence[str] = ()
     features: Sequence[str] | None = None
     text: Sequence[str] = ()
+    embedder: Embedder | str | None = None
 
     takes = Takes(several_sources=True, no_labels=True)
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sample_domain": True}
@@ -215,6 +224,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             several = max(1, len(self.numeric_) + len(self.categories_))
             parts = [sp.csr_array(rows / np.sqrt(several))]
             parts += [words.rows(table[name]) for name, words in self.words_.items()]
+            if self.embedder is not None:
+                parts += self._embedded(table)
             rows = sp.hstack(parts, format="csr", dtype=self.dtype_)
         return normalize(rows, copy=False) if self.scale_ == "unit" else rows
 
@@ -249,10 +260,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         names : ndarray of str
             Numeric columns by their names, indicators as ``column=category``, words as
-            ``column=word``.
+            ``column=word``, embeddings as ``embedded column=number``.
         """
         check_is_fitted(self)
         named = self.categories_ | {name: words.terms for name, words in self.words_.items()}
+        if self.probe_ is not None:
+            axes = [str(k) for k in range(1, len(self.probe_) + 1)]
+            named |= {f"embedded {name}": axes for name in self.words_}
         indicators = (f"{c}={value}" for c, values in named.items() for value in values)
         return np.array([*self.numeric_, *indicators], dtype=object)
 
@@ -286,7 +300,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             alone = len(numeric) == columns[0].shape[1]
             scale = choose_scale(numbers, all_numeric=alone)  # type: ignore[arg-type]
         self.numeric_, self.categories_, self.words_ = numeric, categories, words
-        self.scale_ = scale
+        self.scale_, self.probe_ = scale, None
+        if self.embedder is not None:
+            more += self._notes_on_embedder(both)
         self.feature_names_in_ = np.array([*numeric, *categories, *words], dtype=object)
         self.n_features_in_ = source.shape[1]
         marks = np.ones(len(source)) if marks is None else marks
@@ -345,6 +361,35 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 "column by more than 0.001 % of its spread and takes half of the memory."
             )
         return notes
+
+    def _notes_on_embedder(self, both: Sequence[pd.DataFrame]) -> list[str]:
+        """Try the embedder, and return a note for each column of texts that are long for it."""
+        if not self.words_:
+            raise TableError(
+                "embedder= is for columns of sentences, and there is none; leave it out."
+            )
+        self.probe_ = embedded(pd.Series([PROBE]), embedder_of(self.embedder))[0]
+        lengths = {
+            name: middle_length(pd.concat([t[name] for t in both]).dropna().map(str).tolist())
+            for name in self.words_
+        }
+        return [
+            f"the texts of column {name!r} have {length:.0f} words in the median; embeddings have "
+            f"been measured to harm above {LONG}."
+            for name, length in lengths.items()
+            if length > LONG
+        ]
+
+    def _embedded(self, table: pd.DataFrame) -> list[NDArray[np.float64]]:
+        """Return the embeddings of each column of sentences, by the embedder of the fit."""
+        embedder = embedder_of(self.embedder)  # type: ignore[arg-type]  # there is one
+        probe = embedded(pd.Series([PROBE]), embedder)[0]
+        if probe.shape != self.probe_.shape or np.abs(probe - self.probe_).max() > _SAME_PROBE:
+            raise TableError(
+                "the embedder is another than that of the fit: it embeds the same text otherwise; "
+                "use the one of the fit, or fit again."
+            )
+        return [embedded(table[name], embedder) for name in self.words_]
 
     def _check_names(self, source: pd.DataFrame, target: pd.DataFrame) -> None:
         """Refuse names of missing columns, and columns with two roles."""

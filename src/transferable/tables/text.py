@@ -1,10 +1,11 @@
-"""Columns of sentences as words: their vocabulary, learnt from both domains, and their weights."""
+"""Columns of sentences as words, whose vocabulary is learnt from both domains, and embedded."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,12 @@ _MOST_TERMS = 50_000  # the most frequent of both domains
 _RAREST = 2  # texts of either domain that have a word in common, or it is left out
 _SENTENCE = 4  # words of the middle text of a column of sentences; names and codes have fewer
 _LOOKED_AT = 2000  # texts
+_EMBEDDED, _BATCH = 3000, 64  # letters of a text, and texts at once: some pad all to the longest
+LONG = 25  # words of the middle text, above which embeddings have been measured to harm
+PROBE = "Good, bad or neither: which of the three is this?"
+
+# Maps a list of texts to an array with a row for each.
+Embedder = Callable[[list[str]], Any]
 
 
 @dataclass(frozen=True)
@@ -82,8 +89,53 @@ class Words:
 
 def are_sentences(texts: Sequence[str]) -> bool:
     """Return whether the middle one of the texts has at least four words."""
+    return middle_length(texts) >= _SENTENCE
+
+
+def middle_length(texts: Sequence[str]) -> float:
+    """Return the median number of words of texts, of an even sample where there are many."""
     step = -(-len(texts) // _LOOKED_AT)
-    return bool(np.median([len(_WORD.findall(text)) for text in texts[::step]]) >= _SENTENCE)
+    return float(np.median([len(_WORD.findall(text)) for text in texts[::step]]))
+
+
+def embedder_of(given: Embedder | str) -> Embedder:
+    """Return an embedder, given by itself or by the name of an installed package."""
+    if not isinstance(given, str):
+        return given
+    if given != "wordllama":
+        raise TableError(
+            f"embedder={given!r} is for pictures, if for any; texts are embedded by a function "
+            "of your own in Python, or by the package wordllama."
+        )
+    try:
+        from wordllama import WordLlama
+    except ImportError as error:
+        raise TableError(
+            f"embedder={given!r} needs that package, which carries its weights: pip install "
+            f"{given}."
+        ) from error
+    return WordLlama.load(disable_download=True).embed
+
+
+def embedded(texts: pd.Series, embedder: Embedder) -> NDArray[np.float64]:
+    """Return the embeddings of texts, each cut and of unit length, computed in small batches."""
+    cut = [text[:_EMBEDDED] for text in _plain(texts)]
+    parts = [
+        np.asarray(embedder(cut[start : start + _BATCH]), dtype=np.float64)
+        for start in range(0, len(cut), _BATCH)
+    ]
+    widths = {part.shape[1:] for part in parts}
+    rows = [len(part) for part in parts]
+    if len(widths) > 1 or rows[:1] > [_BATCH] or sum(rows) != len(cut) or parts[0].ndim != 2:
+        shapes = ", ".join(sorted({str(part.shape) for part in parts}))
+        raise TableError(
+            f"the embedder must return a row for each text, of the same width; it returns {shapes} "
+            f"for batches of up to {_BATCH} texts."
+        )
+    found = np.concatenate(parts)
+    if not np.isfinite(found).all():
+        raise TableError("the embedder returns values that are not finite.")
+    return normalize(found)
 
 
 def _words(text: str) -> list[str]:

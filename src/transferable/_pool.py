@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from time import monotonic
+from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -215,12 +216,18 @@ class Kind(NamedTuple):
     smoothing : callable or None
         The weight of the neighbours in the consensus, from the members' mean probabilities of the
         target rows and the neighbours of each; None for numbers.
+    caution : float
+        Prior weight of the candidates of the source alone, unless another is given.
+    shares : mapping of str to float
+        Prior weights of the other views, 1 where there is none.
     """
 
     recognises: Callable[[Any], bool] | None
     candidates: Sequence[Specification]
     judge: Callable[..., Any]
     smoothing: Any = None
+    caution: float = 0.4
+    shares: Mapping[str, float] = MappingProxyType({})
 
 
 def pool_of(

@@ -56,6 +56,7 @@ _VIEWS = {
     "source-only": "models of the source alone",
     "as given": "those of rows as given",
     "per domain": "those of rows scaled by domain",
+    "denoised": "those of denoised words",
     "no flow": "those without a flow",
 }
 LIMITS = (
@@ -163,9 +164,9 @@ def assess(
     consensus : ndarray of shape (n_target, n_classes)
         Probabilities.
     views : mapping of str to ndarray of shape (n_target,)
-        Codes by models of the source alone, of rows as given and of rows scaled by domain, as far
-        as there are any; with fewer than three of them, or a single column, no label can be used
-        unseen.
+        Codes by models of the source alone, of rows as given, of rows scaled by domain and of
+        denoised words, as far as there are any; with fewer than three of them, or a single
+        column, no label can be used unseen.
     alone : ndarray of shape (n_target,)
         Codes by the source alone.
     classes : ndarray of shape (n_classes,)
@@ -212,8 +213,9 @@ def assess(
     reasons[0] = reasons[0][0].upper() + reasons[0][1:]
     if support < _SUPPORTED:
         return Trust("reject", 0.0, 1.0, *counts, tuple(reasons))
-    if low >= max(_USABLE, chance, shares.max()) and len(views) == 3 and not one_column:
-        agreed = "Models of the source alone and of two views of both domains agree"
+    if low >= max(_USABLE, chance, shares.max()) and len(views) >= 3 and not one_column:
+        several = "three" if len(views) > 3 else "two"
+        agreed = f"Models of the source alone and of {several} views of both domains agree"
         return Trust("use", low, high, *counts, (f"{agreed}, and are confident",))
     return Trust("check", low, high, *counts, tuple(reasons))
 

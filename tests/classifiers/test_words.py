@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 import transferable
 from transferable import AutoAdapter
-from transferable.classifiers._consensus import by_neighbours
+from transferable.classifiers._consensus import by_neighbours, prior_weights
+from transferable.classifiers.auto_adapter import KINDS
 
 WORDS = 900
 
@@ -44,6 +45,16 @@ def test_words_are_recognised_or_told_and_seen_in_the_candidates(model):
         assert "random forest" in other.candidates_.name.tolist()
     plain = AutoAdapter(kind="numbers", effort="fast").adapt(XS, YS, XT)
     assert "random forest" in plain.candidates_.name.tolist()
+
+
+def test_self_training_has_most_of_the_prior_weight(model):
+    views = [member.view for member in model.consensus_.members]
+    kind = KINDS["words"]
+    weights = prior_weights(views, kind.caution, kind.shares)
+    np.testing.assert_allclose(weights, [0.1, 0.6, 0.1, 0.2])
+    np.testing.assert_allclose(prior_weights(views[:1], 0.1, kind.shares), [1.0])
+    cautious = AutoAdapter(caution=1.0, effort="fast").adapt(XS, YS, XT)
+    assert cautious.candidates_.weight.tolist() == [1, 0, 0, 0]
 
 
 def test_labels_of_new_rows_and_of_a_model_file(model, tmp_path):

@@ -6,8 +6,9 @@ return new ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +21,7 @@ from sklearn.ensemble import RandomForestClassifier
 from transferable._kernel.class_shares import exact_offsets
 from transferable._kernel.rounds import temperature
 from transferable._linalg.arrays import dense
-from transferable._pool import Candidate, TargetRows
+from transferable._pool import Candidate, Kind, TargetRows
 from transferable.base import DomainAdapter, class_scores
 from transferable.domains import Domains
 from transferable.limits import LIMITS
@@ -184,8 +185,8 @@ class Consensus:
         cls,
         members: list[Calibrated],
         domains: Domains,
-        caution: float,
-        smoothing: Callable[[Probabilities, Codes], float],
+        kind: Kind,
+        caution: float | None = None,
         shares: Any = None,
     ) -> Consensus:
         """Weight fitted members by their agreement on the target rows.
@@ -196,10 +197,10 @@ class Consensus:
             Those of the source alone first.
         domains : Domains
             What they were fitted to.
-        caution : float
-            Prior weight of the members of the source alone.
-        smoothing : callable
-            The weight of the neighbours, as a :class:`~transferable._pool.Kind` has it.
+        kind : Kind
+            The kind of rows: what neighbours and views weigh.
+        caution : float, optional
+            Prior weight of the members of the source alone; that of the kind by default.
         shares : ndarray of shape (n_classes,), optional
             Class shares that the labels of the target rows must have.
         """
@@ -208,8 +209,9 @@ class Consensus:
         source = domains.X[kept].astype(np.float32), domains.y[kept]
         views = [member.view for member in members]
         factors = np.ones(n_classes)
+        given = kind.caution if caution is None else caution, kind.shares
         if domains.n_target == 0:
-            prior, codes = prior_weights(views, caution), np.zeros(0, dtype=np.intp)
+            prior, codes = prior_weights(views, *given), np.zeros(0, dtype=np.intp)
             tables = np.zeros((len(members), 0, n_classes))
             return cls(
                 *(members, np.zeros(0), prior, prior, *source, target, tables, tables[0]),
@@ -217,10 +219,10 @@ class Consensus:
             )
         tables = np.array([member.probabilities(rows) for member in members])
         overlapping = min(1.0, 2 * overlap(domains.Xs, rows)) ** 2
-        prior = prior_weights(views, caution, overlapping)
+        prior = prior_weights(views, *given, overlapping)
         weights, kappas = consensus_weights(tables, prior)
         own = np.tensordot(weights, tables, axes=1)
-        weight = smoothing(own, target.near)
+        weight = kind.smoothing(own, target.near)
         if shares is not None:
             logs = np.log(_smoothed(own, own, target.near, weight, factors) + 1e-12)
             offsets = exact_offsets(logs, shares)
@@ -348,17 +350,21 @@ class Consensus:
 
 
 def prior_weights(
-    views: Sequence[str], caution: float, overlapping: float = 1.0
+    views: Sequence[str],
+    caution: float,
+    shares: Mapping[str, float] = MappingProxyType({}),
+    overlapping: float = 1.0,
 ) -> NDArray[np.float64]:
     """Return the prior weight of each member by its view, summing to 1.
 
-    Members that compare values of both domains as they are count by the given factor.
+    Views of both domains weigh by their shares, alike without any. Members that compare values of
+    both domains as they are count by the given factor.
     """
     of = np.array(views)
     adapted, weights = of != "source-only", np.empty(len(of))
     for view in np.unique(of):
-        weights[of == view] = 1 / np.sum(of == view)
-    weights[adapted] /= max(1, len(np.unique(of[adapted])))
+        weights[of == view] = shares.get(view, 1.0) / np.sum(of == view)
+    weights[adapted] /= weights[adapted].sum() or 1.0
     if adapted.any() and not adapted.all():
         weights *= np.where(adapted, 1 - caution, caution)
     if (of == "per domain").any():

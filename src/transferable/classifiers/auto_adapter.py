@@ -113,7 +113,7 @@ _OF_WORDS = (
     Specification(
         Calibrated(
             "self-training on denoised words",
-            "as given",
+            "denoised",
             SelfTraining(clone(_LINEAR).set_params(C=3.0), trusted=0.5, max_iter=3),
             [MarginalizedDenoising()],
             beside=True,
@@ -121,6 +121,7 @@ _OF_WORDS = (
         fewest=1,
     ),
     Specification(Calibrated("TFDF", "as given", TFDF()), fewest=1),
+    Specification(Calibrated("TFDF per domain", "per domain", TFDF()), _FEWEST_SCALED),
 )
 
 
@@ -138,7 +139,11 @@ def _are_flags(X: Any) -> bool:
 # The first that recognises the rows counts, the last any. Tables come as numbers, once they are
 # encoded, and say whether these are words.
 KINDS = {
-    "words": Kind(_are_words, _OF_WORDS + _PER_DOMAIN, assess, by_neighbours),
+    "words": Kind(
+        *(_are_words, _OF_WORDS, assess, by_neighbours),
+        caution=0.1,
+        shares={"denoised": 6.0, "as given": 1.0, "per domain": 2.0},
+    ),
     "flags": Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess, six_tenths),
     "numbers": Kind(None, _OF_ALL + _PER_DOMAIN, assess, six_tenths),
 }
@@ -164,9 +169,9 @@ class AutoAdapter(DomainClassifier):
         What the columns are, which decides the candidates. "auto" takes sparse rows of at least 500
         columns, mostly zeros, for words if no value is negative and they are no flags;
         :class:`~transferable.tables.TableClassifier` knows its columns of sentences.
-    caution : float in [0, 1], default=0.4
+    caution : float in [0, 1] or None, default=None
         Total prior weight of the models trained on the source alone. More is safer where adaptation
-        harms, and gains less where it helps.
+        harms, and gains less where it helps. None is 0.4, for words 0.1.
     class_shares : {"estimated", "auto", "source"} or mapping or array-like, default="estimated"
         Class prior of the target, as for :class:`TFDF`. A given one holds for every candidate, and
         the labels of the fitted rows have it to within a row.
@@ -236,10 +241,10 @@ class AutoAdapter(DomainClassifier):
     target rows by cosine, itself among them if it was fitted. ``docs/trust.md`` has the
     measurements.
 
-    Words have logistic regression (C=10) as the only model of the source alone, and self-training
-    on words beside denoised ones (:class:`~transferable.transformers.MarginalizedDenoising`) in
-    place of the second form of TFDF; the weight of a row's neighbours is six tenths of the kappa of
-    the labels of rows and of their neighbours.
+    Words have logistic regression (C=10), self-training on words beside denoised ones
+    (:class:`~transferable.transformers.MarginalizedDenoising`), TFDF, and TFDF of each domain
+    standardised by itself, whose prior weights are 1, 6, 1 and 2 tenths; the weight of a row's
+    neighbours is six tenths of the kappa of the labels of rows and of their neighbours.
 
     Tables of flags have no scale: in place of candidates scaled by domain, the pool has TFDF and
     unaligned TFDF without a geodesic flow. Of candidates that are the same model of
@@ -266,7 +271,7 @@ class AutoAdapter(DomainClassifier):
     family = "pool"
     effort: Literal["thorough", "fast"] = "thorough"
     kind: Literal["auto", "words", "flags", "numbers"] = "auto"
-    caution: float = 0.4
+    caution: float | None = None
     class_shares: ClassShares = "estimated"
     target_labels: Literal["ignore", "use"] = "ignore"
     max_seconds: float | None = None
@@ -281,7 +286,7 @@ class AutoAdapter(DomainClassifier):
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "effort": [StrOptions({"thorough", "fast"})],
         "kind": [StrOptions({"auto", *KINDS})],
-        "caution": [Interval(Real, 0, 1, closed="both")],
+        "caution": [Interval(Real, 0, 1, closed="both"), None],
         "class_shares": [StrOptions({"estimated"}), *CLASS_SHARES],
         "target_labels": [StrOptions({"ignore", "use"})],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
@@ -326,7 +331,7 @@ class AutoAdapter(DomainClassifier):
             max_seconds=self.max_seconds,
             max_memory=self.max_memory,
         )
-        consensus = Consensus.of(members, domains, self.caution, kind.smoothing, given)
+        consensus = Consensus.of(members, domains, kind, self.caution, given)
         known = np.flatnonzero(domains.known >= 0)
         if len(known):
             consensus = consensus.corrected(known, domains.known[known])

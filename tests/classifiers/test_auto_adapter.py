@@ -212,7 +212,7 @@ def test_agreement_is_kappa():
     one, other = np.array([0, 0, 1, 1]), np.array([0, 0, 1, 0])
     assert agreement(one, one) == 1
     assert agreement(one, other) == pytest.approx(0.5)
-    assert agreement(np.zeros(5, int), np.zeros(5, int)) == 1
+    assert agreement(np.zeros(5, int), np.zeros(5, int)) == 0
     assert agreement(np.zeros(5, int), np.ones(5, int)) == 0
 
 

@@ -203,8 +203,8 @@ def test_options_of_tables_are_refused_by_name(photos, invoke, folder):
         invoke("adapt", "source", "target", *TINY, *given), "--label, --id, --scale, --yes, --sep"
     )
     refused(
-        invoke("adapt", "source.csv", "target.csv", "--label", "kind", *TINY),
-        "--embedder torchvision:tiny is for pictures",
+        invoke("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who", *TINY),
+        "An embedder is for columns of sentences",
     )
     refused(invoke("adapt", "source.csv", "target.csv"), "--label is missing")
 

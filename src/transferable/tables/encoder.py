@@ -300,9 +300,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             alone = len(numeric) == columns[0].shape[1]
             scale = choose_scale(numbers, all_numeric=alone)  # type: ignore[arg-type]
         self.numeric_, self.categories_, self.words_ = numeric, categories, words
-        self.scale_, self.probe_ = scale, None
+        self.scale_ = scale
+        self.probe_: Any = None
         if self.embedder is not None:
-            more += self._notes_on_embedder(both)
+            more += self._notes_on_embedder(both, self.embedder)
         self.feature_names_in_ = np.array([*numeric, *categories, *words], dtype=object)
         self.n_features_in_ = source.shape[1]
         marks = np.ones(len(source)) if marks is None else marks
@@ -362,13 +363,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return notes
 
-    def _notes_on_embedder(self, both: Sequence[pd.DataFrame]) -> list[str]:
+    def _notes_on_embedder(
+        self, both: Sequence[pd.DataFrame], embedder: Embedder | str
+    ) -> list[str]:
         """Try the embedder, and return a note for each column of texts that are long for it."""
         if not self.words_:
             raise TableError(
-                "embedder= is for columns of sentences, and there is none; leave it out."
+                "An embedder is for columns of sentences, and there is none; leave it out."
             )
-        self.probe_ = embedded(pd.Series([PROBE]), embedder_of(self.embedder))[0]
+        self.probe_ = embedded(pd.Series([PROBE]), embedder_of(embedder))[0]
         lengths = {
             name: middle_length(pd.concat([t[name] for t in both]).dropna().map(str).tolist())
             for name in self.words_

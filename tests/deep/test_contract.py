@@ -56,7 +56,6 @@ def make(name, **more):
 @pytest.mark.filterwarnings("default")
 @parametrize_with_adapter_checks(
     [
-        deep.SourceOnly(epochs=8, epoch_steps=8, batch_size=32, learning_rate=5e-3),
         deep.DeepCORAL(epochs=8, epoch_steps=8, batch_size=32, learning_rate=5e-3, weight=1.0),
         deep.DeepTFDF(epochs=8, epoch_steps=8, batch_size=32, learning_rate=5e-3, n_rounds=1),
     ],

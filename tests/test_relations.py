@@ -50,6 +50,18 @@ def in_unit(estimator, unit):
     return learnt(estimator, P.Xs * unit, P.ys, P.Xt * unit, P.Xt * unit)
 
 
+def renamed(estimator):
+    """Classes whose names sort in another order, their columns put back where they were."""
+    names = np.array(["m", "z", "c"])
+    found = learnt(estimator, ys=names[P.ys])
+    return found if hasattr(estimator, "transform") else found[:, names.argsort().argsort()]
+
+
+def with_zeros(estimator):
+    Xs, Xt = (np.column_stack([X, np.zeros(len(X))]) for X in (P.Xs, P.Xt))
+    return learnt(estimator, Xs, P.ys, Xt, Xt)
+
+
 def in_threads(estimator):
     with threadpool_limits(2):
         return learnt(estimator)
@@ -61,12 +73,15 @@ RELATIONS = {
     "units": lambda e: in_unit(e, 2.0**80),
     "float32": lambda e: learnt(e, single(P.Xs), P.ys, single(P.Xt), single(P.Xt)),
     "threads": in_threads,
+    "names": renamed,
+    "constant": with_zeros,
 }
 
 USUAL = dict.fromkeys(RELATIONS, 1e-9) | {"rows": 0.0, "columns": 1e-5, "float32": 1e-5}
 ORDER = "rows are put in an order by projections of their columns by position, which sets folds"
 LIBSVM = "libsvm ends at a tolerance, and on another path"
 FOLDS = "folds follow a hash of the bits of each row, so that the order of rows does not matter"
+WIDTH = "the width of the kernel is set by the number of columns"
 LENGTH = "a linear machine weighs the length of rows against its penalty"
 LOOSE = {
     ("TFDF", "columns"): (0.05, ORDER),
@@ -81,6 +96,12 @@ LOOSE = {
     ("ImportanceWeighted", "columns"): (0.3, FOLDS),
     ("ImportanceWeighted", "float32"): (0.3, FOLDS),
     ("AutoAdapter", "columns"): (0.1, "a forest draws columns by position"),
+    ("DASVM", "constant"): (0.01, LIBSVM),
+    ("DMM", "names"): (1e-4, LIBSVM + "; classes are compared in pairs, by their order"),
+    ("JDOTClassifier", "constant"): (1e-3, WIDTH),
+    ("LandmarkFeatures", "constant"): (0.01, WIDTH),
+    ("AutoAdapter", "constant"): (0.1, "a forest draws columns by position"),
+    ("LabelFreeSearch", "constant"): (0.1, "its anchor has a forest, which draws columns"),
     ("AutoAdapter", "units"): (0.15, LENGTH),
     ("LabelFreeSearch", "units"): (0.15, LENGTH),
 }

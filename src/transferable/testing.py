@@ -347,7 +347,7 @@ def check_columns_are_matched_by_name(estimator: Any, library: str) -> None:
     expected = clone(estimator).adapt(p.Xs, p.ys, p.Xt)
     assert_close(answers(model, target), answers(expected, p.Xt), 1e-9)
     for names in ("cedbz", "cedb"):
-        other = table({name: p.Xt[:, 0] for name in names})
+        other = table(dict.fromkeys(names, p.Xt[:, 0]))
         must_raise(ValueError, partial(answers, model, other), f"the columns are {[*names]}")
 
 

@@ -28,9 +28,9 @@ from transferable.cli import app
 from transferable.tables import TableEncoder
 
 PATHS = {
-    "AutoAdapter().adapt": (196, 24, 4),
-    "transferable adapt": (313, 38, 4),
-    "transferable adapt --model --report": (433, 49, 8),
+    "AutoAdapter().adapt": (197, 24, 4),
+    "transferable adapt": (306, 37, 4),
+    "transferable adapt --model --report": (426, 48, 7),
 }
 
 

@@ -9,17 +9,23 @@ from transferable import TFDF, all_estimators
 from transferable.classifiers import CAPLS, TrAdaBoost
 from transferable.domains import Domains
 from transferable.events import (
+    LISTENERS,
     Iterate,
     Progress,
+    Restored,
     iterate,
     listen,
-    restoring,
     rounds,
     silence,
     stage,
 )
 from transferable.experimental import DMM
 from transferable.transformers import JDA, TJM
+
+
+def restoring(restore):
+    """As a fit within does."""
+    return silence(*(Restored(listener, restore) for listener in LISTENERS.get()))
 
 
 def domains_of(X, y):

@@ -2,7 +2,7 @@
 
 A long step reports its name with :func:`stage` and its progress by :func:`rounds`; iterative
 methods report each iteration with :func:`iterate`, in the order of their rows, which
-:func:`restoring` brings into that of the input at every level of nesting. Remarks on the input are
+:class:`Restored` brings into that of the input at every level of nesting. Remarks on the input are
 reported with :func:`note`. Without a listener all this costs nothing.
 """
 
@@ -68,6 +68,21 @@ Listener = Callable[[Event], None]
 LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("listeners", default=())
 
 
+@dataclass(frozen=True)
+class Restored:
+    """Listener to a fit within a fit: the rows of its iterates get the order of the outer input."""
+
+    listener: Listener
+    restore: Callable[[NDArray[Any]], NDArray[Any]]
+
+    def __call__(self, event: Event) -> None:
+        """Pass the event on."""
+        if isinstance(event, Iterate):
+            given = event
+            event = Iterate(lambda: self.restore(given.codes), lambda: self.restore(given.table))
+        self.listener(event)
+
+
 def stage(what: str, share: float | None = None, detail: str = "") -> None:
     """Report the stage that begins or goes on, the share that is done, and the step, if known."""
     for listener in LISTENERS.get():
@@ -110,20 +125,3 @@ def silence(*listeners: Listener) -> Iterator[None]:
 def listen(listener: Listener) -> AbstractContextManager[None]:
     """Pass every event within to the listener, besides those already listening."""
     return silence(*LISTENERS.get(), listener)
-
-
-@contextmanager
-def restoring(restore: Callable[[NDArray[Any]], NDArray[Any]]) -> Iterator[None]:
-    """Restore the order of the input for the rows of iterates within."""
-
-    def outward(listener: Listener) -> Listener:
-        def tell(event: Event) -> None:
-            if isinstance(event, Iterate):
-                given = event
-                event = Iterate(lambda: restore(given.codes), lambda: restore(given.table))
-            listener(event)
-
-        return tell
-
-    with silence(*map(outward, LISTENERS.get())):
-        yield

@@ -49,37 +49,36 @@ class Bar:
         self._share: float | None
         self._step: tuple[float, float, str] | None = None
         self._start_stage(what)
-        self._live = Live(
-            console=console,
-            get_renderable=self.__rich__,
-            refresh_per_second=8,
-            transient=True,
-            redirect_stdout=False,  # results must not mix with messages
-            redirect_stderr=False,
-        )
-        self._timer = Timer(
-            LIMITS.awaited_seconds if patience is None else patience, self._live.start
-        )
-        self._timer.daemon = True
+        self._patience = LIMITS.awaited_seconds if patience is None else patience
         self._ended = Event()
-        self._printing = Thread(target=self._keep_printing, daemon=True)
 
     def __enter__(self) -> Self:
         self._open = ExitStack()
         if self._drawn:
             self._open.enter_context(listen(self._hear))
         if self._drawn and self._lines:
-            if self._timer.interval == 0.0:
+            if self._patience == 0.0:
                 self._print()
-            for end in (self._printing.join, self._ended.set):  # the last first
+            printing = Thread(target=self._keep_printing, daemon=True)
+            for end in (printing.join, self._ended.set):  # the last first
                 self._open.callback(end)
-            self._printing.start()
+            printing.start()
         elif self._drawn:
-            for end in (self._live.stop, self._timer.join, self._timer.cancel):  # the last first
+            live = Live(
+                console=self._console,
+                get_renderable=self.__rich__,
+                refresh_per_second=8,
+                transient=True,
+                redirect_stdout=False,  # results must not mix with messages
+                redirect_stderr=False,
+            )
+            timer = Timer(self._patience, live.start)
+            timer.daemon = True
+            for end in (live.stop, timer.join, timer.cancel):  # the last first
                 self._open.callback(end)
-            self._timer.start()
-            if self._timer.interval == 0.0:
-                self._timer.join()
+            timer.start()
+            if self._patience == 0.0:
+                timer.join()
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -98,7 +97,7 @@ class Bar:
             self._start_stage(what)
         self._share, self._detail, self._told = share, detail, monotonic()
         late = self._told - self.printed > _BETWEEN_LINES
-        named = self._timer.interval > 0.0 or self._what in self._named
+        named = self._patience > 0.0 or self._what in self._named
         if self._drawn and self._lines and (late or not named):
             self._print()
 

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from transferable.events import listen
 from transferable.tables import TableError, read_table
 from transferable.tables.reading import iter_table
 
@@ -96,7 +97,8 @@ def test_pieces_tell_how_much_is_done(tmp_path):
     assert done == sorted(done)
     assert done[-1] == 1.0
     told = []
-    read_table(path, progress=told.append)
+    with listen(lambda event: told.append(event.share)):
+        read_table(path)
     assert told == done
 
 
@@ -148,8 +150,11 @@ def test_a_last_line_may_end_in_an_empty_cell(tmp_path):
 def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("size\n1\n2\n")
-    with pytest.raises(TableError, match="changed while it was read"):
-        read_table(path, progress=lambda done: path.write_text("size\n1\n2\n3\n"))
+    with (
+        listen(lambda _: path.write_text("size\n1\n2\n3\n")),
+        pytest.raises(TableError, match="changed while it was read"),
+    ):
+        read_table(path)
 
 
 def test_no_such_file(tmp_path):

@@ -17,9 +17,9 @@ from pandas.api.types import is_float_dtype
 from transferable.cli._console import Messages
 from transferable.cli._options import Columns, Format
 from transferable.tables import TableClassifier, TableEncoder, TableError, read_table
-from transferable.tables._errors import Problems, listed, require_columns, who
 from transferable.tables.classifier import check_parts, checked_labels
 from transferable.tables.columns import joined
+from transferable.tables.reading import Problems, listed, require_columns, who
 from transferable.wrapping import FileClassifier
 
 _MANY_VALUES = 0.3  # of the rows; more different values are seldom classes
@@ -164,13 +164,12 @@ def read_tables(
     problems = Problems()
     tables = []
     for path in files:
-        with problems.catching(), messages.bar(f"Reading {path.name}") as bar:
+        with problems.catching(), messages.bar(f"Reading {path.name}"):
             table = read_table(
                 path,
                 as_written=written,
                 text=possible_names(given.text),
                 dialect=form,
-                progress=bar.tick,
             )
             tables.append(table)
     problems.raise_if_any()

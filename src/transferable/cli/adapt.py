@@ -28,7 +28,7 @@ from transferable.cli._inputs import (
 from transferable.cli.methods import configured, for_rows, parameters_of, tuned, use_labels
 from transferable.diagnostics import Assessment, assess_trust
 from transferable.persistence import save, versions
-from transferable.tables._errors import who
+from transferable.tables.reading import who
 from transferable.wrapping import FileClassifier, unwrap
 
 

@@ -25,8 +25,7 @@ from transferable.images.reading import Pictures, read_folder, thumbnail
 from transferable.labelling import SIDE, write_page
 from transferable.persistence import save as save_model
 from transferable.tables import TableError, read_table
-from transferable.tables._errors import listed, require_columns, who
-from transferable.tables.reading import MARKS
+from transferable.tables.reading import MARKS, listed, require_columns, who
 from transferable.trust import (
     Audit,
     compared,

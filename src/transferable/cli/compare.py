@@ -29,7 +29,6 @@ from transferable.diagnostics import (
 )
 from transferable.metrics import consistency_along, neighbor_edges
 from transferable.tables import TableEncoder
-from transferable.tables.classifier import fitted_encoder
 
 _ALIKE = 0.9  # share of rows that methods of a group label as its first does
 
@@ -152,7 +151,7 @@ def _encoded(
     """Yield methods with the rows that ``adapt`` would give them: a pool scales domains itself."""
     pools = {n: m for n, m in chosen.items() if getattr(m, "_scales_domains", False)}
     for pool in pools.values():
-        own = fitted_encoder(inputs.encoder(), pool, inputs.source, inputs.target)
+        own = inputs.encoder()._learn(inputs.source, inputs.target, classifier=pool)
         yield pools, inputs.rows(own)
     yield {n: m for n, m in chosen.items() if n not in pools}, inputs.rows(encoder)
 

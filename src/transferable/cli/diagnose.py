@@ -20,7 +20,6 @@ from transferable.diagnostics import (
     column_shifts,
     diagnose,
 )
-from transferable.tables.classifier import fitted_encoder
 
 _COLUMNS_SHOWN = 10
 
@@ -50,7 +49,7 @@ def run(
         estimator = configured(None, seed=seed)
         with messages.hearing():
             encoder = inputs.encoder()
-            fitted_encoder(encoder, estimator, inputs.source, inputs.target)
+            encoder._learn(inputs.source, inputs.target, classifier=estimator)
             raw = inputs.encoder("none").adapt(inputs.source, None, inputs.target)
         Xs, Xt = inputs.rows(encoder)
         with messages.bar("Measuring the gap"):

@@ -30,8 +30,7 @@ from transferable.diagnostics.drift import MOST_ROWS
 from transferable.images import ImageClassifier
 from transferable.persistence import about, load
 from transferable.tables import TableClassifier, TableError
-from transferable.tables._errors import require_columns, who
-from transferable.tables.reading import iter_table
+from transferable.tables.reading import iter_table, require_columns, who
 from transferable.wrapping import FileClassifier, unwrap
 
 _SHOWN = 12  # of a list, to people; --json has all

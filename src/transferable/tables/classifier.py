@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone, is_regressor
-from sklearn.utils import Tags, column_or_1d
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import Takes, refusal
@@ -27,9 +27,9 @@ from transferable.domains import (
 )
 from transferable.events import note, silence
 from transferable.regressors import AdaptedRegressor, AutoRegressor
-from transferable.tables._errors import Problems, TableError, require_columns, who
 from transferable.tables.columns import Scale, joined
-from transferable.tables.encoder import TableEncoder, as_table
+from transferable.tables.encoder import TableEncoder, TakesTables, as_table
+from transferable.tables.reading import Problems, TableError, require_columns, who
 from transferable.tables.text import Embedder
 from transferable.trust import Trust
 from transferable.wrapping import (
@@ -53,20 +53,6 @@ def default_method(n_rows: int = 0) -> type[Any]:
     return TFDF if n_rows > _POOL_ROWS else AutoAdapter
 
 
-def fitted_encoder(
-    encoder: TableEncoder, classifier: Any, source: Any, target: Any, marks: Any = None
-) -> TableEncoder:
-    """Fit an encoder to the tables, scaled as the classifier needs them where "auto" leaves it.
-
-    `marks` are the numbers of the rows' sources.
-    """
-    encoder._learn(source, target, marks)
-    scales_itself = getattr(classifier, "_scales_domains", False)
-    if encoder.scale == "auto" and scales_itself and encoder.scale_ == "per-domain":
-        encoder.set_params(scale="joint")._learn(source, target, marks)
-    return encoder
-
-
 def classifier_for(estimator: Any, n_rows: int = 0) -> Any:
     """Return an unfitted copy of a classifier, or around a transformer; None is the default one."""
     estimator = default_method(n_rows)() if estimator is None else clone(estimator)
@@ -79,7 +65,7 @@ def classifier_for(estimator: Any, n_rows: int = 0) -> Any:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TableClassifier(FileClassifier):
+class TableClassifier(TakesTables, FileClassifier):
     """Classifier of the rows of a table, learnt from a labelled table of another domain.
 
     Tables go in as they are, through a :class:`TableEncoder`, which matches columns by name and
@@ -204,7 +190,8 @@ class TableClassifier(FileClassifier):
         table = as_table(X)
         labels: Any = y
         if isinstance(y, str):
-            column = _column(table, y, who(table, "the table")).astype(object)
+            require_columns(list(table.columns), [y], who(table, "the table"))
+            column = table[y].astype(object)
             labels = column.where(column.notna(), None).to_numpy()
         labels = np.asarray(labels)
         labels = column_or_1d(labels, dtype=labels.dtype, warn=True)
@@ -252,7 +239,10 @@ class TableClassifier(FileClassifier):
             ys = ys if isinstance(ys, str) else np.concatenate([np.asarray(y) for y in ys])
         else:
             source = as_table(Xs)
-        given = _column(source, ys, who(source, "the source")) if isinstance(ys, str) else ys
+        given = ys
+        if isinstance(ys, str):
+            require_columns(list(source.columns), [ys], who(source, "the source"))
+            given = source[ys]
         if np.shape(given)[:1] != (len(source),):
             raise ValueError(
                 f"ys has shape {np.shape(given)}, but Xs has {len(source)} rows; give one label "
@@ -322,7 +312,7 @@ class TableClassifier(FileClassifier):
     @property
     def trust_(self) -> Trust | None:
         """Whether the labels can be used; one column without words is never enough for that."""
-        trust = super().trust_
+        trust = self.estimator_.trust_
         several = len(self.feature_names_in_) > 1 or self.encoder_.words_
         if trust is None or trust.state != "use" or several:
             return trust
@@ -362,7 +352,7 @@ class TableClassifier(FileClassifier):
         encoder = TableEncoder(**{k: v for k, v in given.items() if k != "estimator"})
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
-                fitted_encoder(encoder, classifier, source, target, marks)
+                encoder._learn(source, target, marks, classifier=classifier)
         problems.raise_if_any()
         for text in (*notes, *encoder.notes_):
             note(text)
@@ -389,13 +379,6 @@ class TableClassifier(FileClassifier):
         if hasattr(classifier, "classes_"):
             self.classes_ = classifier.classes_
         return np.asarray(classifier.transduction_)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 class TableRegressor(RegressorMixin, TableClassifier):
@@ -529,11 +512,6 @@ def check_parts(label: str, model: TableClassifier) -> None:
     for role, names in roles.items():
         if label in (names or ()):
             raise TableError(f"column {label!r} cannot be the label and also {role}; name it once.")
-
-
-def _column(table: pd.DataFrame, label: str, where: str) -> pd.Series:
-    require_columns(list(table.columns), [label], where)
-    return table[label]
 
 
 def refuse_missing(column: pd.Series, label: str | None, where: str) -> None:

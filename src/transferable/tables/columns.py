@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_complex_dtype, is_integer_dtype, is_numeric_dtype
 
-from transferable.tables._errors import Problems, TableError, listed, who
+from transferable.tables.reading import Problems, TableError, listed, plain_numbers, who
 from transferable.tables.text import Words, are_sentences
 
 Kind = Literal["numeric", "categorical", "empty"]
@@ -41,11 +41,6 @@ _MANY_CATEGORIES = 50
 _MANY_COLUMNS = 20  # fewer are seldom pixels or embeddings
 _ALIKE = 10.0  # ranges that differ by less may be of one unit
 _WORDS = {"numeric": "numbers", "categorical": "text"}
-
-
-def plain_numbers(table: pd.DataFrame) -> NDArray[np.bool_]:
-    """Return which columns hold numbers of numpy's, which can be read all at once."""
-    return np.array([getattr(dtype, "kind", "O") in "iuf" for dtype in table.dtypes.array], bool)
 
 
 def kinds_of(table: pd.DataFrame, where: str, problems: Problems) -> dict[str, Kind]:

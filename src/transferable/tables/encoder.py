@@ -28,7 +28,6 @@ from transferable.domains import (
     positions_of,
 )
 from transferable.events import note, silence
-from transferable.tables._errors import Problems, TableError, listed, require_columns, who
 from transferable.tables.columns import (
     SCALES,
     Scale,
@@ -39,6 +38,7 @@ from transferable.tables.columns import (
     numbers_of,
     shared_categories,
 )
+from transferable.tables.reading import Problems, TableError, listed, require_columns, who
 from transferable.tables.text import LONG, PROBE, Embedder, embedded, embedder_of, middle_length
 
 _BLOCK_CELLS = 2**22  # that are encoded at once
@@ -48,8 +48,19 @@ _SAME_PROBE = 1e-3  # difference of embeddings of one text by the same weights, 
 _MOST_SPREADS = 160  # within which single precision rounds by less than 1e-5 of a spread
 
 
+class TakesTables(BaseEstimator):
+    """Mixin of estimators of tables, which may hold text and gaps."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+
 @dataclass(kw_only=True, eq=False, repr=False)
-class TableEncoder(TransformerMixin, BaseEstimator):
+class TableEncoder(TransformerMixin, TakesTables):
     """Encoder of tables of two domains as rows of numbers that both domains share.
 
     Columns are matched by name, in any order. Numbers and booleans are numeric; missing ones get
@@ -271,9 +282,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([*self.numeric_, *indicators], dtype=object)
 
     def _learn(
-        self, source: pd.DataFrame, target: pd.DataFrame, marks: NDArray[Any] | None = None
+        self,
+        source: pd.DataFrame,
+        target: pd.DataFrame,
+        marks: NDArray[Any] | None = None,
+        *,
+        classifier: Any = None,
     ) -> Self:
-        """Learn from the rows of all sources, marked by their numbers, and of the target."""
+        """Learn from the rows of all sources, marked by their numbers, and of the target.
+
+        Where "auto" would scale each domain by itself, both have one scale for classifiers that
+        scale domains themselves.
+        """
         if self.scale not in SCALES:
             raise TableError(f"scale={self.scale!r} is unknown; choose one of {', '.join(SCALES)}.")
         both = source, target if len(target) else source
@@ -299,6 +319,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if scale == "auto":
             alone = len(numeric) == columns[0].shape[1]
             scale = choose_scale(numbers, all_numeric=alone)  # type: ignore[arg-type]
+            if scale == "per-domain" and getattr(classifier, "_scales_domains", False):
+                scale = "joint"
         self.numeric_, self.categories_, self.words_ = numeric, categories, words
         self.scale_ = scale
         self.probe_: Any = None
@@ -409,13 +431,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if twice:
             problems.add(f"column {listed(twice)} cannot be a feature and also set aside.")
         problems.raise_if_any()
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 def as_table(X: Any) -> pd.DataFrame:

@@ -1,5 +1,7 @@
 """Readers of tables from files: the extension determines the format, text is read in pieces.
 
+Errors of tables are in words for their users, and are reported together.
+
 Pieces keep memory bounded: a text column is kept as codes into its different values, and
 predicting needs one piece at a time. In files of arrays (NPY and NPZ) a matrix named X of d columns
 becomes the columns X0 to X{d-1}, a vector named y the column y; the one matrix of an NPY
@@ -18,9 +20,10 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import IO, Any
 from zipfile import BadZipFile
@@ -31,9 +34,8 @@ from numpy.typing import NDArray
 from pandas._libs.parsers import STR_NA_VALUES
 from pandas.api.types import is_float_dtype, is_numeric_dtype, union_categoricals
 
+from transferable.events import stage
 from transferable.exceptions import installing
-from transferable.tables._errors import TableError, listed
-from transferable.tables.columns import plain_numbers
 
 __all__ = ["FORMATS", "Dialect", "iter_table", "read_table"]
 
@@ -55,6 +57,58 @@ FORMATS = (*_SEPARATORS, *_NEEDED, ".npz", ".npy")
 STDIN = "-"
 
 Names = Collection[str]
+
+
+class TableError(ValueError):
+    """Table that cannot be used as requested; the message gives the reason and the remedy."""
+
+
+class Problems(list[str]):
+    """Collection of errors, which are reported together."""
+
+    def add(self, text: str) -> None:
+        """Record an error, once."""
+        if text not in self:
+            self.append(text)
+
+    @contextmanager
+    def catching(self) -> Iterator[None]:
+        """Record an error raised within instead of passing it on."""
+        try:
+            yield
+        except TableError as error:
+            self.add(str(error))
+
+    def raise_if_any(self) -> None:
+        """Raise all recorded errors, if there are any."""
+        if self:
+            raise TableError(" ".join(self))
+
+
+def listed(names: Iterable[Any], most: int = 8) -> str:
+    """Return names in quotation marks, the first few of many."""
+    quoted = [repr(str(name)) for name in names]
+    more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
+    return ", ".join(quoted[:most]) + more
+
+
+def who(table: Any, otherwise: str) -> str:
+    """Return the name of the file that a table was read from, if it was."""
+    return str(table.attrs.get("file", otherwise))
+
+
+def require_columns(columns: Sequence[str], names: Iterable[str], *where: str) -> None:
+    """Refuse names that no column has; suggest similar ones."""
+    known = set(columns)
+    lacking = [name for name in names if name not in known]
+    if not lacking:
+        return
+    close = [match for name in lacking for match in get_close_matches(name, columns, n=1)]
+    meant = f"; did you mean {listed(close)}?" if close else f"; it has {listed(columns)}."
+    plural = "s" if len(lacking) > 1 else ""
+    tables = list(dict.fromkeys(where))
+    verb = "has" if len(tables) == 1 else "have"
+    raise TableError(f"{' and '.join(tables)} {verb} no column{plural} {listed(lacking)}{meant}")
 
 
 @dataclass(frozen=True)
@@ -107,7 +161,6 @@ def read_table(
     as_written: Collection[str] = (),
     text: Collection[str] = (),
     dialect: Dialect | None = None,
-    progress: Callable[[float], None] | None = None,
 ) -> pd.DataFrame:
     r"""Read a whole table.
 
@@ -123,8 +176,6 @@ def read_table(
         Columns to read as text, whatever they look like.
     dialect : Dialect or None, default=None
         Format of the file.
-    progress : callable or None, default=None
-        Called with the share of the file that has been read, after each piece.
 
     Returns
     -------
@@ -151,17 +202,16 @@ def read_table(
         while True:
             pieces = []
             for piece, done in _pieces(file, called, as_written, text, dialect or Dialect()):
-                if progress is not None:
-                    progress(done)
+                stage(f"Reading {called.name}", done)
                 others = piece.columns[~plain_numbers(piece)]
                 pieces.append(piece.assign(**{name: _compact(piece[name]) for name in others}))
             plain = np.all([plain_numbers(piece) for piece in pieces], axis=0)
-            parts = {name: [piece[name] for piece in pieces] for name in pieces[0].columns[~plain]}
-            mixed = [name for name, column in parts.items() if _is_mixed(column)]
+            others = pieces[0].columns[~plain]
+            joined = {name: _joined([piece[name] for piece in pieces]) for name in others}
+            mixed = [name for name, column in joined.items() if column is None]
             if not mixed:
                 break
             text = {*text, *mixed}
-    joined = {name: _joined(column) for name, column in parts.items()}
     numbers = pd.concat([piece.loc[:, plain] for piece in pieces], ignore_index=True)
     table = pd.concat([numbers, pd.DataFrame(joined)], axis=1)[pieces[0].columns]
     table = table.copy()  # in one block for each type: a parser leaves one for each column
@@ -447,6 +497,11 @@ def _written(column: pd.Series) -> pd.Series:
     return values.map(str, na_action="ignore").where(values.notna(), None)
 
 
+def plain_numbers(table: pd.DataFrame) -> NDArray[np.bool_]:
+    """Return which columns hold numbers of numpy's, which can be read all at once."""
+    return np.array([getattr(dtype, "kind", "O") in "iuf" for dtype in table.dtypes.array], bool)
+
+
 def _compact(column: pd.Series) -> pd.Series:
     """Return text as codes into its different values; anything else as it is."""
     if pd.api.types.infer_dtype(column, skipna=True) == "string":
@@ -454,14 +509,10 @@ def _compact(column: pd.Series) -> pd.Series:
     return column
 
 
-def _is_mixed(parts: list[pd.Series]) -> bool:
-    """Return whether some pieces of a column read as text and others as numbers."""
-    text = any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts)
-    return text and any(is_numeric_dtype(part.dtype) and part.notna().any() for part in parts)
-
-
-def _joined(parts: list[pd.Series]) -> pd.Series:
-    """Return the pieces of a column as one."""
-    if any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
-        return pd.Series(union_categoricals([pd.Categorical(p.astype(object)) for p in parts]))
-    return pd.concat(parts, ignore_index=True)
+def _joined(parts: list[pd.Series]) -> pd.Series | None:
+    """Return the pieces of a column as one; None if some read as text and others as numbers."""
+    if not any(isinstance(part.dtype, pd.CategoricalDtype) for part in parts):
+        return pd.concat(parts, ignore_index=True)
+    if any(is_numeric_dtype(part.dtype) and part.notna().any() for part in parts):
+        return None
+    return pd.Series(union_categoricals([pd.Categorical(p.astype(object)) for p in parts]))

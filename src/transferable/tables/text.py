@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
-from transferable.tables._errors import TableError
+from transferable.tables.reading import TableError
 
 _WORD = re.compile(r"[^\W_]{2,}")
 _LONGEST = 64  # letters of a word, which is cut there

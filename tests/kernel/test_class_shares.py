@@ -273,7 +273,7 @@ def test_what_is_within_the_slack_is_left_alone():
         margins = np.where(y == 1, 1.0, -1.0) + 0.001 * np.arange(1000)
         margins[-n_missed:] = -0.1 - 0.001 * np.arange(n_missed)
         scores = np.c_[np.zeros(1000), margins]
-        return scores, small_class_offsets(scores, y, np.ones(1000), 1000)
+        return scores, small_class_offsets(scores, y, np.ones(1000), np.ones(2))
 
     assert not labelled(9)[1].any()  # the slack is a hundredth of all rows
     gaps = [np.ptp(labelled(n)[1]) for n in (11, 12, 15, 20)]

@@ -117,6 +117,6 @@ def test_weighted_labels_have_the_shares_but_for_rows_at_borders(seed, n_classes
     F, _ = problem(seed, n_classes, 300)
     rng = np.random.default_rng(seed)
     shares, weights = rng.dirichlet(5 * np.ones(n_classes)), rng.uniform(0.2, 2.0, 300)
-    labels = (F + weighted_offsets(F, shares, weights)).argmax(axis=1)
+    labels = (F + weighted_offsets(F, shares, weights, float(F.std()))).argmax(axis=1)
     found = np.bincount(labels, weights, n_classes) / weights.sum()
     assert np.abs(found - shares).max() < 2 * weights.max() / weights.sum()

@@ -162,7 +162,8 @@ class GivenShares(Labelling):
         elif self._equal:
             self.offsets = exact_offsets(F, self.shares)
         else:
-            self.offsets = weighted_offsets(F, self.shares, self._weights)
+            spread = _spread(F, self._weights)
+            self.offsets = weighted_offsets(F, self.shares, self._weights, spread)
         return super().codes(scores)
 
 
@@ -205,31 +206,32 @@ def class_log_probabilities(
     temperature alone cannot correct.
     """
     rows, n_classes = np.arange(len(codes)), left_out.shape[1]
-    shares = weights / weights.sum()
 
     def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         factor, offsets = np.exp(parameters[0]), parameters[1:]
         logs = log_softmax(factor * left_out + offsets, axis=1)
         slope = np.exp(logs)
         slope[rows, codes] -= 1.0
-        by_class = shares @ slope + 2.0 * _CALIBRATION_RIDGE * offsets
-        by_factor = factor * shares @ np.sum(slope * left_out, axis=1)
-        value = _CALIBRATION_RIDGE * (offsets @ offsets) - shares @ logs[rows, codes]
+        by_class = np.average(slope, 0, weights) + 2.0 * _CALIBRATION_RIDGE * offsets
+        by_factor = factor * np.average(np.sum(slope * left_out, axis=1), weights=weights)
+        likelihood = np.average(logs[rows, codes], weights=weights)
+        value = _CALIBRATION_RIDGE * (offsets @ offsets) - likelihood
         return float(value), np.concatenate([[by_factor], by_class])
 
     # Start from scores of unit spread, which do not depend on their unit.
     start = np.zeros(1 + n_classes)
-    start[0] = np.clip(-np.log(spread_of(left_out, shares)), *_LOG_FACTORS)
+    start[0] = np.clip(-np.log(_spread(left_out, weights)), *_LOG_FACTORS)
     bounds = [_LOG_FACTORS] + [(None, None)] * n_classes
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds).x
     logs: NDArray[np.float64] = log_softmax(np.exp(found[0]) * scores + found[1:], axis=1)
     return logs
 
 
-def spread_of(scores: Scores, shares: NDArray[np.float64]) -> float:
-    """Return the standard deviation of all scores, rows counting by these shares; above 0."""
-    middle = float((shares @ scores).mean())
-    return max(float((shares @ (scores - middle) ** 2).mean()) ** 0.5, 1e-300)
+def _spread(scores: Scores, weights: NDArray[np.float64]) -> float:
+    """Return the standard deviation of all scores, rows counting by weights; above 0."""
+    every = np.broadcast_to(weights[:, None], scores.shape)
+    middle = np.average(scores, weights=every)
+    return max(float(np.sqrt(np.average((scores - middle) ** 2, weights=every))), 1e-300)
 
 
 @dataclass(frozen=True)
@@ -276,16 +278,16 @@ def estimate_shift(
     """
     prior, y, C = domains.prior, domains.y[: len(left_out)], domains.n_classes
     own, asked = domains.weights[: len(y)], domains.weights[domains.target][: len(scores)]
-    n_rows, shares_of_rows = asked.sum(), asked / asked.sum()
+    n_rows = asked.sum()
     P = np.exp(class_log_probabilities(left_out, y, own, scores))
     labels = left_out.argmax(axis=1)
     accuracy, majority = float(np.average(labels == y, weights=own)), prior.max()
     none, enough = _INFORMED
     avoided = (accuracy - majority) / (1.0 - majority)
     informed = float(np.clip((avoided - none) / (enough - none), 0.0, 1.0))
-    trust = min(1.0, float(shares_of_rows @ P.max(axis=1)) / max(accuracy, 1e-12)) ** 2
+    trust = min(1.0, np.average(P.max(axis=1), weights=asked) / max(accuracy, 1e-12)) ** 2
     usual = prior + (np.bincount(labels, own, C) - np.bincount(y, own, C)) / own.sum()
-    found = np.bincount(scores.argmax(axis=1), shares_of_rows, C)
+    found = np.bincount(scores.argmax(axis=1), asked, C) / n_rows
     moved = trust * float(np.abs(found - usual).sum() / 2)
     # Average difference of rows drawn without any shift.
     chance = float(np.sqrt(prior * (1.0 - prior) / (2.0 * np.pi * n_rows)).sum())
@@ -298,7 +300,7 @@ def estimate_shift(
     shares = prior  # of most likelihood, given P under the prior (Saerens et al., 2002)
     for _ in range(200):
         joint = P * (shares / prior)
-        renewed = shares_of_rows @ (joint / joint.sum(axis=1, keepdims=True))
+        renewed = np.average(joint / joint.sum(axis=1, keepdims=True), 0, asked)
         if np.abs(renewed - shares).sum() < 1e-5:
             break
         shares = renewed
@@ -340,24 +342,25 @@ def small_class_offsets(
     left_out: NDArray[np.float64],
     codes: NDArray[np.intp],
     weights: NDArray[np.float64],
-    n_rows: float,
+    ratio: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """Return offsets with which left-out source rows get as many labels of each class as it has.
 
     Least squares gives rare classes fewer labels than they have rows. Misses within the slack are
     left alone; from there to twice the slack the offsets grow, so that nothing depends on one row.
     """
-    C = left_out.shape[1]
+    C, shifted = left_out.shape[1], weights * ratio[codes]
     own, found = (
-        np.bincount(c, weights, C) / weights.sum() for c in (codes, left_out.argmax(axis=1))
+        np.bincount(c, shifted, C) / shifted.sum() for c in (codes, left_out.argmax(axis=1))
     )
     # Ignore half a standard error of the shares of few rows.
-    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / n_rows))
+    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / weights.sum()))
     part = min(1.0, float(np.max(np.abs(found - own) / slack)) - 1.0)
     if part <= 0.0:
         return np.zeros(C)
     wanted = np.maximum(own + np.clip(found - own, -slack, slack), 1e-6)
-    return part * _hardened(left_out, wanted / wanted.sum(), weights / weights.sum())
+    shares, rows = wanted / wanted.sum(), shifted / shifted.sum()
+    return part * _hardened(left_out, shares, rows, _spread(left_out, weights))
 
 
 # -- offsets -----------------------------------------------------------------------------------
@@ -392,17 +395,18 @@ def soft_offsets(
 
 
 def weighted_offsets(
-    F: Scores, shares: NDArray[np.float64], weights: NDArray[np.float64]
+    F: Scores, shares: NDArray[np.float64], weights: NDArray[np.float64], spread: float
 ) -> NDArray[np.float64]:
     """Return offsets v with which argmax(F + v) has these shares, rows counting by weights.
 
-    A row at the border of two classes may miss by its weight. Classes without a share get -inf.
+    `spread` is that of the scores. A row at the border of two classes may miss by its weight.
+    Classes without a share get -inf.
     """
     v = np.where(shares > 0, 0.0, -np.inf)
     present = np.flatnonzero(shares > 0)
     if len(present) > 1 and len(F):
         wanted = shares[present] / shares.sum()
-        v[present] = _hardened(F[:, present], wanted, weights / weights.sum())
+        v[present] = _hardened(F[:, present], wanted, weights / weights.sum(), spread)
     return v
 
 
@@ -511,10 +515,9 @@ def _newton(
 
 
 def _hardened(
-    F: Scores, shares: NDArray[np.float64], weights: NDArray[np.float64]
+    F: Scores, shares: NDArray[np.float64], weights: NDArray[np.float64], spread: float
 ) -> NDArray[np.float64]:
     """Return offsets for successively harder maxima, each started from the last."""
-    spread = spread_of(F, weights)
     v, softness = np.zeros(F.shape[1]), _SOFTEST * spread
     while softness > _HARDEST * spread:
         some = slice(None) if softness < 100 * _HARDEST * spread else slice(_SAMPLE)
@@ -526,7 +529,7 @@ def _hardened(
 def _exact(F: Scores, counts: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return offsets for exact counts of rows, which may be zero."""
     shares = np.maximum(counts, 0.5) / np.maximum(counts, 0.5).sum()
-    v = _hardened(F, shares, np.full(len(F), 1.0 / len(F)))
+    v = _hardened(F, shares, np.full(len(F), 1.0 / len(F)), max(float(F.std()), 1e-300))
     labels = (F + v).argmax(axis=1)
     moved = _moved(F, labels, np.bincount(labels, minlength=len(v)) - counts)
     return _central_offsets(least_costs(F, labels if moved is None else moved), float(F.std()))

@@ -199,7 +199,7 @@ class Rounds:
         columns = list(self.aligned.values())
         left_out = self.solver.left_out(self.F, columns, self.ratio, N_LEFT_OUT)
         y, weights = d.y[: len(left_out)], d.weights[: len(left_out)]
-        offsets = small_class_offsets(left_out, y, self.ratio[y] * weights, weights.sum())
+        offsets = small_class_offsets(left_out, y, weights, self.ratio)
         if offsets.any():
             self.settle(Labelling(offsets))
 

@@ -1,8 +1,9 @@
-"""Check the prose of README, CONTRIBUTING and docs: no banned phrase, and not too many words.
+"""Check the prose of pages, docstrings, help and messages: no banned phrase, not too many words.
 
 ``make lint`` runs it beside codespell. .ci/banned-phrases.txt has the phrases.
 """
 
+import ast
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ PAGES = [
     *sorted(path for path in ROOT.glob("docs/**/*.md") if "reference" not in path.parts),
 ]
 EXAMPLES = sorted(ROOT.glob("docs/gallery/plot_*.py"))
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+TEMPLATES = sorted((ROOT / "src").rglob("*.html"))
 _CODE = re.compile(r"^ *```.*?^ *```|`+[^`]*`+|<!--.*?-->|\]\([^)]*\)|\S*://\S*", re.M | re.S)
 
 
@@ -28,6 +31,17 @@ def prose(path):
     return blank.splitlines()
 
 
+def texts(path):
+    """Return docstrings, help and messages of a module, with the number of each first line.
+
+    They are the constants of several words.
+    """
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            text = _CODE.sub(lambda code: "\n" * code[0].count("\n"), node.value)
+            yield node.lineno, " ".join(text.split())
+
+
 def phrases():
     """Return the banned phrases and what to write instead."""
     lines = (ROOT / ".ci" / "banned-phrases.txt").read_text(encoding="utf-8").splitlines()
@@ -38,10 +52,12 @@ def phrases():
 def problems():
     """Return what is wrong, one line each."""
     banned = phrases()
+    lines = [(path, enumerate(prose(path), start=1)) for path in (*PAGES, *EXAMPLES, *TEMPLATES)]
+    lines += [(path, texts(path)) for path in SOURCES]
     found = [
         f"{path.relative_to(ROOT)}:{number}: {match[0]!r}: {advice}"
-        for path in (*PAGES, *EXAMPLES)
-        for number, line in enumerate(prose(path), start=1)
+        for path, numbered in lines
+        for number, line in numbered
         for pattern, advice in banned
         for match in pattern.finditer(line)
     ]

@@ -174,12 +174,12 @@ WORDS = pd.DataFrame({"a": [1.0, 2.0, 3.0, 4.0], "b": ["x", "y", "x", None]})
 @pytest.mark.parametrize(
     ("Xs", "what"),
     [
-        (WORDS, "values that are no numbers in 'b' and missing values in 'b'"),
-        (WORDS.assign(b=WORDS["b"].astype("category")), "values that are no numbers in 'b'"),
-        (pl.from_pandas(WORDS), "values that are no numbers in 'b'"),
-        (WORDS.to_numpy(), "values that are no numbers and missing values"),
-        (np.array([["x", "y"]] * 4), "values that are no numbers"),
-        (WORDS.assign(b=pd.Timestamp(2024, 1, 31)), "values that are no numbers in 'b'"),
+        (WORDS, "non-numeric values in 'b' and missing values in 'b'"),
+        (WORDS.assign(b=WORDS["b"].astype("category")), "non-numeric values in 'b'"),
+        (pl.from_pandas(WORDS), "non-numeric values in 'b'"),
+        (WORDS.to_numpy(), "non-numeric values and missing values"),
+        (np.array([["x", "y"]] * 4), "non-numeric values"),
+        (WORDS.assign(b=pd.Timestamp(2024, 1, 31)), "non-numeric values in 'b'"),
         (WORDS[["a"]].assign(b=pd.NA), "missing values in 'b'"),
         (WORDS[["a"]].assign(b=np.nan), r"missing values in 'b' \(Input X contains NaN\)"),
         ([[1.0, np.nan]] * 4, "missing values"),

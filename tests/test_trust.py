@@ -380,7 +380,7 @@ def test_labels_that_the_source_lacks_count_as_wrong_and_are_named(model):
     ("rows", "labels", "message"),
     [
         ([0, 0], [0, 1], "row 0 is there 2 times"),
-        ([48], [0], "48 is no fitted target row; there are 48"),
+        ([48], [0], "48 is not a fitted target row; rows are 0 to 47"),
         ([0, 1], [0], "2 rows have 1 labels"),
         ([0.5], [0], "numbers of target rows"),
         ([], [], "numbers of target rows"),
@@ -477,7 +477,7 @@ def test_target_rows_of_weight_zero_keep_their_numbers():
     found = model.audit(rows, p.yt[rows])
     assert len(found.labels) == len(model.unfamiliar_) == 48
     np.testing.assert_array_equal(found.labels[rows], p.yt[rows])
-    with pytest.raises(ValueError, match="2 is no fitted target row"):
+    with pytest.raises(ValueError, match="2 is not a fitted target row"):
         model.audit([2], [0])
 
 

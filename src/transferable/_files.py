@@ -21,7 +21,7 @@ def cache_folder() -> Path:
 
 
 def visible(text: object) -> str:
-    """Return text of others for a terminal or a page: what is no sign, space or line is escaped."""
+    """Escape unprintable characters in untrusted text."""
     return "".join(
         c if c == "\n" or c.isprintable() or category(c) == "Zs" else repr(c)[1:-1]
         for c in str(text)

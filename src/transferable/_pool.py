@@ -1,7 +1,7 @@
-"""Pools of models: candidates as data, their fits, and the target rows that they are asked about.
+"""Pools of models: candidates as data, their fits, and the target rows that they label.
 
 A :class:`Kind` of rows lists the candidates, :func:`pool_of` chooses and :func:`fit_pool` fits
-them, in processes and within a time limit. :class:`TargetRows` knows the fitted target rows again
+them, in processes and within a time limit. :class:`TargetRows` recognises the fitted target rows
 and finds the neighbours of new ones. What is made of the members' answers, such as a
 :class:`~transferable.classifiers._consensus.Consensus` of class probabilities, stands elsewhere.
 """
@@ -90,7 +90,7 @@ class Candidate:
     def identity(self) -> tuple[bool, str, str]:
         """What makes two fitted candidates copies: whether rows are scaled, and the models.
 
-        TFDF without a geodesic flow is the same whether it chose that or was told to.
+        TFDF without a geodesic flow is the same whether it chose that or was set to it.
         """
         model = self.model
         if hasattr(model, "manifold_dim_"):
@@ -393,7 +393,7 @@ class TargetRows:
     places : ndarray of shape (n_target,)
         Number of each row among the target rows of the input.
     hashes : ndarray of shape (n_target,)
-        Hash of each row, by which it is known again.
+        Hash of each row, by which it is recognised.
     near : ndarray of shape (n_target, n_near)
         The nearest target rows of each, the row itself first.
     gap : ndarray of shape (n_target,)

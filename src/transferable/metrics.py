@@ -247,7 +247,7 @@ def neighbor_consistency(X: Any, codes: NDArray[np.intp], n_neighbors: int = 5) 
     codes : ndarray of shape (n,)
         Their class codes, counted from 0.
     n_neighbors : int, default=5
-        Neighbours of each row, fewer if there are not so many rows.
+        Neighbours of each row, fewer if there are fewer rows.
 
     Returns
     -------

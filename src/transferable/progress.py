@@ -86,24 +86,24 @@ class Bar:
 
     def _hear(self, event: Happening) -> None:
         if isinstance(event, Progress):
-            self.tell(event.what, event.share, event.detail)
+            self.update(event.what, event.share, event.detail)
 
-    def tell(self, what: str, share: float | None, detail: str = "") -> None:
+    def update(self, what: str, share: float | None, detail: str = "") -> None:
         """Record the current stage, the share of it that is done, and its present step."""
         if self._step is not None:
             before, part, detail = self._step
             what, share = self._title, before + part * (share or 0.0)
         if what != self._what or not share:  # rounds may begin anew under the same name
             self._start_stage(what)
-        self._share, self._detail, self._told = share, detail, monotonic()
-        late = self._told - self.printed > _BETWEEN_LINES
+        self._share, self._detail, self._updated = share, detail, monotonic()
+        late = self._updated - self.printed > _BETWEEN_LINES
         named = self._patience > 0.0 or self._what in self._named
         if self._drawn and self._lines and (late or not named):
             self._print()
 
     def tick(self, share: float, detail: str = "") -> None:
         """Record the share that is done of the bar's own task."""
-        self.tell(self._title, share, detail)
+        self.update(self._title, share, detail)
 
     def through(self, steps: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
         """Iterate over steps, whose names are shown."""
@@ -132,15 +132,15 @@ class Bar:
 
     def _start_stage(self, what: str) -> None:
         self._what, self._share = what, None
-        self._stage_begun = self._told = monotonic()
+        self._stage_begun = self._updated = monotonic()
 
     def _words(self) -> tuple[str, str]:
         """Return the stage, and the time that it has taken and is likely to take."""
         now, share = monotonic(), self._share
-        times = f"{_clock(now - self._begun)} so far"
+        times = f"{_clock(now - self._begun)} elapsed"
         if share:
-            waited = now - self._told
-            left = (self._told - self._stage_begun) * (1.0 - share) / share - waited
+            waited = now - self._updated
+            left = (self._updated - self._stage_begun) * (1.0 - share) / share - waited
             times += f", about {_clock(max(left, waited))} left"
         return f"{self._what}: {self._detail}" if self._detail else self._what, times
 

@@ -120,14 +120,14 @@ def takes(estimator: Any) -> Takes:
 
 
 class Outcome(NamedTuple):
-    """What a fit says of rows: labels, if it gives any, and probabilities, scores or features."""
+    """Results of a fit for rows: labels, if it gives any, and probabilities, scores or features."""
 
     labels: NDArray[Any] | None
     values: NDArray[np.floating]
 
 
 def outcome(estimator: Any, X: Any, y: Any, marks: Any = None, **more: Any) -> Outcome:
-    """Fit a copy of an estimator, and return what it says of the fitted rows."""
+    """Fit a copy of an estimator, and return its results for the fitted rows."""
     model = clone(estimator)
     if kind_of(model) == "transformer":
         return Outcome(None, model.fit_transform(X, y, sample_domain=marks, **more))
@@ -137,7 +137,7 @@ def outcome(estimator: Any, X: Any, y: Any, marks: Any = None, **more: Any) -> O
 
 
 def answers(model: Any, X: Any, marks: Any = None) -> NDArray[np.floating]:
-    """Return what a fitted model says of rows as numbers."""
+    """Return a fitted model's results for rows as numbers."""
     if kind_of(model) == "transformer":
         return np.asarray(model.transform(X, sample_domain=marks))
     if kind_of(model) == "regressor":
@@ -488,7 +488,7 @@ def check_one_target_row(estimator: Any) -> None:
     try:
         found = outcome(estimator, X, y)
     except ValueError as error:
-        assert "row" in str(error), "the error says that rows are too few"
+        assert "row" in str(error), "the error names the rows as too few"
     else:
         assert len(found.values) == len(y)
 
@@ -634,7 +634,7 @@ def check_marks_of_new_rows(estimator: Any) -> None:
 
 
 def check_frames_as_output(estimator: Any) -> None:
-    """Return pandas' frames where ``set_output`` asks for them."""
+    """Return pandas' frames where ``set_output`` requests them."""
     table = pd.DataFrame(P.X, index=np.arange(100, 100 + len(P.X)), columns=list("abcde"))
     model = clone(estimator).set_output(transform="pandas")
     Z = model.fit_transform(table, MARKED)

@@ -106,7 +106,7 @@ class Trust:
 
     @property
     def shown(self) -> bool:
-        """Whether the interval is narrow enough to tell something: at most 40 points wide."""
+        """Whether the interval is narrow enough to be informative: at most 40 points wide."""
         return self.state != "reject" and self.high - self.low <= _TELLING
 
     @property
@@ -129,7 +129,7 @@ class Trust:
             f"without labels, the accuracy is estimated at {percent(self.low)} to "
             f"{percent(self.high)} %"
             if self.shown
-            else "the accuracy cannot be estimated without labels; 30 labelled rows tell it to "
+            else "the accuracy cannot be estimated without labels; 30 labelled rows measure it to "
             "about 12 points, 21 at worst"
         )
         return [
@@ -396,7 +396,7 @@ class Audit:
         found = [
             f"Accuracy by {self.rows} audited row{'s'[self.rows == 1 :]}: "
             f"{percent(self.accuracy)} % "
-            f"({percent(self.low)} to {percent(self.high)} %, in nine cases of ten)",
+            f"({percent(self.low)} to {percent(self.high)} %, 90 % interval)",
             _better_line(self.better, *self.only_right),
         ]
         if self.corrected is None:
@@ -466,7 +466,7 @@ class Audit:
 def checked_rows(rows: ArrayLike, labels: ArrayLike, places: Codes) -> tuple[Codes, NDArray[Any]]:
     """Return the positions of audited rows among the fitted ones, and their labels, checked."""
     if not len(places):
-        raise ValueError("The model was fitted without a target; there is no label to audit.")
+        raise ValueError("The model was fitted without a target; no label can be audited.")
     numbers, given = np.asarray(rows), as_labels(labels)
     if numbers.ndim != 1 or numbers.dtype.kind not in "iu" or not len(numbers):
         raise ValueError("rows must be a list of numbers of target rows, from audit_rows.")
@@ -485,7 +485,7 @@ def checked_rows(rows: ArrayLike, labels: ArrayLike, places: Codes) -> tuple[Cod
     strange = np.sort(numbers[places[at] != numbers])
     if len(strange):
         n = int(places.max()) + 1
-        raise ValueError(f"{strange[0]} is no fitted target row; there are {n}, from 0.")
+        raise ValueError(f"{strange[0]} is not a fitted target row; rows are 0 to {n - 1}.")
     return at, given
 
 
@@ -534,7 +534,7 @@ def rows_to_label(
 
 
 def stratum_weights(strata: Codes, rows: Codes) -> NDArray[np.float64]:
-    """Return the number of rows that each audited one stands for, whoever chose them.
+    """Return the number of rows that each audited one stands for, however they were chosen.
 
     Audited rows stand for a stratum without any in proportion to their own.
     """

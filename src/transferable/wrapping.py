@@ -213,7 +213,7 @@ def labels_of(estimator: Any, rows: Any) -> pd.DataFrame:
 
 
 def labels_after(estimator: Any, target: Any) -> pd.DataFrame:
-    """Return the labels of the target rows that a classifier has just been fitted to."""
+    """Return the labels of the target rows that a classifier was fitted to."""
     found = getattr(estimator, "labels_", None)
     return labels_of(estimator, target) if found is None else found
 
@@ -236,7 +236,7 @@ def unwrap(model: Any, *, to_rows: bool = False) -> Any:
     Parameters
     ----------
     model : estimator
-        Any; what is no wrapper is returned as it is.
+        Any estimator; one that wraps no other is returned unchanged.
     to_rows : bool, default=False
         Whether to stop at the classifier that takes rows of numbers, which may itself be around a
         transformer.

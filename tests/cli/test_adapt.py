@@ -251,7 +251,7 @@ def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, argum
         (("--out", "nowhere/p.csv"), "nowhere"),
         (("--model", "nowhere/m.tfm"), "nowhere"),
         (("--model", "."), "is a folder"),
-        (("--model", f"{241 * 'm'}"), "is no name for a file: File name too long"),
+        (("--model", f"{241 * 'm'}"), "cannot be the name of a file: File name too long"),
         (("--report", "nowhere/r.html"), "nowhere"),
         (("--seed", "-1"), "--seed"),
         (("--scale", "huge"), "'huge' is not one of 'auto', 'per-domain'"),

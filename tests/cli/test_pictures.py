@@ -48,7 +48,7 @@ def test_a_folder_is_labelled_audited_and_corrected(photos, invoke, tmp_path):
     result = invoke("adapt", "source", "target", *TINY, *files)
     assert result.exit_code == 0, result.output
     assert "Note: 05 cut.jpg: pillow does not recognise it as a picture: left out" in result.stderr
-    assert "'list.txt' are no pictures: left out" in result.stderr
+    assert "'list.txt' are not pictures: left out" in result.stderr
     assert re.search(
         r"AutoAdapter learnt from 36 source and 36 target pictures, \d+ fea", result.stdout
     )
@@ -212,8 +212,8 @@ def test_options_of_tables_are_refused_by_name(photos, invoke, folder):
 @pytest.mark.parametrize(
     ("source", "target", "told"),
     [
-        ("source", "target.csv", "target.csv is no folder, and source is one"),
-        ("source", "missing", "missing is no folder, and source is one"),
+        ("source", "target.csv", "target.csv is not a folder, but source is"),
+        ("source", "missing", "missing is not a folder, but source is"),
         ("source", "empty", "empty holds no picture"),
         ("empty", "target", "empty holds no picture"),
         ("one", "target", "one has one class, 'bar'"),

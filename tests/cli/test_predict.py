@@ -179,7 +179,7 @@ def test_rows_that_drifted_are_warned_of(saved, invoke):
     other = pd.read_csv("target.csv")
     other.select_dtypes("number").add(3).join(other[["who", "habitat"]]).to_csv("other.csv")
     drifted = invoke("predict", "m.tfm", "other.csv", "--out", "q.csv")
-    assert "Warning: the rows no longer look like the target" in drifted.stderr
+    assert "Warning: the rows differ from the target" in drifted.stderr
     record = json.loads(invoke("predict", "m.tfm", "other.csv", "--out", "q.csv", "--json").stdout)
     assert record["drift"]["likely"] is True
 

@@ -84,7 +84,7 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
     with listen(lambda event: terminal.wait() if isinstance(event, Iterate) else None):
         lines, results = terminal(*ADAPT)
     bars = [line for line in lines if line.startswith("Adapting")]
-    assert any("so far" in line for line in bars)
+    assert any("elapsed" in line for line in bars)
     assert any(re.search(r"about \d+:\d\d left", line) for line in bars)
     assert results.startswith("who,prediction")
     assert len(results.splitlines()) == 25, "results are not mixed up with progress"
@@ -116,7 +116,7 @@ def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkey
 def test_a_short_fit_shows_none(folder, terminal):
     lines, _ = terminal(*ADAPT)
     assert lines
-    assert not any("so far" in line for line in lines)
+    assert not any("elapsed" in line for line in lines)
 
 
 @pytest.mark.usefixtures("slow")
@@ -128,7 +128,7 @@ def test_quiet_means_quiet(folder, terminal):
 @pytest.mark.usefixtures("slow")
 def test_nothing_is_drawn_where_messages_are_piped(folder, invoke):
     result = invoke(*ADAPT)
-    assert "so far" not in result.output
+    assert "elapsed" not in result.output
     assert "\x1b" not in result.output
 
 
@@ -173,19 +173,19 @@ def test_time_left_follows_from_the_share_that_is_done(bar, monkeypatch):
     now = time.monotonic()
     monkeypatch.setattr(progress, "monotonic", lambda: now + 30)
     bar.tick(0.25)
-    assert "0:30 so far, about 1:30 left" in text(bar)
+    assert "0:30 elapsed, about 1:30 left" in text(bar)
     monkeypatch.setattr(progress, "monotonic", lambda: now + 50)
-    assert "0:50 so far, about 1:10 left" in text(bar)
+    assert "0:50 elapsed, about 1:10 left" in text(bar)
     monkeypatch.setattr(progress, "monotonic", lambda: now + 3 * 3600)
-    assert "3:00:00 so far, about 2:59:30 left" in text(bar), "late steps go on being late"
+    assert "3:00:00 elapsed, about 2:59:30 left" in text(bar), "late steps go on being late"
 
 
 def test_rounds_that_begin_anew_are_timed_anew(bar, monkeypatch):
     now = time.monotonic()
     for seconds, share in ((10, 0.0), (20, 0.5), (30, 0.0), (34, 0.5)):
         monkeypatch.setattr(progress, "monotonic", lambda seconds=seconds: now + seconds)
-        bar.tell("Adapting", share)
-    assert "0:34 so far, about 0:04 left" in text(bar)
+        bar.update("Adapting", share)
+    assert "0:34 elapsed, about 0:04 left" in text(bar)
 
 
 def test_rounds_within_steps_are_parts_of_the_whole(bar):
@@ -211,7 +211,7 @@ def test_without_a_terminal_stages_and_every_tenth_second_are_lines(monkeypatch)
         "Adapting",
         "Computing the kernel",
         "Trying [bold] settings",
-        "Trying [bold] settings: 13%, 0:11 so far, about 1:16 left",
+        "Trying [bold] settings: 13%, 0:11 elapsed, about 1:16 left",
     ]
     assert len(lines) == 3 + 8, "none for a stage that has one"
     with progress.Bar(console, "Working", drawn=False) as hidden:

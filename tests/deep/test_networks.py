@@ -140,7 +140,9 @@ def test_networks_of_other_libraries_are_found_and_saved_by_name(
         build(FakeBody, (3, 4, 4), 2)
     with pytest.raises(ValueError, match=r"does not take rows of shape \(3, 9, 9\)"):
         build(f"{library}:tiny", (3, 9, 9), 2)
-    with pytest.raises(ValueError, match=f"'{library}:huge' is no network of {library}: Unknown"):
+    with pytest.raises(
+        ValueError, match=f"'{library}:huge' is not a network of {library}: Unknown"
+    ):
         build(f"{library}:huge", (3, 4, 4), 2)
 
 
@@ -161,7 +163,7 @@ def test_weights_that_do_not_fit_are_named(tmp_path):
     with pytest.raises(ValueError, match=r"no tensor for features.1.bias, .* of that shape"):
         load_weights(network, path)
     path.write_bytes(b"pickled, perhaps")
-    with pytest.raises(ValueError, match="no safetensors file"):
+    with pytest.raises(ValueError, match="not a safetensors file"):
         load_weights(network, path)
 
 

@@ -72,7 +72,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
     with pytest.raises(ValueError, match="other rows or parameters; remove it"):
         stopped.set_params(learning_rate=0.1).fit(PROBLEM.X, MARKED)
     path.write_bytes(b"nonsense")
-    with pytest.raises(ValueError, match="is no checkpoint"):
+    with pytest.raises(ValueError, match="is not a checkpoint"):
         stopped.fit(PROBLEM.X, MARKED)
 
 

@@ -113,7 +113,7 @@ def test_a_cache_that_cannot_be_used(photos, tmp_path):
         (tmp_path / "notes.txt").write_text("no database either")
         Embedder(embedder, cache=tmp_path / "notes.txt").embed(files)
     notes = [event.text for event in heard if isinstance(event, Note)]
-    assert "is no cache of embeddings, or damaged" in notes[0]
+    assert "is damaged or not a cache of embeddings" in notes[0]
     assert "embeddings are not remembered" in notes[1]
     assert "embeddings are not remembered" in notes[2]
     assert (tmp_path / "notes.txt").read_text() == "no database either"
@@ -192,7 +192,7 @@ def test_classes_that_differ_between_the_folders(photos):
             (photos / "other" / shape / f"{k}.jpg").write_bytes(file.read_bytes())
     model = classifier().adapt(photos / "source", None, photos / "other")
     notes = " ".join(model.notes_)
-    assert "'star' of the target are no classes of the source" in notes
+    assert "'star' of the target are not classes of the source" in notes
     assert "the target has no folder 'frame'" in notes
     assert len(model.labels_) == 9
     plain = classifier().adapt(photos / "source", None, photos / "target")

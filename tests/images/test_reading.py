@@ -44,7 +44,7 @@ def test_what_lies_around_is_named(photos):
     notes = " ".join(found.notes)
     assert "'stray.png' in" in notes
     assert "'nothing' in" in notes
-    assert "'bar/notes.txt' are no pictures" in notes
+    assert "'bar/notes.txt' are not pictures" in notes
     assert "DS_Store" not in notes
 
 
@@ -69,9 +69,9 @@ def test_folders_that_are_none(photos, tmp_path):
     with pytest.raises(PictureError, match=r"empty holds no picture \(.bmp, .gif"):
         read_folder(empty)
     (empty / "readme.md").write_text("no")
-    with pytest.raises(PictureError, match=r"'readme.md' are no pictures: left out"):
+    with pytest.raises(PictureError, match=r"'readme.md' are not pictures: left out"):
         read_folder(empty)
-    with pytest.raises(PictureError, match="is no folder"):
+    with pytest.raises(PictureError, match="is not a folder"):
         read_folder(tmp_path / "source" / "bar" / "00.png")
     with pytest.raises(PictureError, match="needs one folder of pictures for each class"):
         read_folder(photos / "target", classes=True)

@@ -93,7 +93,7 @@ def _check_inner_products(K: NDArray[np.float64]) -> None:
 
 
 def _moderate(K: Any, name: str, remedy: str) -> Any:
-    """Return the matrix, or raise if its values are no numbers or too large to compute with."""
+    """Return the matrix, or raise if values are not finite or too large to compute with."""
     lowest, highest = (float(K.min()), float(K.max())) if K.shape[0] * K.shape[1] else (0.0, 0.0)
     if not (lowest >= -_LARGEST and highest <= _LARGEST):
         raise ValueError(

@@ -65,7 +65,7 @@ def nearest(queries: Any, base: Any | None = None, k: int = 1) -> Neighbors:
     n, width = queries.shape[0], (queries if base is None else base).shape[0]
     if k > width - alone:
         raise ValueError(
-            f"k={k} neighbours of each row were asked for, but there are {width - alone}."
+            f"k={k} neighbours of each row are requested, but there are {width - alone}."
         )
     if n * width > LIMITS.double_pairs and not sp.issparse(queries):
         xp = namespace(queries)

@@ -254,7 +254,7 @@ class Consensus:
         Parameters
         ----------
         rows : array of shape (n_rows, n_features)
-            Target rows, fitted or new. The members are asked once, and only for new rows.
+            Target rows, fitted or new. Members are called once, and only for new rows.
 
         Returns
         -------
@@ -385,7 +385,7 @@ def _sample(y: Codes) -> Codes:
 
 
 def six_tenths(own: Probabilities, near: Codes) -> float:
-    """Return the weight of neighbours that rows of numbers have, whatever the neighbours say."""
+    """Return the weight of neighbours of rows of numbers, for any labels of these."""
     return _SMOOTHED
 
 

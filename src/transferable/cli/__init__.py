@@ -26,7 +26,7 @@ _PAIR = "source.csv target.csv --label kind"
 
 
 class Command(NamedTuple):
-    """What ``--help`` says of a command, and where it is: ``module.function``."""
+    """Help of a command, and its function: ``module.function``."""
 
     home: str
     summary: str
@@ -198,7 +198,7 @@ def _root(
             "--version",
             callback=_print_version,
             is_eager=True,
-            help="Say which version.",
+            help="Show the version.",
             metavar="",
         ),
     ] = False,

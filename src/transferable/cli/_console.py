@@ -39,7 +39,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one
 
 
 class Terminal(Console):
-    """Console, by default on standard output, whose text is no markup and controls no terminal."""
+    """Console, on standard output by default, that prints text without markup or control codes."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(highlight=False, markup=False, emoji=False, **options)

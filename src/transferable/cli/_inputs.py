@@ -84,7 +84,7 @@ def are_folders(files: Sequence[Path], context: typer.Context) -> bool:
     if folders and len(folders) < len(files):
         file = next(path for path in files if path not in folders)
         raise ValueError(
-            f"{file} is no folder, and {folders[0]} is one; give folders of pictures, or files of "
+            f"{file} is not a folder, but {folders[0]} is; give folders of pictures, or files of "
             "rows."
         )
     if folders:
@@ -102,8 +102,8 @@ def refuse_for_pictures(context: typer.Context, parameters: Sequence[str]) -> No
     ]
     if given:
         raise ValueError(
-            f"{', '.join(given)} cannot be had with folders of pictures, whose classes are their "
-            "folders; leave it out."
+            f"{', '.join(given)} cannot be used with folders of pictures, whose classes are "
+            "their folders; leave it out."
         )
 
 
@@ -270,7 +270,7 @@ def _check_classes(column: pd.Series, where: str) -> None:
     if numbers.notna().all() and len(broken):
         raise TableError(
             f"{where}: {column.name!r} holds fractions, such as {broken.iloc[0]}, as targets of "
-            "regression do; cut them into classes, or say --yes if they are names of classes."
+            "regression do; cut them into classes, or pass --yes if they are names of classes."
         )
     n_values, n_rows = column.nunique(), len(column)
     if n_values <= _MANY_VALUES * n_rows or n_rows <= _FEW_ROWS:
@@ -305,7 +305,7 @@ def true_labels(
         rows = int(values[known].isin(lacking).sum())
         messages.note(
             f"{rows} target rows have a label in {column.name!r} that no source row has "
-            f"({listed(lacking)}); whatever is predicted for them counts as wrong."
+            f"({listed(lacking)}); any prediction for them counts as wrong."
         )
     return values.replace(alike).to_numpy(dtype=str), known
 

@@ -87,7 +87,7 @@ Device = Annotated[
     ),
 ]
 Seed = Annotated[
-    int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of whatever is random.")
+    int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of random numbers.")
 ]
 Json = Annotated[bool, flag("--json", help="Print one JSON object.")]
 EscapeFormulas = Annotated[
@@ -171,7 +171,7 @@ class Format(Dialect):
         list[str] | None,
         typer.Option(
             metavar="TEXT",
-            help="What stands in cells that have no value, besides nothing; may be repeated. "
+            help="Text of cells without a value, in addition to empty cells; may be repeated. "
             "By default NA, null and the like in columns of features, and nothing else in ids and "
             "labels.",
         ),

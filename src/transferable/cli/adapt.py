@@ -114,7 +114,7 @@ def run(
     Writes one line for each target row, in order: its id columns, the prediction, its confidence,
     the runner-up, the label by models of the source alone, and whether it is unlike any source row.
     Columns are matched by name; numbers,
-    booleans, text and missing values are taken care of, and notes on standard error say what was
+    booleans, text and missing values are taken care of, and notes on standard error list what was
     left out. Of folders of pictures, SOURCE has a folder for each class, and there is a line for
     each picture of TARGET. Ends with status 0, with 1 if something failed, and with 2 if the input
     cannot be used.

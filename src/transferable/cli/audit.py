@@ -113,8 +113,8 @@ def run(
     """Measure how good PREDICTIONS are by a few rows of TARGET that a person labels.
 
     Writes rows to label, without their predictions, half of them where adapting changed the label.
-    Once they are filled in, --labelled gives the accuracy with its interval, says whether adapted
-    or source-only labels are better, and names classes that the source lacks. With --model the
+    Once they are filled in, --labelled gives the accuracy with its interval, whether adapted or
+    source-only labels are better, and names classes that the source lacks. With --model the
     labels of all rows are corrected, and so are those of new rows by the model that is saved.
     Ends with status 0, with 1 if something failed, and with 2 if the input cannot be used.
     """
@@ -298,8 +298,8 @@ def _choose_rows(
         raise ValueError(f"{path} exists, perhaps filled in; name another file: --out.")
     if label in target.columns:
         messages.note(
-            f"the column {label!r} of {where} is left out, as its labels; if it is none, name "
-            "another column to fill in: --label."
+            f"the column {label!r} of {where} is left out as its labels; if it is something "
+            "else, name another column to fill in: --label."
         )
     size = min(opt.ROWS_TO_LABEL, n) if rows is None else rows
     chosen = rows_to_label(pair.strata, pair.confidence, size, np.random.default_rng(0))
@@ -341,8 +341,8 @@ def _read_labels(path: Path, pair: _Pair, dialect: Any) -> tuple[NDArray[Any], l
     at = np.where((numbers % 1 == 0) & (numbers <= len(target)), numbers, 0).astype(np.intp) - 1
     if (at < 0).any():
         raise TableError(
-            f"{called}: {filled[number].iloc[at.argmin()]!r} in {number!r} is no row of {where}, "
-            f"which has {len(target):,}; restore it."
+            f"{called}: {filled[number].iloc[at.argmin()]!r} in {number!r} is not a row "
+            f"of {where}, which has {len(target):,}; restore it."
         )
     rows, counts = np.unique(at, return_counts=True)
     for k in np.flatnonzero(counts > 1)[:1]:

@@ -51,7 +51,9 @@ def run(
     form: opt.Format,
     max_seconds: Annotated[
         float | None,
-        typer.Option(min=0.0, help="Time for all methods; what is not done by then is left out."),
+        typer.Option(
+            min=0.0, help="Time for all methods; methods that are not done by then are left out."
+        ),
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Methods that are fitted at a time.")] = 1,
     seed: opt.Seed = 0,
@@ -62,7 +64,7 @@ def run(
 
     Agreement is the share of target rows to which a method gives AutoAdapter's label, on which the
     verdict is; consistency, how far neighbouring rows get the same label, beyond chance. Neither is
-    an accuracy, which only true target labels tell. Methods of one group agree with its first on at
+    an accuracy, which needs true target labels. Methods of one group agree with its first on at
     least 90 % of the rows. Two models of the source alone are there for comparison; nothing they
     learn, not even a scale, is of the target. All methods have their default parameters.
     Ends with status 0, with 1 if a method failed, and with 2 if the input cannot be used.
@@ -110,7 +112,7 @@ def run(
         else:
             _print(results, evaluated=inputs.true is not None)
             print_lines(
-                "Agreement, with AutoAdapter's labels, is no accuracy; methods of one group label "
+                "Agreement with AutoAdapter's labels is not accuracy; methods of one group label "
                 "nine in ten rows alike."
             )
             print_lines(f"AutoAdapter: {verdict.trust.lines[0]}", *verdict.trust.lines[1:])

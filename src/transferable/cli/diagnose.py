@@ -36,7 +36,7 @@ def run(
 ) -> None:
     """Measure how far TARGET is from SOURCE and judge whether labels could be used.
 
-    A-distance is 0 if a linear classifier cannot tell the domains apart and 2 if it never errs;
+    A-distance is 0 if a linear classifier cannot separate the domains and 2 if it never errs;
     MMD is the distance of their means, MMCD of their means and covariances, where the rows' total
     standard deviation is 1. Without true target labels, classes are those that a model of the
     source predicts. The verdict is that of 'adapt', of at most 1,000 rows of each domain. With

@@ -232,7 +232,7 @@ def for_rows(
     if suited is not pool and isinstance(estimator, pool) and not named:
         messages.note(
             f"the method is {suited.__name__}: {pool.__name__} fits several models, which takes "
-            f"long for {n_rows:,} rows; --method {pool.__name__.lower()} does so all the same."
+            f"long for {n_rows:,} rows; for it, pass --method {pool.__name__.lower()}."
         )
         estimator = suited(**{name: known[name] for name in (*given, "random_state")})
         known = estimator.get_params(deep=False)

@@ -174,7 +174,7 @@ class _Tally:
         return lines
 
     def _keep_some(self, piece: pd.DataFrame) -> None:
-        """Keep rows drawn at random from all so far: those of the lowest draws."""
+        """Keep a random sample of the rows read: those with the lowest draws."""
         draws = pd.Index(self._draws.random(len(piece)))
         before = self._rows
         highest = 1 if before is None or len(before) < MOST_ROWS else before.index[-1]

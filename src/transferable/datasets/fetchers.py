@@ -184,7 +184,7 @@ def fetch_office_caltech(
         ``"surf"``: histograms of 800 visual words [1]_. ``"decaf6"``: 4096 activations of a
         convolutional network [2]_; only W and D have a public address, so the files of C and A
         must be put in the data folder by hand. ``"efficientnet-lite0"``: 1280 averages of the
-        last feature map of EfficientNet-Lite0, with no public address. They are no published
+        last feature map of EfficientNet-Lite0, with no public address. They are not a published
         feature set: compare methods with each other on them, never with printed DeCAF6 numbers.
     preprocess : bool, default=True
         Prepare the rows as published. SURF and DeCAF6: each row divided by its sum, then each

@@ -92,7 +92,7 @@ class GivenOrder(StackedTable):
 
 
 def streamed(X: Any) -> bool:
-    """Return whether rows are read in place; refuse what is no table of rows."""
+    """Return whether rows are read in place; refuse anything but a table of rows."""
     if isinstance(X, str | os.PathLike):
         raise TypeError(
             f"{os.fspath(X)!r} was given for rows; pass a dataset of its pictures, such as "

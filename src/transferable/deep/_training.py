@@ -448,7 +448,7 @@ def _write_checkpoint(training: Training, fit: str) -> None:
                 if value is not None and not isinstance(value, Tensor):
                     raise ValueError(
                         f"checkpoint= cannot keep {name!r} of {type(optimizer).__name__}, which is "
-                        "no tensor; take an optimiser of torch, or checkpoint=None."
+                        "not a tensor; take an optimiser of torch, or checkpoint=None."
                     )
                 if value is not None:
                     found[f"optimizers.{k}.{i}.{name}"] = value
@@ -474,7 +474,8 @@ def _read_checkpoint(training: Training, fit: str) -> int:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, KeyError, ValueError, OSError) as error:
         raise ValueError(
-            f"checkpoint={str(path)!r} is no checkpoint ({error}); remove it, or name another file."
+            f"checkpoint={str(path)!r} is not a checkpoint ({error}); remove it, or name "
+            "another file."
         ) from error
     if notes["fit"] != fit:
         raise ValueError(

@@ -190,7 +190,7 @@ def backbone(name: str, *, pretrained: bool = False) -> nn.Module:
             f"the weights of {name!r} cannot be downloaded ({error}); check the connection."
         ) from error
     except (RuntimeError, ValueError) as error:
-        raise ValueError(f"{name!r} is no network of {library}: {error}") from error
+        raise ValueError(f"{name!r} is not a network of {library}: {error}") from error
     last = [place for place, layer in body.named_modules() if isinstance(layer, nn.Linear)][-1:]
     if not last:
         raise ValueError(f"{name!r} ends in no linear layer that a head could replace.")
@@ -307,7 +307,7 @@ def load_weights(network: nn.Module, path: str | os.PathLike[str]) -> None:
         found = load_file(os.fspath(path))
     except (SafetensorError, OSError) as error:
         raise ValueError(
-            f"weights={os.fspath(path)!r} is no safetensors file ({error}); write one with "
+            f"weights={os.fspath(path)!r} is not a safetensors file ({error}); write one with "
             "safetensors.torch.save_file(module.state_dict(), path)."
         ) from error
     found |= {name.replace(".source.", "."): value for name, value in found.items()}

@@ -60,7 +60,7 @@ class Drift:
             return f"nothing shows that the rows changed since the model was fitted ({compared})."
         moved = ", ".join(shift.name for shift in self.columns[:_COLUMNS_TOLD])
         return (
-            "the rows no longer look like the target that the model was fitted to "
+            "the rows differ from the target that the model was fitted to "
             f"({compared}; the columns that moved most: {moved}); fit it again to rows like these."
         )
 
@@ -107,7 +107,7 @@ def drift(model: Any, X: Any, *, random_state: int = 0) -> Drift:
     rng = np.random.default_rng(random_state)
     estimator, names = _of_rows(model), getattr(model, "feature_names_in_", None)
     if not isinstance(estimator, DomainAdapter):
-        raise TypeError(f"{type(estimator).__name__} is no estimator of this library.")
+        raise TypeError(f"{type(estimator).__name__} is not an estimator of this library.")
     if not remembers_target(model):
         raise ValueError(
             f"this {type(model).__name__} keeps no sample of its target: it was fitted without "

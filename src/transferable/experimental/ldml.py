@@ -55,7 +55,7 @@ class LDML(SpectralTransformer, example="n_components=2"):
     :class:`~transferable.transformers.LPJT`, without locality, pairs of rows and a second map;
     parameters and order of steps are ours, and no published number was compared. M is divided by
     its Frobenius norm, as in JDA, which ``weight_share=1`` is, except for first pseudo-labels from
-    the rows as they are. The rows of ``n_landmarks`` are no landmarks in this sense.
+    the rows as they are. The rows of ``n_landmarks`` are not landmarks in this sense.
 
     References
     ----------

@@ -420,7 +420,7 @@ def _left_out(found: Embeddings) -> list[str]:
 
 
 def _on_classes(labels: NDArray[Any], target: Pictures) -> list[str]:
-    """Return notes on folders of the target that are no classes of the source, or lack one."""
+    """Return notes on folders of the target that name no class of the source, and missing ones."""
     folders = {name.partition("/")[0] for name in target.names if "/" in name}
     known = {str(label) for label in labels}
     if not folders & known:
@@ -428,7 +428,7 @@ def _on_classes(labels: NDArray[Any], target: Pictures) -> list[str]:
     notes = ["the target's folders are named like classes; its pictures are labelled without them"]
     if folders - known:
         notes.append(
-            f"{listed(sorted(folders - known))} of the target are no classes of the source: their "
+            f"{listed(sorted(folders - known))} of the target are not classes of the source: their "
             "pictures get labels of the source"
         )
     if known - folders:

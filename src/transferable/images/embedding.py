@@ -209,9 +209,7 @@ class _Cache:
             file.close()
             if isinstance(error, sqlite3.OperationalError) or place.suffix != ".sqlite3":
                 raise  # the file may be somebody's
-            note(
-                f"{visible(place)} is no cache of embeddings, or damaged ({error}): it is replaced"
-            )
+            note(f"{visible(place)} is damaged or not a cache of embeddings ({error}): replaced")
             place.unlink()
             file = sqlite3.connect(place, timeout=60)
             file.execute(table)

@@ -41,7 +41,7 @@ class PictureError(ValueError):
     ...     read_folder("no-such-folder")
     ... except PictureError as error:
     ...     print(error)
-    no-such-folder is no folder; name one that holds pictures.
+    no-such-folder is not a folder; name one that holds pictures.
     """
 
 
@@ -107,7 +107,7 @@ def read_folder(path: FilePath, *, classes: bool | None = None) -> Pictures:
     """
     root, shown = Path(path), one_line(path)
     if not root.is_dir():
-        raise PictureError(f"{shown} is no folder; name one that holds pictures.")
+        raise PictureError(f"{shown} is not a folder; name one that holds pictures.")
     notes: list[str] = []
     files = sorted(_files(root, notes))
     names = [file.relative_to(root).as_posix() for file in files]
@@ -171,7 +171,7 @@ def _files(root: Path, notes: list[str]) -> Iterator[Path]:
     if outside:
         notes.append(f"{listed(sorted(outside))} are links that are not followed: left out")
     if others:
-        notes.append(f"{listed(sorted(others))} are no pictures: left out")
+        notes.append(f"{listed(sorted(others))} are not pictures: left out")
     if unwritable:
         notes.append(f"{listed(sorted(unwritable))} have names that are not UTF-8: left out")
 
@@ -183,7 +183,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def one_line(name: object) -> str:
-    """Return a name of others for a message."""
+    """Escape an untrusted name for a message of one line."""
     return visible(name).replace("\n", "\\n")
 
 

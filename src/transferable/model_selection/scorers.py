@@ -430,7 +430,7 @@ class NeighborsScore(LabelFreeScorer):
     Parameters
     ----------
     n_neighbors : int, default=5
-        Neighbours of each row, fewer if there are not so many rows.
+        Neighbours of each row, fewer if there are fewer rows.
 
     References
     ----------
@@ -610,7 +610,7 @@ SCORERS: dict[str, LabelFreeScorer] = {
 class RankSum:
     """Sum of a setting's ranks under several scores.
 
-    Single scores fail in different places; a setting that several of them rank high is seldom bad.
+    Single scores fail in different places; a setting that several of them rank high is rarely bad.
     Ranks need more than one setting: use it as the ``scoring`` of
     :class:`~transferable.model_selection.LabelFreeSearch`. It assumes that the parts fail
     independently, and fails where most of them do.
@@ -676,14 +676,14 @@ def resolve(
             for part in wanted.parts if isinstance(wanted, RankSum) else (wanted,):
                 if part not in SCORERS:
                     known = ", ".join(SCORERS)
-                    raise ValueError(f"{part!r} is no scorer; choose from recommended, {known}.")
+                    raise ValueError(f"{part!r} is not a scorer; choose from recommended, {known}.")
                 scorers[part] = SCORERS[part]
             columns[name] = wanted
         elif callable(wanted):
             scorers[name], columns[name] = wanted, name
         else:
             raise TypeError(
-                f"scoring={wanted!r} is no scorer; give a name, a callable "
+                f"scoring={wanted!r} is not a scorer; give a name, a callable "
                 "scorer(estimator, X, y, sample_domain), a RankSum or a dict of such."
             )
     return scorers, columns

@@ -292,8 +292,8 @@ class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
         decisive = next(iter(columns)) if self.refit is None and len(columns) == 1 else self.refit
         if decisive not in columns:
             raise ValueError(
-                f"refit={self.refit!r} names none of the scores {', '.join(columns)}; say which of "
-                "them decides."
+                f"refit={self.refit!r} names none of the scores {', '.join(columns)}; name the "
+                "one that decides."
             )
         return scorers, columns, decisive
 
@@ -475,7 +475,7 @@ def _best_first(scores: NDArray[np.float64], trials: Sequence[_Trial]) -> list[i
     finite = np.flatnonzero(np.isfinite(scores))
     if len(finite) == 0:
         why = next((trial.error for trial in trials if trial.error), "all scores are NaN")
-        raise ValueError(f"None of the {len(trials)} settings has a score; the first says: {why}.")
+        raise ValueError(f"None of the {len(trials)} settings has a score; the first error: {why}.")
     return [int(i) for i in finite[np.argsort(-scores[finite], kind="stable")]]
 
 

@@ -100,7 +100,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is no saved model, is damaged, was changed, is of a format this version does not
+        If the file is not a saved model, is damaged, was changed, is of a format this version does
+        not
         support, or holds anything else than :func:`save` writes.
     """
     header, described, arrays = unarchived(Path(path))

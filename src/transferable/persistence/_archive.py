@@ -112,7 +112,7 @@ def unarchived(path: Path) -> tuple[dict[str, Any], Any, dict[str, NDArray[Any]]
 
 
 def _refuse(constant: str) -> NoReturn:
-    raise ValueError(f"{constant} is no number of JSON")
+    raise ValueError(f"{constant} is not a number of JSON")
 
 
 @contextmanager
@@ -231,12 +231,12 @@ def _array(stream: IO[bytes], member: ZipInfo, digest: Any) -> NDArray[Any]:
         while done < rest and (read := stream.readinto(view[done : done + 2**20])):  # type: ignore[attr-defined]
             done += read
         if done < rest or stream.read(1):
-            raise ModelFileError(f"{member.filename} is not as long as it says")
+            raise ModelFileError(f"{member.filename} is not as long as stated")
         digest.update(view)
     else:
         stream.read(1)  # compares the checksum
     if dtype.kind == "U" and rest and int(flat.reshape(-1).view(np.uint32).max()) > 0x10FFFF:
-        raise ModelFileError(f"{member.filename} holds text that is none")
+        raise ModelFileError(f"{member.filename} holds text that is not valid")
     if dtype.kind == "b" and rest and int(flat.reshape(-1).view(np.uint8).max()) > 1:
-        raise ModelFileError(f"{member.filename} holds truth values that are none")
+        raise ModelFileError(f"{member.filename} holds booleans that are not valid")
     return array

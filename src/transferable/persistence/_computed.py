@@ -70,7 +70,7 @@ class Computed:
     module, name : str
         The class.
     arrays : dict of str to str
-        The fitted attributes that prediction needs, and their shapes; "number" is no array, and a
+        The fitted attributes that prediction needs, and their shapes; "number" is a scalar, and a
         question mark allows for None or no such attribute.
     pack, unpack : callable or None
         Return other attributes from a fitted estimator, and set them from those of a file.
@@ -263,7 +263,7 @@ def _depths(nodes: dict[str, Any], sizes: Sizes) -> NDArray[np.intp]:
     _require(len(np.unique(children)) == len(children), "a node of a tree has two parents")
     feature = nodes["feature"][inner]
     known = not len(feature) or (feature.min() >= 0 and feature.max() < (sizes.p or 0))
-    _require(bool(known), "a tree asks for unknown features")
+    _require(bool(known), "a tree uses unknown features")
     _require(not np.isnan(nodes["threshold"][inner]).any(), "a tree's thresholds are missing")
     depths, level, depth = np.zeros(len(counts), dtype=np.intp), starts, 0
     while (parents := level[~leaf[level]]).size:
@@ -430,7 +430,7 @@ class _Chain:
                 case [str(name), dict(part)] if len(name) <= 100:
                     steps.append((name, reader.object(part, sizes)))
                 case _:
-                    _refuse(f"a step of a {self.kind} is none")
+                    _refuse(f"a step of a {self.kind} is not a type it can have")
         names = {name for name, _ in steps}
         plain = names and len(names) == len(steps) and not any("__" in name for name in names)
         _require(bool(plain), f"the steps of a {self.kind} have no names")

@@ -56,7 +56,7 @@ def own_class(name: Any) -> type:
     """Return the class of this library that a file names, an estimator or a data class."""
     found = _OWN.fullmatch(name) if isinstance(name, str) and len(name) < 100 else None
     if found is None:
-        raise ModelFileError("a type in it is none of transferable")
+        raise ModelFileError("a type in it is not of transferable")
     module, cls = f"transferable.{found[1]}", None
     try:
         cls = vars(import_module(module)).get(found[2])
@@ -64,7 +64,7 @@ def own_class(name: Any) -> type:
         if not str(error.name).startswith("transferable"):
             raise ModelFileError(str(error)) from error
     if not isinstance(cls, type) or cls.__module__ != module or not _is_own(cls):
-        raise ModelFileError(f"{found[2]} is no type of this version of transferable")
+        raise ModelFileError(f"{found[2]} is not a type of this version of transferable")
     return cls
 
 
@@ -216,7 +216,7 @@ class Reader:
                 found = {}
                 for key, value in pairs:
                     if not _is_plain(key):
-                        _refuse("a key in it is no plain value")
+                        _refuse("a key in it is not a plain value")
                     found[self.value(key, sizes)] = self.value(value, sizes, nested + 1)
                 return found
             case {"number": [str(name), number]} if len(given) == 1:
@@ -247,7 +247,7 @@ class Reader:
     def object(self, given: Any, sizes: Sizes) -> Any:
         """Return the estimator, or the value of this library, of a description."""
         if not isinstance(given, dict) or not isinstance(given.get("type"), str):
-            _refuse("what should be an estimator is none")
+            _refuse("an estimator is expected where there is none")
         self._depth += 1
         if self._depth > DEEPEST:
             _refuse(f"more than {DEEPEST} objects are in one another")
@@ -273,7 +273,7 @@ class Reader:
             p = self.value(p, outer)
         whole = isinstance(p, int | np.integer) and not isinstance(p, bool) and 0 < p < 2**31
         if p is not None and not whole:
-            _refuse("a number of columns is none")
+            _refuse("a number of columns is not valid")
         sizes = Sizes(p if p is None else int(p), outer.k, outer.columns or p)
         if p is not None and sizes.columns and p > _WIDENED * sizes.columns + self._most:
             _refuse(f"a part takes {p:,} columns, which nothing in the file makes")
@@ -375,12 +375,12 @@ def _number(name: str, number: Any) -> Any:
         return np.str_(number)
     if isinstance(number, str):
         if number not in ("nan", "inf", "-inf") or not name.startswith("float"):
-            _refuse("a number in it is none")
+            _refuse("a number in it is not valid")
         number = float(number)
     if name == "float":
         return float(number)
     if name not in _NUMBERS or not isinstance(number, int | float):
-        _refuse("a number in it is none")
+        _refuse("a number in it is not valid")
     return _NUMBERS[name](number)
 
 

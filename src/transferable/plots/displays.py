@@ -328,7 +328,7 @@ class DomainScatterDisplay(_Display):
             Principal components, which keep distances as well as a plane can, or t-SNE [1]_, which
             keeps neighbourhoods.
         max_rows : int, default=2000
-            Of more rows, so many are drawn, spread evenly over domains and classes.
+            Most rows that are drawn, spread evenly over domains and classes.
         random_state : int, default=0
             Seed of the map.
         by : {"class", "domain"}, default="class"

@@ -73,7 +73,7 @@ class Facts:
 class ReportData:
     """One adaptation: its input, its results, and how to repeat it.
 
-    ``Xs`` and ``Xt`` are rows as the estimator takes them, the latter None where its fit knows the
+    ``Xs`` and ``Xt`` are rows as the estimator takes them, the latter None where its fit holds the
     scores of target rows, ``before`` the rows on a common scale, before any adaptation,
     ``first_columns`` the first columns of the target as they were given, ``files`` the pictures of
     source and target rows.

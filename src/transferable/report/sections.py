@@ -110,7 +110,7 @@ def percent(share: float) -> str:
 
 
 def _picture(file: Path) -> str | None:
-    """Return a small picture as the address of an image; None if it can no longer be read."""
+    """Return a small picture as the address of an image; None if it cannot be read."""
     try:
         content = thumbnail(file, _SIDE, colours=128)
     except PictureError:
@@ -328,7 +328,7 @@ def _least_certain(data: ReportData) -> NDArray[np.intp]:
 def _planar(
     rows: NDArray[Any], source: NDArray[np.bool_], only: str
 ) -> tuple[NDArray[np.float64], str]:
-    """Map rows into the unit square, along two principal directions, and say how.
+    """Map rows into the unit square, along two principal directions; return how, too.
 
     These are the principal components of rows of unit length from the median, which outliers
     cannot turn. Rows of one dimension, called `only`, are a band for each domain, in which they lie

@@ -42,7 +42,7 @@ from transferable.wrapping import (
 )
 
 _POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
-_MANY_CLASSES = 50  # more labels than that, and than half of the rows, are no classes
+_MANY_CLASSES = 50  # more labels than that, and than half of the rows, are not classes
 _FEW_ROWS = 10  # of more, not every value can be a class
 _FEW_NUMBERS = 5  # different values, up to which numbers may be classes
 _SAME = 1 - 1e-9  # correlation with the label beyond which a column is that
@@ -80,7 +80,7 @@ class TableClassifier(TakesTables, FileClassifier):
     scale : {"auto", "per-domain", "joint", "none", "unit"}, default="auto"
         As for :class:`TableEncoder`, like the other parameters.
     ids : sequence of str, default=()
-        Columns of identifiers, which are no features.
+        Columns of identifiers, which are not features.
     drop : sequence of str, default=()
         Columns to leave out.
     features : sequence of str or None, default=None
@@ -345,8 +345,8 @@ class TableClassifier(TakesTables, FileClassifier):
             if self.estimator is None and isinstance(classifier, TFDF):
                 notes.append(
                     f"the method is {type(classifier).__name__}: {default_method().__name__} fits "
-                    f"several models, which takes long for {n_rows:,} rows; give it as the "
-                    "estimator to have it all the same."
+                    f"several models, which takes long for {n_rows:,} rows; for it, pass it as "
+                    "the estimator."
                 )
         given = self.get_params(deep=False) | {"drop": aside}
         encoder = TableEncoder(**{k: v for k, v in given.items() if k != "estimator"})

@@ -83,7 +83,7 @@ class TableEncoder(TransformerMixin, TakesTables):
         They seem so if there are at least 20 numeric columns and none of text, and the widest range
         is at most ten times that of the narrowest quarter.
     ids : sequence of str, default=()
-        Columns of identifiers, which are no features.
+        Columns of identifiers, which are not features.
     drop : sequence of str, default=()
         Columns to leave out.
     features : sequence of str or None, default=None
@@ -376,7 +376,7 @@ class TableEncoder(TransformerMixin, TakesTables):
             if self.scale_ == "per-domain" and 0 < n_rows < _FEW_ROWS:
                 notes.append(
                     f"the {name} is scaled by its own {n_rows} row{'s' * (n_rows > 1)}, too few to "
-                    "tell a scale; the scale 'joint' takes that of both domains."
+                    "estimate a scale; the scale 'joint' takes that of both domains."
                 )
         if self.dtype_ == np.float32:
             notes.append(

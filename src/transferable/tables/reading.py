@@ -379,7 +379,7 @@ def _heading(text: str, line: str, sep: str, path: Path, *, guessed: bool) -> li
     try:
         names = next(csv.reader(io.StringIO(text), delimiter=sep), []) if len(sep) == 1 else []
     except csv.Error as error:
-        raise TableError(f"{path} has a heading that is no line of text ({error}).") from error
+        raise TableError(f"{path} has a heading that cannot be read as text ({error}).") from error
     stripped = [name.strip() for name in names]
     twice = [name for name, count in Counter(stripped).items() if name and count > 1]
     if twice:
@@ -463,7 +463,9 @@ def _as_table(arrays: Mapping[str, NDArray[Any]], path: Path) -> pd.DataFrame:
     for name, array in arrays.items():
         values = np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
         if values.dtype.kind not in "biufUM":
-            raise TableError(f"{path} holds an array of dtype {array.dtype}, which is no table.")
+            raise TableError(
+                f"{path} holds an array of dtype {array.dtype}; save numbers, booleans or text."
+            )
         if values.ndim == 1:
             columns[name] = values
         else:

@@ -103,7 +103,7 @@ def kind_of(estimator: Any) -> str:
     if hasattr(estimator, "transform"):
         return "transformer"
     raise TypeError(
-        f"{type(estimator).__name__} is no classifier, regressor or transformer; derive it from "
+        f"{type(estimator).__name__} is not a classifier, regressor or transformer; derive it from "
         "transferable.base.DomainClassifier, DomainRegressor or DomainTransformer."
     )
 
@@ -594,8 +594,8 @@ def check_labels_that_are_no_numbers(estimator: Any) -> None:
     """Refuse labels of which nothing can be learnt, with the value."""
     for label, said in (
         (np.inf, "infinity"),
-        ("1,200.50", "'1,200.50' is no number"),
-        ("3 %", "'3 %' is no number"),
+        ("1,200.50", "'1,200.50' is not a number"),
+        ("3 %", "'3 %' is not a number"),
     ):
         y = [*Q.ys[:-1], label]
         error = must_raise(ValueError, partial(clone(estimator).adapt, Q.Xs, y, Q.Xt), said)
@@ -603,7 +603,7 @@ def check_labels_that_are_no_numbers(estimator: Any) -> None:
     dates = np.datetime64("2020-01-01") + np.arange(N_SOURCE)
     for given, said in (
         (np.full(N_SOURCE, 3.5), "have the number 3.5"),
-        (Q.ys + 1j, "complex128 are no real numbers"),
+        (Q.ys + 1j, "complex128 are not real numbers"),
         (dates, "convert them"),
         (np.column_stack([Q.ys, Q.ys]), "shape (30, 2)"),
     ):

@@ -81,9 +81,12 @@ def test_other_estimators(problem):
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ("1,200.50", "'1,200.50' is no number; write numbers with a point and without separators"),
-        ("3 %", "'3 %' is no number"),
-        ("2020-01-01", "'2020-01-01' is no number"),
+        (
+            "1,200.50",
+            "'1,200.50' is not a number; write numbers with a point, without separators",
+        ),
+        ("3 %", "'3 %' is not a number"),
+        ("2020-01-01", "'2020-01-01' is not a number"),
         (np.nan, "1 of the 90 source rows have no value"),
         (np.inf, "infinity"),
     ],

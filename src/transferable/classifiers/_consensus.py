@@ -392,7 +392,7 @@ def six_tenths(own: Probabilities, near: Codes) -> float:
 def by_neighbours(own: Probabilities, near: Codes) -> float:
     """Return the weight of neighbours by how well their labels agree with those of the rows.
 
-    Where rows of one class are no neighbours, as texts of one opinion are not, they have none.
+    Where rows of one class are not neighbours, as texts of one opinion, they have none.
     """
     if near.shape[1] < 2:
         return 0.0

@@ -65,7 +65,7 @@ class Adapted(Wrapper, DomainAdapter):
         return self.transformer_.transform(rows)
 
     def _fit_steps(self, domains: Domains, y: NDArray[Any], *, labels: bool) -> NDArray[Any]:
-        """Fit both steps and return what they say of all rows, in canonical order.
+        """Fit both steps and return their results for all rows, in canonical order.
 
         `y` are the labels of all rows with marks for the target; the transformer gets them if it is
         to read `labels`.

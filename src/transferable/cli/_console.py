@@ -182,7 +182,7 @@ def checked_output(given: Iterable[Path], out: Path | None, *others: Path | None
                 os.lstat(path.parent / f".{path.name}.12345678.part")  # its name at first
         except (OSError, ValueError) as error:
             why = getattr(error, "strerror", None) or error
-            raise ValueError(f"{str(path)[:60]!r} is no name for a file: {why}.") from None
+            raise ValueError(f"{str(path)[:60]!r} cannot be the name of a file: {why}.") from None
         if not folder.is_dir():
             raise ValueError(f"the folder {path.parent} does not exist; make it first.")
         if is_folder:

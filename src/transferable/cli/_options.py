@@ -82,8 +82,8 @@ Device = Annotated[
     Where | None,
     typer.Option(
         metavar="NAME",
-        help="Where to compute, for methods that can and for the network of pictures: cpu, cuda or "
-        "auto; the last two need torch.",
+        help="Device of methods that have the option and of the network of pictures: cpu, cuda "
+        "or auto; the last two need torch.",
     ),
 ]
 Seed = Annotated[

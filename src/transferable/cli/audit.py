@@ -127,8 +127,8 @@ def run(
             (new_class and not labelled, "--new-class is about labels; give these: --labelled"),
             (model and not labelled, "--model corrects by rows filled in; give these: --labelled"),
             (out == Path("-"), "standard output has the summary; name a file for --out"),
-            (save and not model, "--save needs the model to correct; give it: --model"),
-            (labelled and out and not model, "--out needs a model that corrects; give it: --model"),
+            (save and not model, "--save needs the model to correct; add --model"),
+            (labelled and out and not model, "--out needs a model that corrects; add --model"),
         ):
             if useless:
                 raise ValueError(f"{reason}.")

@@ -1,6 +1,6 @@
 """What is known of predicted numbers: what can be seen without labels, and errors by measured rows.
 
-How far off numbers are cannot be told without labels, so :class:`Unmeasured` states that and what
+The error of numbers cannot be estimated without labels, so :class:`Unmeasured` states that and what
 can be seen. With some rows measured, :class:`MeasuredError` has the median error with an interval.
 """
 
@@ -88,7 +88,7 @@ class MeasuredError:
     """Errors of predicted numbers by some rows that were measured.
 
     The error is the median of the absolute ones: half of the predictions are off by less. A few
-    rows can carry most of a mean of squares, so that twenty rows tell little of that.
+    rows can carry most of a mean of squares, so that twenty rows hardly show it.
 
     Attributes
     ----------

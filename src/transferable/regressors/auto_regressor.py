@@ -1,4 +1,4 @@
-"""AutoRegressor: numbers for rows of another domain, held near what the source can tell.
+"""AutoRegressor: numbers for rows of another domain, held near those of the source.
 
 Candidates are data: :data:`KINDS` names those of each kind of rows, ``_pool`` fits them, and a
 :class:`~transferable.regressors._stack.Stack` weights them by their left-out predictions.
@@ -77,7 +77,7 @@ KINDS = (
 class AutoRegressor(DomainRegressor):
     """Numbers for a target domain, without tuning: four models that do not extrapolate.
 
-    Aligning domains harms predictions of numbers on nearly every pair of tables that was tried:
+    Aligning domains harms predictions of numbers on nearly every pair of tables:
     what it moves is what a regression learns from. What helps is not to extrapolate. So ridge,
     kernel ridge, boosting and a forest learn from the source; the smooth ones are held near the
     forest on target rows, the mean of all is weighted by left-out predictions, and no answer leaves
@@ -305,7 +305,7 @@ class AutoRegressor(DomainRegressor):
     def spread(self, X: Any) -> NDArray[np.float64]:
         """Return how far the candidates lie apart for each row.
 
-        Rows of large spread tend to be farther off, but it is no error and bounds none.
+        Rows of large spread tend to be farther off, but spread neither is an error nor bounds one.
 
         Parameters
         ----------

@@ -146,7 +146,7 @@ class Dialect:
 
     def __post_init__(self) -> None:
         if len(self.decimal) != 1:
-            raise TableError(f"{self.decimal!r} is no single character; give one, such as ','.")
+            raise TableError(f"{self.decimal!r} is not a single character; give one, such as ','.")
         try:
             codecs.lookup(self.encoding)
         except LookupError:

@@ -167,8 +167,8 @@ class AutoAdapter(DomainClassifier):
         features are not embedded.
     kind : {"auto", "words", "flags", "numbers"}, default="auto"
         What the columns are, which decides the candidates. "auto" takes sparse rows of at least 500
-        columns, mostly zeros, for words if no value is negative and they are no flags;
-        :class:`~transferable.tables.TableClassifier` knows its columns of sentences.
+        columns, mostly zeros, for words if no value is negative and they are not flags;
+        :class:`~transferable.tables.TableClassifier` recognises columns of sentences.
     caution : float in [0, 1] or None, default=None
         Total prior weight of the models trained on the source alone. More is safer where adaptation
         harms, and gains less where it helps. None is 0.4, for words 0.1.

@@ -268,7 +268,7 @@ def test_errors_are_passed_on_to_neighbours_as_far_as_left_out_rows_confirm():
     found = correction(P, np.ones(1), near, rows, truth[rows], np.ones(10))
     labels = (P[0] + found.influence @ (found.wanted - P[0][rows])).argmax(axis=1)
     assert np.mean(labels == truth) > 0.95
-    assert np.mean(found.left_out == truth[rows]) > 0.7
+    assert np.mean(found.left_out.argmax(axis=1) == truth[rows]) > 0.7
     assert found.alpha >= 0.95
     shuffled = np.random.default_rng(0).integers(0, n, size=near.shape)
     random = correction(P, np.ones(1), shuffled, rows, truth[rows], np.ones(10))
@@ -508,3 +508,32 @@ def test_rows_of_classes_that_the_source_lacks_are_unfamiliar():
     assert unfamiliar[y == 2].mean() > unfamiliar[y < 2].mean() + 0.2
     closed = AutoAdapter().adapt(Xs, y, Xt)
     assert closed.unfamiliar_.mean() < 0.05
+
+
+def test_notebooks_show_the_verdict_and_short_texts_of_values(model):
+    trust = model.trust_
+    for shown in (trust._repr_html_(), model._repr_html_()):
+        assert trust.title in shown
+    assert "AutoAdapter" in model._repr_html_()
+    rows = model.audit_rows(20).rows
+    audit = model.audit(rows, PROBLEM.yt[rows])
+    assert audit.lines[0] in audit._repr_html_()
+    assert max(len(repr(trust)), len(repr(audit))) < 250
+    hostile = Trust("check", 0.5, 0.9, 0.3, 9, 1, [("<b>", "&", 1)])
+    assert "<b>" not in hostile._repr_html_().split("Adapting")[1]
+    assert model.class_shares_.index.tolist() == model.classes_.tolist()
+
+
+def test_a_model_refitted_with_the_audited_rows_counts_by_its_lead_on_rows_left_out(model):
+    """Labels that the columns give and the source has otherwise: only the refitted model sees."""
+    rng = np.random.default_rng(0)
+    Xs, Xt = rng.normal(size=(300, 4)), rng.normal(size=(300, 4))
+    fitted = AutoAdapter(effort="fast").adapt(Xs, (Xs[:, 0] > 0).astype(int), Xt)
+    yt = (Xt[:, 0] + 2 * Xt[:, 1] > 0).astype(int)
+    rows = fitted.audit_rows(60).rows
+    model = fitted.audit(rows, yt[rows]).model
+    assert model.consensus_.share > 0.5
+    assert model.score(Xt, yt) > fitted.score(Xt, yt) + 0.05
+    assert (model.predict(Xt[rows]) == yt[rows]).all()
+    few = fitted.consensus_.corrected(np.arange(9), np.zeros(9, dtype=int))
+    assert few.refitted is None, "fewer rows do not tell which is better"

@@ -28,7 +28,8 @@ class Bar:
 
     It shows the stages and rounds of the fits within it. The time left is an estimate: rounds may
     end early, and steps may differ in length. Where there is no terminal, it is a line every ten
-    seconds and, with a patience of 0, one for each stage. `printed` is when the last line was.
+    seconds and, with a patience of 0, one for each stage; in a notebook one line that is updated
+    every second. `printed` is when the last line was.
     """
 
     def __init__(
@@ -41,7 +42,9 @@ class Bar:
         printed: float | None = None,
     ) -> None:
         self._drawn, self._console = drawn, console
-        self._lines = not (console.is_terminal or console.is_jupyter)
+        self._lines = console.is_jupyter or not console.is_terminal
+        self._between = 1.0 if console.is_jupyter else _BETWEEN_LINES
+        self._cell: Any = None  # a notebook's line
         self._named: set[str] = set()  # stages that have a line
         self._begun = monotonic()
         self.printed = self._begun if printed is None else printed
@@ -96,7 +99,7 @@ class Bar:
         if what != self._what or not share:  # rounds may begin anew under the same name
             self._start_stage(what)
         self._share, self._detail, self._updated = share, detail, monotonic()
-        late = self._updated - self.printed > _BETWEEN_LINES
+        late = self._updated - self.printed > self._between
         named = self._patience > 0.0 or self._what in self._named
         if self._drawn and self._lines and (late or not named):
             self._print()
@@ -115,9 +118,9 @@ class Bar:
         self._step = None
 
     def _keep_printing(self) -> None:
-        """Print a line every ten seconds, also where a step takes longer than that."""
-        while not self._ended.wait(max(0.0, self.printed + _BETWEEN_LINES - monotonic())):
-            if monotonic() - self.printed >= _BETWEEN_LINES:
+        """Print a line as often as that is due, also where a step takes longer than that."""
+        while not self._ended.wait(max(0.0, self.printed + self._between - monotonic())):
+            if monotonic() - self.printed >= self._between:
                 self._print()
 
     def _print(self) -> None:
@@ -127,8 +130,17 @@ class Bar:
         done = f": {self._share:.0%}, {times}" if self._share else ""
         if not done and self.printed - self._begun >= 1.0:
             done = f": {times}"
-        self._console.print(what + done, soft_wrap=True, markup=False, highlight=False)
         self._named.add(self._what)
+        if not self._console.is_jupyter:
+            self._console.print(what + done, soft_wrap=True, markup=False, highlight=False)
+            return
+        from IPython.display import display
+
+        line = {"text/plain": what + done}
+        if self._cell is None:
+            self._cell = display(line, raw=True, display_id=True)
+        else:
+            self._cell.update(line, raw=True)
 
     def _start_stage(self, what: str) -> None:
         self._what, self._share = what, None

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from html import escape
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -52,6 +53,7 @@ TITLES = {
     "check": "Check a sample of these labels first",
     "reject": "Do not use these labels",
 }
+_COLOURS = {"use": "#2e8b57", "check": "#c98500", "reject": "#c0392b", "measured": "#2471a3"}
 _VIEWS = {
     "source-only": "models of the source alone",
     "as given": "those of rows as given",
@@ -101,8 +103,8 @@ class Trust:
     support: float
     rows: int
     changed: int
-    changes: list[tuple[Any, Any, int]]
-    reasons: tuple[str, ...] = ()
+    changes: list[tuple[Any, Any, int]] = field(repr=False)
+    reasons: tuple[str, ...] = field(default=(), repr=False)
 
     @property
     def shown(self) -> bool:
@@ -141,6 +143,20 @@ class Trust:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+    def _repr_html_(self) -> str:
+        return _box(_COLOURS[self.state], self.lines)
+
+
+def _box(colour: str, lines: list[str]) -> str:
+    """Return lines, the first of them large, as a box for notebooks, light or dark."""
+    first, *rest = map(escape, lines)
+    return (
+        f'<div style="border-left: .5rem solid {colour}; padding: .2rem 1rem; margin: .5rem 0">'
+        f'<p style="font-size: 1.2em; font-weight: bold">{first}</p>'
+        + "".join(f"<p>{line}</p>" for line in rest)
+        + "</div>"
+    )
 
 
 def percent(share: float) -> str:
@@ -385,10 +401,10 @@ class Audit:
     high: float
     better: Literal["adapted", "source-only"] | None
     only_right: tuple[int, int]
-    unknown: dict[Any, Codes]
-    labels: NDArray[Any] | None = None
+    unknown: dict[Any, Codes] = field(repr=False)
+    labels: NDArray[Any] | None = field(default=None, repr=False)
     corrected: tuple[float, float, float] | None = None
-    model: Any = None
+    model: Any = field(default=None, repr=False)
 
     @property
     def lines(self) -> list[str]:
@@ -419,6 +435,9 @@ class Audit:
 
     def __str__(self) -> str:
         return "\n".join(self.lines)
+
+    def _repr_html_(self) -> str:
+        return _box(_COLOURS["measured"], self.lines)
 
     @classmethod
     def of(cls, consensus: Any, rows: ArrayLike, labels: ArrayLike, classes: NDArray[Any]) -> Audit:
@@ -623,15 +642,15 @@ class Correction(NamedTuple):
         Weight of the error of each known row in the correction of every row.
     wanted : ndarray of shape (n_known, n_classes)
         One-hot known labels; zeros for a label of no class.
-    left_out : ndarray of shape (n_known,)
-        Codes of the rows with a known label, each left out in turn.
+    left_out : ndarray of shape (n_known, n_classes)
+        Predictions of the rows with a known label, each left out in turn.
     """
 
     weights: NDArray[np.float64]
     alpha: float
     influence: NDArray[np.float64]
     wanted: Probabilities
-    left_out: Codes
+    left_out: Probabilities
 
 
 def correction(
@@ -694,7 +713,7 @@ def correction(
             predicted[i] = apart[i, i] + others @ (wanted - apart[i])
         loss = float(share @ ((wanted - predicted) ** 2).sum(axis=1))
         if loss < best[0]:
-            best = loss, (alpha, spread, wanted, predicted.argmax(axis=1))
+            best = loss, (alpha, spread, wanted, predicted)
     return Correction(reweighted(share), *best[1])
 
 

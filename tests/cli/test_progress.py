@@ -7,6 +7,7 @@ import re
 import sys
 import threading
 import time
+import types
 
 import pytest
 from rich.console import Console
@@ -246,3 +247,23 @@ def test_verbose_fits_print_lines_where_there_is_no_terminal(capsys):
     assert shown.err.splitlines()[0] == "Adapting"
     assert "\x1b" not in shown.err
     assert shown.out == ""
+
+
+def test_a_notebook_has_one_line_that_is_updated(monkeypatch):
+    lines = []
+
+    class Cell:
+        def update(self, data, *, raw):
+            lines.append(data["text/plain"])
+
+    def display(data, *, raw, display_id):
+        Cell().update(data, raw=raw)
+        return Cell()
+
+    monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
+    console = Console(file=io.StringIO(), force_jupyter=True)
+    with progress.Bar(console, "Work", drawn=True, patience=0.0) as bar:
+        bar.tell("Other work", 0.5)
+    assert lines[0] == "Work"
+    assert lines[-1].startswith("Other work: 50%")
+    assert console.file.getvalue() == ""

@@ -14,9 +14,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, softmax
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
 
 from transferable._kernel.class_shares import exact_offsets
 from transferable._kernel.rounds import temperature
@@ -26,6 +28,7 @@ from transferable.base import DomainAdapter, class_scores
 from transferable.domains import Domains
 from transferable.limits import LIMITS
 from transferable.trust import (
+    LEAST_AUDITED,
     Codes,
     Probabilities,
     agreement,
@@ -41,6 +44,10 @@ Tables = NDArray[np.float64]  # probabilities by each of several models
 _NEIGHBORS = 6  # of a row, itself among them if it was fitted
 _SMOOTHED = 0.6  # their weight: a fitted row itself has a half, five others a tenth each
 _FAR, _UNSURE = 0.3, 0.3  # from source rows, and of the consensus, beyond which rows are unfamiliar
+_AUDIT_FOLDS = 5
+_KNOWN_ROWS = 10.0  # source rows that a known target row counts as, where a model is refitted
+_FAVOUR = 10.0  # slope of the odds of the refitted model, by its lead in accuracy
+_STEPS = 1000  # of logistic regression
 _KEPT_ROWS = 20_000  # of the source, for audits to fit to again
 _FOLDS = 3
 _LEFT_OUT = 1000  # source rows that are enough to calibrate by
@@ -160,6 +167,10 @@ class Consensus:
         Correction of the probabilities by known labels.
     alpha : float
         Factor of the neighbours' mean correction for new rows.
+    refitted : Calibrated or None
+        Logistic regression of the source and the known rows, which count tenfold.
+    share : float
+        Weight of its probabilities, the larger the better it is on known rows that are left out.
     """
 
     members: list[Calibrated]
@@ -179,6 +190,8 @@ class Consensus:
     known: Codes = field(default_factory=lambda: np.zeros((3, 0), dtype=np.intp))
     added: Any = None
     alpha: float = 0.0
+    refitted: Any = None
+    share: float = 0.0
 
     @classmethod
     def of(
@@ -286,6 +299,9 @@ class Consensus:
                 passed_on = self.alpha * self.added[near[new]].mean(axis=1)
                 corrections = np.where(same[:, None], self.added[near[new, 0]], passed_on)
                 P[new] = _distributions(P[new] + corrections)
+            if self.refitted is not None:
+                other = self.refitted.probabilities(rows[new])
+                P[new] = (1 - self.share) * P[new] + self.share * other
         unfamiliar = self.unfamiliar(near)
         return {"probabilities": P, "source_only": alone, "unfamiliar": unfamiliar}
 
@@ -325,14 +341,54 @@ class Consensus:
         own = np.tensordot(found.weights, self.tables, axes=1)
         P = _smoothed(own, own, near, self.smoothing, factors)
         added = found.influence @ (found.wanted - P[every])
+        P, left_out = _distributions(P + added), _distributions(found.left_out)
+        refitted, share = None, 0.0
+        if len(every) >= LEAST_AUDITED:
+            own = self.target.rows
+            refitted, predicted = self._refitted(own, every, codes)
+            right = [(one.argmax(axis=1) == codes).mean() for one in (predicted, left_out)]
+            share = float(expit(_FAVOUR * (right[0] - right[1])))
+            left_out = (1 - share) * left_out + share * predicted
+            mixed = (1 - share) * P + share * refitted.probabilities(own)
+            mixed[every] = P[every]
+            P = mixed
         return replace(
             self,
             weights=found.weights,
-            P=_distributions(P + added),
-            known=np.array([every, codes, found.left_out]),
+            P=P,
+            known=np.array([every, codes, left_out.argmax(axis=1)]),
             added=added,
             alpha=found.alpha,
+            refitted=refitted,
+            share=share,
         )
+
+    def _refitted(
+        self, own: Any, rows: Codes, truth: Codes
+    ) -> tuple[Calibrated, NDArray[np.float64]]:
+        """Fit to the source and known target rows; also return these, left out in five folds.
+
+        Rows are standardised over both domains. Labels that the source lacks are left aside.
+        """
+        stack = sp.vstack if sp.issparse(own) else np.concatenate
+        scaler = StandardScaler(with_mean=not sp.issparse(own)).fit(stack([self.source, own]))
+        order = np.argsort(rows)  # the order in which labels are given means nothing
+        truth, known = truth[order], scaler.transform(own[rows[order]])
+        n, fold = len(self.source_labels), np.arange(len(rows)) % _AUDIT_FOLDS
+        X = stack([scaler.transform(self.source), known])
+        y = np.concatenate([self.source_labels, truth])
+        weights = np.repeat([1.0, _KNOWN_ROWS], [n, len(rows)])
+
+        def fitted(left: Any) -> LogisticRegression:
+            kept = np.concatenate([np.arange(n), n + np.flatnonzero((truth >= 0) & ~left)])
+            return LogisticRegression(max_iter=_STEPS).fit(X[kept], y[kept], weights[kept])
+
+        predicted = np.zeros((len(rows), self.P.shape[1]))
+        for k in range(_AUDIT_FOLDS):
+            predicted[order[fold == k]] = fitted(fold == k).predict_proba(known[fold == k])
+        name = "logistic regression with known labels"
+        whole = fitted(np.zeros(len(rows), dtype=bool))
+        return Calibrated(name, "as given", whole, scaler=scaler), predicted
 
     def unfamiliar(self, near: Codes | None = None) -> NDArray[np.bool_]:
         """Return whether rows with these neighbours are far from the source and of unsure label.

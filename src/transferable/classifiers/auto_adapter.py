@@ -218,8 +218,8 @@ class AutoAdapter(DomainClassifier):
     unfamiliar_ : ndarray of shape (n_target,)
         True for target rows that are far from all source rows and of uncertain label, as rows of
         classes that the source lacks are.
-    class_shares_ : ndarray of shape (n_classes,)
-        The mean probability of each class over the target rows.
+    class_shares_ : Series of shape (n_classes,)
+        The mean probability of each class over the target rows, by label.
     n_features_in_ : int
         Number of features seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features,)
@@ -337,11 +337,9 @@ class AutoAdapter(DomainClassifier):
             consensus = consensus.corrected(known, domains.known[known])
         self.classes_, self.consensus_ = domains.classes, consensus
         self.trust_: Trust | None = None
-        self.class_shares_ = domains.prior
         if domains.n_target:
-            self.class_shares_ = consensus.P.mean(axis=0)
             names = list(dict.fromkeys(member.view for member in members))
-            views = dict(zip(reversed(names), consensus.views[::-1], strict=False))
+            views = dict(zip(names[-len(consensus.views) :], consensus.views, strict=True))
             self.trust_ = kind.judge(
                 *(consensus.P, views, consensus.alone, domains.classes, domains.prior),
                 one_column=domains.X.shape[1] == 1,
@@ -399,7 +397,21 @@ class AutoAdapter(DomainClassifier):
         self.consensus_ = replace(self.consensus_, target=target)
         self._labels = self.consensus_.label(rows[self._targets])
 
+    def _html_repr(self) -> str:
+        trust = getattr(self, "trust_", None)
+        return ("" if trust is None else trust._repr_html_()) + super()._html_repr()
+
     # -- tables --------------------------------------------------------------------------------
+
+    @property
+    def class_shares_(self) -> pd.Series:
+        """The class prior of the target by label; without a target, that of the source."""
+        import pandas as pd
+
+        consensus = self.consensus_
+        codes = consensus.source_labels
+        P = consensus.P if len(consensus.P) else np.eye(len(self.classes_))[codes]
+        return pd.Series(P.mean(axis=0), self.classes_, name="share")
 
     @property
     def candidates_(self) -> pd.DataFrame:
@@ -555,7 +567,6 @@ class AutoAdapter(DomainClassifier):
         vars(model).update(
             vars(self),
             consensus_=consensus,
-            class_shares_=consensus.P.mean(axis=0),
             transduction_=transduction,
             _labels=self._labels | {"probabilities": P},
         )

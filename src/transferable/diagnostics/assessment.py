@@ -59,10 +59,7 @@ class Assessment:
             "high": trust.high if trust.shown else None,
             "of": "AutoAdapter",
             "agreement_with_method": self.agreement,
-            "estimated_class_shares": {
-                str(name): float(share)
-                for name, share in zip(pool.classes_.tolist(), pool.class_shares_, strict=True)
-            },
+            "estimated_class_shares": {str(k): float(v) for k, v in pool.class_shares_.items()},
             "lines": trust.lines,
         }
 

@@ -537,3 +537,26 @@ def test_a_model_refitted_with_the_audited_rows_counts_by_its_lead_on_rows_left_
     assert (model.predict(Xt[rows]) == yt[rows]).all()
     few = fitted.consensus_.corrected(np.arange(9), np.zeros(9, dtype=int))
     assert few.refitted is None, "fewer rows do not tell which is better"
+
+
+def test_a_second_batch_leaves_out_the_rows_that_are_known(model):
+    rows = model.audit_rows(20).rows
+    audit = model.audit(rows, PROBLEM.yt[rows])
+    second = audit.model.audit_rows(20)
+    assert not np.isin(second.rows, rows).any()
+    assert second.weights.sum() == pytest.approx(len(PROBLEM.Xt) - 20)
+    other = model.audit_rows(20, random_state=1).rows
+    assert set(other.tolist()) != set(rows.tolist())
+    both = audit.model.audit(second.rows, PROBLEM.yt[second.rows]).model
+    assert both.trust_.state == "measured"
+
+
+def test_after_an_audit_there_is_one_answer(model):
+    rows = model.audit_rows(20).rows
+    found = model.audit(rows, PROBLEM.yt[rows])
+    trust = found.model.trust_
+    assert (trust.low, trust.high) == found.corrected[1:]
+    assert "without labels, the accuracy" not in str(trust)
+    assert "20 labelled rows" in trust.reasons[0]
+    assert model.trust_.state != "measured"
+    assert trust.changed == (found.labels != model.labels_["source_only"]).sum()

@@ -52,8 +52,9 @@ TITLES = {
     "use": "These labels can be used",
     "check": "Check a sample of these labels first",
     "reject": "Do not use these labels",
+    "measured": "These labels have been measured",
 }
-_COLOURS = {"use": "#2e8b57", "check": "#c98500", "reject": "#c0392b", "measured": "#2471a3"}
+_COLOURS = {"use": "#2e8b57", "check": "#c98500", "reject": "#c0392b", "measured": "#0072b2"}
 _VIEWS = {
     "source-only": "models of the source alone",
     "as given": "those of rows as given",
@@ -65,6 +66,11 @@ LIMITS = (
     "Unlabelled rows cannot show that classes have changed places or meaning, nor that the target "
     "has classes that the source lacks."
 )
+_UNKNOWN = (
+    "the accuracy cannot be estimated without labels; 30 labelled rows measure it to about 12 "
+    "points, 21 at worst"
+)
+_NARROWER = "More labelled rows make the interval narrower."
 
 
 @dataclass(frozen=True)
@@ -73,10 +79,12 @@ class Trust:
 
     Attributes
     ----------
-    state : {"use", "check", "reject"}
-        The labels can be used, a sample should be checked first, or they should not be used.
+    state : {"use", "check", "reject", "measured"}
+        The labels can be used, a sample should be checked first, or they should not be used; those
+        of a corrected model are measured by an audit.
     low, high : float
         Interval of the accuracy, wider the less confident the consensus is; 0 and 1 with "reject".
+        That of an audit if the labels are measured.
     support : float
         Agreement of models of the source alone, of rows as given and of rows scaled by domain (of
         flags: without a flow), their mean Cohen's kappa, or the confidence beyond chance if less.
@@ -97,7 +105,7 @@ class Trust:
     ('Check a sample of these labels first', True)
     """
 
-    state: Literal["use", "check", "reject"]
+    state: Literal["use", "check", "reject", "measured"]
     low: float
     high: float
     support: float
@@ -108,8 +116,24 @@ class Trust:
 
     @property
     def shown(self) -> bool:
-        """Whether the interval is narrow enough to be informative: at most 40 points wide."""
-        return self.state != "reject" and self.high - self.low <= _TELLING
+        """Whether the interval is informative: measured, or at most 40 points wide."""
+        narrow = self.high - self.low <= _TELLING
+        return self.state == "measured" or (self.state != "reject" and narrow)
+
+    def measured(
+        self,
+        rows: int,
+        accuracy: tuple[float, float, float],
+        changes: list[tuple[Any, Any, int]],
+    ) -> Trust:
+        """Return what replaces the estimate once labelled rows have given accuracy and interval."""
+        why = [f"{rows} labelled rows, each left out in turn, give the interval"]
+        if self.shown and self.state != "measured":
+            before = f"{percent(self.low)} to {percent(self.high)} %"
+            why.append(f"it replaces the estimate without labels, {before}")
+        changed = sum(some for *_, some in changes)
+        found = replace(self, state="measured", low=accuracy[1], high=accuracy[2])
+        return replace(found, reasons=tuple(why), changed=changed, changes=changes)
 
     @property
     def title(self) -> str:
@@ -127,18 +151,18 @@ class Trust:
             f"Adapting changed {self.changed:,} of {self.rows:,} labels of a model of the source "
             f"alone: {changes}; only labelled rows can show whether it helped"
         )
-        estimate = (
-            f"without labels, the accuracy is estimated at {percent(self.low)} to "
-            f"{percent(self.high)} %"
-            if self.shown
-            else "the accuracy cannot be estimated without labels; 30 labelled rows measure it to "
-            "about 12 points, 21 at worst"
-        )
+        interval = f"{percent(self.low)} to {percent(self.high)} %"
+        if self.state == "measured":
+            estimate, limits = f"the accuracy is {interval}, a 90 % interval", _NARROWER
+        elif self.shown:
+            estimate, limits = f"without labels, the accuracy is estimated at {interval}", LIMITS
+        else:
+            estimate, limits = _UNKNOWN, LIMITS
         return [
             f"{self.title}: {estimate}",
             "; ".join(self.reasons),
             changed if pairs else "Adapting changed no label of a model of the source alone",
-            LIMITS,
+            limits,
         ]
 
     def __str__(self) -> str:

@@ -127,13 +127,17 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
         raise NotImplementedError
 
     @delegated
-    def audit_rows(self, n_rows: int | None = None) -> RowsToLabel:
+    def audit_rows(
+        self, n_rows: int | None = None, *, random_state: int | None = None
+    ) -> RowsToLabel:
         """Choose target rows for a person to label, as :meth:`AutoAdapter.audit_rows` does.
 
         Parameters
         ----------
         n_rows : int or None, default=None
             How many; None leaves that to the estimator.
+        random_state : int, optional
+            Seed of the draw of rows with classes.
 
         Returns
         -------
@@ -141,7 +145,8 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
             Numbers of target rows, and the number of rows that each stands for.
         """
         check_is_fitted(self)
-        return self.estimator_.audit_rows(*([] if n_rows is None else [n_rows]))
+        given = {"n_rows": n_rows, "random_state": random_state}
+        return self.estimator_.audit_rows(**{k: v for k, v in given.items() if v is not None})
 
     @delegated
     def audit_page(self, path: str | os.PathLike[str], X: Any, n_rows: int = 30) -> RowsToLabel:

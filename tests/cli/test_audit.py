@@ -117,9 +117,14 @@ def test_round_trip(filled, invoke):
     assert f"{100 * record['accuracy']:.0f} %" in result.stdout.splitlines()[0]
     corrected = record["corrected"]
     assert 0 <= corrected["low"] <= corrected["accuracy"] <= corrected["high"] <= 1
-    assert record["files"] == {"predictions": "audited.csv", "model": "audited.tfm"}
+    made = {"predictions": "audited.csv", "model": "audited.tfm", "report": None}
+    assert record["files"] == made
     lines, rows = pd.read_csv("audited.csv"), pd.read_csv("to-label.csv")["row"] - 1
-    assert list(lines) == ["row", "who", "prediction", "audited", "near_unknown"]
+    assert list(lines) == [
+        *("row", "who", "prediction", "confidence", "runner_up"),
+        "audited",
+        "near_unknown",
+    ]
     assert np.flatnonzero(lines["audited"]).tolist() == sorted(rows)
     assert (lines["prediction"] == truth)[rows].all()
     assert lines["near_unknown"].isna().all()
@@ -413,3 +418,19 @@ def test_a_misspelt_class_is_refused_unless_it_is_new(filled, invoke, typed, mea
     result = invoke("audit", *CORRECTED, "--new-class", typed)
     assert result.exit_code == 0, result.stderr
     assert f"Class '{typed}' is not in the source" in result.stdout
+
+
+def test_the_report_is_made_again_with_the_measured_accuracy_on_top(filled, invoke):
+    again = ("--report", "again.html", "--source", "source.csv")
+    result = invoke("audit", *CORRECTED, *again)
+    assert result.exit_code == 0, result.stderr
+    assert "Corrected report saved to again.html" in result.stdout
+    page = (filled / "again.html").read_text(encoding="utf-8")
+    trust = transferable.load("audited.tfm").trust_
+    assert trust.state == "measured"
+    assert '<section class="card measured"' in page
+    assert f"{trust.low:.0%}".removesuffix("%") in page
+    assert "20 labelled rows, each left out in turn" in page
+    for given, missing in ((again[:2], "--source"), (again[2:], "--report")):
+        assert missing in invoke("audit", *CORRECTED, *given).stderr
+    assert "--model" in invoke("audit", *LABELLED, *again).stderr

@@ -40,6 +40,7 @@ from transferable.trust import (
     Trust,
     agreements,
     assess,
+    changes_of,
     label_table,
     rows_to_label,
 )
@@ -493,17 +494,19 @@ class AutoAdapter(DomainClassifier):
 
     # -- audit ---------------------------------------------------------------------------------
 
-    def audit_rows(self, n_rows: int = 30) -> RowsToLabel:
+    def audit_rows(self, n_rows: int = 30, *, random_state: int | None = 0) -> RowsToLabel:
         """Choose target rows for a person to label.
 
         Half of them are drawn where adapting changed the label of the source alone, a sixth of the
-        unfamiliar rows, and the rest elsewhere, each part spread over the confidence. The same
-        model gives the same rows.
+        unfamiliar rows, and the rest elsewhere, each part spread over the confidence. Rows whose
+        label is known already, by an audit or the fit, are left out.
 
         Parameters
         ----------
         n_rows : int, default=30
             How many, at least ten; all rows of a smaller target.
+        random_state : int or None, default=0
+            Seed of the draw.
 
         Returns
         -------
@@ -530,11 +533,12 @@ class AutoAdapter(DomainClassifier):
         if not isinstance(n_rows, Integral) or n_rows < LEAST_AUDITED:
             raise ValueError(f"n_rows={n_rows!r}: choose at least {LEAST_AUDITED} rows.")
         consensus = self.consensus_
+        left = np.setdiff1d(np.arange(len(consensus.P)), consensus.known[0])
         chosen = rows_to_label(
-            *(consensus.strata, consensus.P.max(axis=1), min(int(n_rows), len(consensus.P))),
-            np.random.default_rng(0),
+            *(consensus.strata[left], consensus.P.max(axis=1)[left], min(int(n_rows), len(left))),
+            np.random.default_rng(random_state),
         )
-        return RowsToLabel(consensus.target.places[chosen.rows], chosen.weights)
+        return RowsToLabel(consensus.target.places[left[chosen.rows]], chosen.weights)
 
     def audit(self, rows: ArrayLike, labels: ArrayLike) -> Audit:
         """Compare labels of target rows with those that a person gave, and correct the others.
@@ -564,8 +568,12 @@ class AutoAdapter(DomainClassifier):
         every = transduction[self._targets].astype(labelled.dtype)
         every[consensus.target.places] = labelled
         model = clone(self)
+        alone, trust = self.classes_[self._labels["source_only"]], self.trust_
+        if trust is not None and found.corrected is not None:
+            trust = trust.measured(found.rows, found.corrected, changes_of(alone, every))
         vars(model).update(
             vars(self),
+            trust_=trust,
             consensus_=consensus,
             transduction_=transduction,
             _labels=self._labels | {"probabilities": P},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import json
 import shlex
+import sys
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -24,6 +25,7 @@ from transferable.cli.predict import load_classifier
 from transferable.images.reading import Pictures, read_folder, thumbnail
 from transferable.labelling import SIDE, write_page
 from transferable.persistence import save as save_model
+from transferable.report import Facts, write_report
 from transferable.tables import TableError, read_table
 from transferable.tables.reading import MARKS, listed, require_columns, who
 from transferable.trust import (
@@ -105,6 +107,18 @@ def run(
             help="File for the corrected model; by default audited.tfm, beside the predictions.",
         ),
     ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The report again, an HTML file, of the corrected labels and with the measured "
+            "accuracy; it compares the target with --source.",
+        ),
+    ] = None,
+    source: Annotated[
+        Path | None,
+        typer.Option(metavar="SOURCE", help="The labelled rows or pictures, for --report."),
+    ] = None,
     form: opt.Format,
     as_json: opt.Json = False,
     escape_formulas: opt.EscapeFormulas = False,
@@ -126,6 +140,11 @@ def run(
             (page and out, "the labels are downloaded from --page; leave out --out"),
             (new_class and not labelled, "--new-class is about labels; give these: --labelled"),
             (model and not labelled, "--model corrects by rows filled in; give these: --labelled"),
+            (report and not model, "--report shows the corrected labels; give the model: --model"),
+            (
+                bool(report) != bool(source),
+                "--report and --source, the labelled rows it compares with, go together; give both",
+            ),
             (out == Path("-"), "standard output has the summary; name a file for --out"),
             (save and not model, "--save needs the model to correct; add --model"),
             (labelled and out and not model, "--out needs a model that corrects; add --model"),
@@ -164,14 +183,17 @@ def run(
             files = {
                 "predictions": (out or predictions.with_name("audited.csv")) if corrects else None,
                 "model": (save or predictions.with_name("audited.tfm")) if corrects else None,
+                "report": report if corrects else None,
             }
-            read = [path for path in (target, predictions, labelled, model) if path]
+            read = [path for path in (target, predictions, labelled, model, source) if path]
             console.checked_output(read, *files.values())
             at, labels = _read_labels(labelled, pair, form)
             known = pair.classes if loaded is None else loaded.classes_.tolist()
             _refuse_near_misses(labels, [*map(str, known)], new_class or (), labelled)
             found = _compare(pair, at, labels, loaded, model, messages)
             if corrects:
+                if report and source:
+                    _write_report(report, found.model, source, target, pair.given, form)
                 _write_corrected(pair, at, found, files, escape_formulas)
             record = _record(found) | {"files": {kind: p and str(p) for kind, p in files.items()}}
             lines = found.lines
@@ -441,8 +463,11 @@ def _write_corrected(
     near[audited] = ""
     lines = pair.target[pair.ids].copy()
     lines.insert(0, pair.number, np.arange(1, n + 1))
+    table = found.model.labels_
     for name, values in (
         ("prediction", found.labels),
+        ("confidence", table["confidence"]),
+        ("runner_up", table["runner_up"]),
         ("audited", np.where(audited, "true", "false")),
         ("near_unknown", near),
     ):
@@ -450,6 +475,20 @@ def _write_corrected(
     with console.writing(files["predictions"], escape_formulas=escape) as write:
         write(lines)
     save_model(found.model, str(files["model"]))
+
+
+def _write_report(
+    path: Path, model: Any, source: Path, target: Path, given: Any, dialect: Any
+) -> None:
+    """Write the report of the corrected model on the rows that it was fitted to."""
+    rows: Any = source
+    if not source.is_dir():
+        encoder = model.encoder_
+        text = [model.label_, *encoder.categories_, *encoder.words_]
+        rows = read_table(source, as_written=text, dialect=dialect)
+    facts = Facts(source.name, target.name, shlex.join(["transferable", *sys.argv[1:]]))
+    label = None if source.is_dir() else model.label_
+    write_report(path, model, rows, label, given, facts=facts)
 
 
 def _record(found: Audit) -> dict[str, Any]:

@@ -246,6 +246,10 @@ def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100)
     weights : ndarray of shape (n_source,)
         One on average.
 
+    Notes
+    -----
+    The likelihood is raised by 100 steps of EM at most; exact weights can differ by some per cent.
+
     References
     ----------
     M. Sugiyama, T. Suzuki, S. Nakajima, H. Kashima, P. von Buenau, M. Kawanabe, "Direct importance
@@ -437,7 +441,8 @@ def kernel_mean_matching(
     Notes
     -----
     Takes the kernel matrix of the source. The mean may deviate from 1 by 1 - 1 / sqrt(n_source), as
-    published, while weights are sought.
+    published, while weights are sought. That ends after 300 accelerated steps, before the quadratic
+    program is solved to the end: its exact weights are sharper, and single ones can differ much.
 
     References
     ----------

@@ -32,7 +32,7 @@ def first_space(k, regularization):
 def test_without_weights_one_round_is_a_machine_on_matched_features(k):
     model = DMM(k, max_weight=1.0, max_iter=1).adapt(*STACKED)
     Z = first_space(k, 0.1)
-    machine = SVC(C=10.0, gamma=1.0).fit(Z[: len(PROBLEM.ys)], PROBLEM.ys)
+    machine = SVC(C=10.0, gamma=1.0, tol=1e-10).fit(Z[: len(PROBLEM.ys)], PROBLEM.ys)
     np.testing.assert_allclose(
         model.decision_function(PROBLEM.X), machine.decision_function(Z), atol=1e-3
     )
@@ -68,7 +68,7 @@ def test_the_machine_counts_rows_by_their_weight():
     domains = Domains.from_stacked(PROBLEM.X, np.r_[PROBLEM.ys, np.full(len(PROBLEM.Xt), -1)])
     Z = model._map(normalize(domains.Xs))
     weights = model.sample_weight_[domains.order[: domains.n_source]]
-    machine = SVC(C=10.0, gamma=1.0).fit(Z, domains.y, weights)
+    machine = SVC(C=10.0, gamma=1.0, tol=1e-10).fit(Z, domains.y, weights)
     np.testing.assert_allclose(
         model.decision_function(domains.Xs), machine.decision_function(Z), atol=1e-6
     )

@@ -21,6 +21,7 @@ from transferable.events import iterate, rounds
 from transferable.transformers._spectral import mean_columns
 
 _STEPS = 10**6  # of the machine's solver, which nothing else ends where C is huge
+_TOLERANCE = 1e-10  # at which classes compared in another order give the same scores
 _MOST_COMPONENTS = 30
 _COUNT = Interval(Integral, 1, None, closed="left")
 
@@ -128,9 +129,8 @@ class DMM(DomainClassifier, example=""):
             Z = self._map(X)
             if domains.n_target:
                 weights = self._match_weights(Z, E, weights, domains)
-            self._machine = SVC(
-                C=self.C, kernel=self.kernel, gamma=self.gamma, max_iter=_STEPS, random_state=0
-            )
+            steps = {"tol": _TOLERANCE, "max_iter": _STEPS, "random_state": 0}
+            self._machine = SVC(C=self.C, kernel=self.kernel, gamma=self.gamma, **steps)
             self._machine.fit(Z[domains.source], domains.y, weights[domains.source])
             predicted = class_scores(self._machine, Z).argmax(axis=1)
             iterate(predicted, Z)

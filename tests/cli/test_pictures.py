@@ -147,6 +147,8 @@ def test_the_report_has_thumbnails_and_stays_small(photos, invoke, tmp_path):
     assert '<h2 id="uncertain">' in page
     assert '<h2 id="columns">' not in page
     assert "05 frame.jpg" in page
+    assert '<h2 id="label">Pictures to label</h2>' in page
+    assert "least certain pictures" in page
 
 
 def test_a_large_report_is_bounded(tmp_path):

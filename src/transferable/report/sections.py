@@ -243,7 +243,8 @@ def uncertain(data: ReportData) -> Table | None:
         sure = f"{data.probabilities[row].max():,.2f}"
         lines.append([named, data.predicted[row], sure, *(told[row] for told in more.values())])
     head = [" · ".join(map(str, data.ids)), "prediction", "confidence", *more]
-    return Table(f"The {len(lines)} least certain rows", head, lines)
+    unit = "pictures" if data.files else "rows"
+    return Table(f"The {len(lines)} least certain {unit}", head, lines)
 
 
 def evaluation(data: ReportData) -> dict[str, Any] | None:

@@ -357,7 +357,7 @@ def test_writes_a_whole_file_about_tables_and_tells_its_progress(tmp_path):
         write_report(path, model, table, "kind", target, yt=names[task.yt])
     assert re.search(r'class="card (use|check|reject)"', path.read_text(encoding="utf-8"))
     told = [step.share for step in steps if getattr(step, "what", "") == "Writing the report"]
-    assert len(told) == 13
+    assert len(told) == 14
     assert told == sorted(told)
     assert [p.name for p in tmp_path.iterdir()] == ["report.html"]
     data = describe(model, table, "kind", target, trust=False)

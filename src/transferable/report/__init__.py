@@ -25,6 +25,7 @@ from transferable.report.sections import (
     SECTIONS,
     Album,
     Bar,
+    Passage,
     Row,
     Shade,
     percent,
@@ -124,6 +125,6 @@ def _environment() -> Environment:
         "short": short,
         "tenths": "{:.1f}".format,
     }
-    for kind in (Album, Bar, Row, Shade):
+    for kind in (Album, Bar, Passage, Row, Shade):
         environment.tests[kind.__name__.lower()] = lambda value, kind=kind: isinstance(value, kind)
     return environment

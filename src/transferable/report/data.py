@@ -10,7 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.decomposition import TruncatedSVD
 
 from transferable._linalg.arrays import dense
 from transferable.classifiers import AutoAdapter
@@ -35,6 +37,7 @@ from transferable.wrapping import unwrap
 _MOST_ROWS = 1000  # of each domain, for the gap between them
 _TO_LABEL = 30
 _FIRST_COLUMNS = 4  # that rows to label are shown with
+_DIRECTIONS = 20  # of words, in which domains are compared before adaptation
 
 
 @dataclass(frozen=True)
@@ -70,13 +73,50 @@ class Facts:
 
 
 @dataclass(frozen=True)
+class Texts:
+    """Columns of sentences: the texts of the target, and the words of both domains.
+
+    ``columns`` are their names, ``given`` the text of each target row, ``rows`` the encoded target,
+    ``words`` the columns of these that are words, ``terms`` the words, and ``counts`` how many
+    texts of the source and of the target have each.
+    """
+
+    columns: list[str]
+    given: list[str]
+    rows: Any
+    words: slice
+    terms: list[str]
+    counts: NDArray[np.intp]
+
+    def spoken(self, pool: Any, row: int, code: int, most: int = 3) -> tuple[str, str]:
+        """Return the words of a row that speak most for a class, and those against it.
+
+        A word speaks by its value times its coefficient for the class, above those for others, in
+        the linear members of a pool by their weights.
+        """
+        own = self.rows[[row]][:, self.words]
+        ahead = np.zeros(own.nnz)
+        consensus = pool.consensus_
+        for weight, member in zip(consensus.weights, consensus.members, strict=True):
+            linear = getattr(member.model, "estimator_", member.model)
+            if member.view != "per domain" and hasattr(linear, "coef_"):
+                scores = linear.coef_[:, self.words][:, own.indices] * own.data
+                scores = np.vstack([-scores, scores]) if len(scores) == 1 else scores
+                ahead += weight / member.temperature * (scores[code] - scores.mean(axis=0))
+        order = np.argsort(-ahead, kind="stable")
+        ends = order[ahead[order] > 0][:most], order[::-1][ahead[order[::-1]] < 0][:most]
+        first, last = (", ".join(self.terms[own.indices[k]] for k in some) for some in ends)
+        return first, last
+
+
+@dataclass(frozen=True)
 class ReportData:
     """One adaptation: its input, its results, and how to repeat it.
 
     ``Xs`` and ``Xt`` are rows as the estimator takes them, the latter None where its fit holds the
     scores of target rows, ``before`` the rows on a common scale, before any adaptation,
     ``first_columns`` the first columns of the target as they were given, ``files`` the pictures of
-    source and target rows.
+    source and target rows, ``texts`` the words of those with columns of sentences.
     """
 
     facts: Facts
@@ -100,6 +140,7 @@ class ReportData:
     preprocessing: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     files: tuple[list[Path], list[Path]] | None = None
+    texts: Texts | None = None
 
     @cached_property
     def confidence(self) -> NDArray[np.float64] | None:
@@ -151,7 +192,8 @@ class ReportData:
         """Return rows, counted with the source's first, in the space in which the model decides."""
         ours, theirs = rows[rows < len(self.ys)], rows[rows >= len(self.ys)] - len(self.ys)
         if self.Xt is not None:
-            X = np.concatenate([self.Xs[ours], self.Xt[theirs]])
+            some = self.Xs[ours], self.Xt[theirs]
+            X = sp.vstack(some, format="csr") if self.texts else np.concatenate(some)
             return shared_space(self.estimator, X, np.repeat([1, -1], [len(ours), len(theirs)]))
         Z = shared_space(self.estimator, self.Xs[ours], np.ones(len(ours)))
         P = np.asarray(self.probabilities)
@@ -263,8 +305,16 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
     given = _as_given(encoder, source, target)
     spread = np.concatenate(given).std(axis=0)
     spread[spread == 0] = 1.0
-    names = encoder.get_feature_names_out().tolist()
-    indicators = len(names) - len(encoder.numeric_)
+    before, names = [X / spread for X in given], encoder.get_feature_names_out().tolist()
+    plain = given[0].shape[1]
+    indicators = plain - len(encoder.numeric_)
+    Xs, texts = encoder.transform(source, np.ones(len(source))), None
+    if encoder.words_:
+        texts = _texts(encoder, target, Xs, plain, names)
+        words = sp.vstack([Xs, texts.rows])[:, texts.words]
+        svd = TruncatedSVD(min(_DIRECTIONS, words.shape[1] - 1, words.shape[0] - 1), random_state=0)
+        both = np.split(svd.fit_transform(words), [len(source)]) if words.shape[1] > 1 else given
+        before = [np.hstack(parts) for parts in zip(before, both, strict=True)]
     known = isinstance(model.estimator_, AutoAdapter)
     preprocessing: dict[str, str] = {"scale": encoder.scale_}
     if encoder.numeric_:
@@ -275,17 +325,36 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
     return {
         "fitted": model.estimator_,
         "label": model.label_ or "ys",
-        "Xs": encoder.transform(source, np.ones(len(source))),
+        "Xs": Xs,
         "ys": checked_labels(pd.Series(labels), None),
         "Xt": None if known else encoder.transform(target),
-        "before": tuple(X / spread for X in given),
-        "feature_names": names,
+        "before": tuple(before),
+        "feature_names": [
+            *names[:plain],
+            *(f"{name} ({len(words.terms):,} words)" for name, words in encoder.words_.items()),
+        ],
         "first_columns": target[encoder.feature_names_in_[:_FIRST_COLUMNS]].reset_index(drop=True),
-        "shifts": column_shifts(given[0], given[1], names),
+        "shifts": column_shifts(given[0], given[1], names[:plain]) if plain else [],
+        "texts": texts,
         "ids": target[[name for name in model.ids if name in target.columns]],
         "preprocessing": preprocessing,
         "notes": model.notes_,
     }
+
+
+def _texts(
+    encoder: TableEncoder, target: pd.DataFrame, Xs: Any, start: int, names: list[str]
+) -> Texts:
+    """Return the texts of a table and their words, which stand from the start column on."""
+    given = target[list(encoder.words_)].astype(object)
+    words = slice(start, start + sum(len(words.terms) for words in encoder.words_.values()))
+    named = names[words]
+    if len(encoder.words_) == 1:
+        named = next(iter(encoder.words_.values())).terms
+    rows = encoder.transform(target)
+    counts = [np.bincount(X[:, words].indices, minlength=len(named)) for X in (Xs, rows)]
+    shown = given.where(given.notna(), "").agg("\n".join, axis=1).tolist()
+    return Texts(list(encoder.words_), shown, rows, words, named, np.array(counts))
 
 
 def _as_given(encoder: TableEncoder, *tables: pd.DataFrame) -> list[NDArray[np.float64]]:
@@ -298,4 +367,8 @@ def _as_given(encoder: TableEncoder, *tables: pd.DataFrame) -> list[NDArray[np.f
     for table, own in zip(tables, columns, strict=True):
         for name, categories in encoder.categories_.items():
             own.append(as_text(table[name])[:, None] == np.array(categories, dtype=object))
-    return [np.ascontiguousarray(np.hstack(own), dtype=np.float64) for own in columns]
+    empty = [np.empty((len(table), 0)) for table in tables]
+    return [
+        np.ascontiguousarray(np.hstack([none, *own]), dtype=np.float64)
+        for none, own in zip(empty, columns, strict=True)
+    ]

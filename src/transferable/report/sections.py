@@ -33,6 +33,8 @@ CLASS_COLOURS = (
 _KINDS_NAMED, _KINDS_SHOWN = 3, 12  # of changed labels: in the sentence, in the table
 _FEW_CLASSES = 12  # whose counts can be read inside the cells of a matrix
 _COLUMNS_NAMED = 12
+_PASSAGE = 300  # letters of a text, the rest of which opens
+_WORDS_SHOWN = 40
 _COLUMNS_SHOWN = 30
 _MOST_POINTS = 1200
 _LEAST_CERTAIN = 40
@@ -86,6 +88,20 @@ class Album(NamedTuple):
     """Cell of pictures with their names."""
 
     pictures: list[tuple[str | None, str]]
+
+
+class Passage(NamedTuple):
+    """Cell with a text, of which the beginning is shown and the rest opens."""
+
+    first: str
+    rest: str
+
+
+def passage(text: Any) -> Passage:
+    """Return a text with the place where it is cut, at most after 300 letters."""
+    shown = str(text)
+    at = len(shown) if len(shown) <= _PASSAGE else _PASSAGE
+    return Passage(shown[:at], shown[at:])
 
 
 @dataclass
@@ -218,11 +234,20 @@ def to_label(data: ReportData) -> Table | dict[str, Any] | None:
     if data.files:
         rows = data.to_label.tolist()
         return {"pictures": [(_picture(data.files[1][i]), data.row_names[i]) for i in rows]}
+    first = data.first_columns
     lines = [
         (data.row_names[row], *(f"{v:.4g}" if isinstance(v, float) else v for v in values))
-        for row, *values in data.first_columns.iloc[data.to_label].itertuples()
+        for row, *values in first.iloc[data.to_label].itertuples()
     ]
-    head = [" · ".join(map(str, data.ids)), *data.first_columns]
+    head = [" · ".join(map(str, data.ids)), *first]
+    if data.texts is not None:
+        texts = [passage(data.texts.given[row]) for row in data.to_label]
+        others = [k for k, c in enumerate(first, 1) if c not in data.texts.columns]
+        lines = [
+            (line[0], text, *(line[k] for k in others))
+            for line, text in zip(lines, texts, strict=True)
+        ]
+        head = [head[0], "text", *(head[k] for k in others)]
     return Table(f"{len(lines)} rows", head, lines)
 
 
@@ -241,8 +266,16 @@ def uncertain(data: ReportData) -> Table | None:
         picture = _picture(data.files[1][row]) if data.files else None
         named = Row(data.row_names[row], point, strange, picture)
         sure = f"{data.probabilities[row].max():,.2f}"
-        lines.append([named, data.predicted[row], sure, *(told[row] for told in more.values())])
+        line = [named, data.predicted[row], sure, *(told[row] for told in more.values())]
+        if data.texts is not None:
+            line.append(passage(data.texts.given[row]))
+            if data.pool is not None:
+                code = int(np.flatnonzero(data.classes == data.predicted[row])[0])
+                line += data.texts.spoken(data.pool, row, code)
+        lines.append(line)
     head = [" · ".join(map(str, data.ids)), "prediction", "confidence", *more]
+    if data.texts is not None:
+        head += ["text", "words for it", "words against it"][: 3 if data.pool is not None else 1]
     unit = "pictures" if data.files else "rows"
     return Table(f"The {len(lines)} least certain {unit}", head, lines)
 
@@ -366,6 +399,27 @@ def columns(data: ReportData) -> Table | None:
     return Table(caption, ["column", "KS distance", "source mean", "target mean"], lines)
 
 
+def words(data: ReportData) -> dict[str, Any] | None:
+    """Show how many words both domains share, and the most frequent that only one uses."""
+    if data.texts is None:
+        return None
+    terms, counts = np.array(data.texts.terms, dtype=object), data.texts.counts
+    lines = []
+    for name, own, other in zip(("source", "target"), counts, counts[::-1], strict=True):
+        alone = np.flatnonzero(other == 0)
+        most = alone[np.argsort(-own[alone], kind="stable")[:_WORDS_SHOWN]]
+        shown = ", ".join(f"{terms[k]} ({own[k]})" for k in most)
+        lines.append([name, f"{len(alone):,}", Passage(shown, "")])
+    shared = (counts > 0).all(axis=0)
+    head = ["domain", "words", "the most frequent, with the number of texts"]
+    return {
+        "shared": float(shared.mean()),
+        "terms": len(terms),
+        "texts": [float(own[shared].sum() / max(own.sum(), 1)) for own in counts],
+        "alone": Table("Words of one domain only", head, lines),
+    }
+
+
 def gap(data: ReportData) -> Table:
     """Show the gap between the domains before and after, overall and per class."""
     before, after = data.gaps
@@ -426,5 +480,12 @@ def _second_stage(data: ReportData, history: list[dict[str, float]]) -> int | No
 SECTIONS: dict[str, Callable[[ReportData], Any]] = {
     **{"changed": changed, "balance": balance, "classes": classes, "agreement": agreement},
     **{"label": to_label, "uncertain": uncertain, "evaluation": evaluation, "pictures": pictures},
-    **{"columns": columns, "gap": gap, "given": given, "repeat": repeat, "fit": fit},
+    **{
+        "columns": columns,
+        "words": words,
+        "gap": gap,
+        "given": given,
+        "repeat": repeat,
+        "fit": fit,
+    },
 }

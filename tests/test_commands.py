@@ -28,9 +28,9 @@ from transferable.cli import app
 from transferable.tables import TableEncoder
 
 PATHS = {
-    "AutoAdapter().adapt": (197, 24, 4),
-    "transferable adapt": (306, 37, 4),
-    "transferable adapt --model --report": (426, 48, 7),
+    "AutoAdapter().adapt": (190, 24, 4),
+    "transferable adapt": (298, 37, 4),
+    "transferable adapt --model --report": (418, 48, 7),
 }
 
 

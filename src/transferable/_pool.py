@@ -213,9 +213,9 @@ class Kind(NamedTuple):
         Those of the source alone first.
     judge : callable
         The verdict on the consensus of the members, without a label of the target.
-    smoothing : callable or None
-        The weight of the neighbours in the consensus, from the members' mean probabilities of the
-        target rows and the neighbours of each; None for numbers.
+    smoothing : float, callable or None
+        The weight of the neighbours in the consensus, also from the members' mean probabilities of
+        the target rows and the neighbours of each; None for regression.
     caution : float
         Prior weight of the candidates of the source alone, unless another is given.
     shares : mapping of str to float

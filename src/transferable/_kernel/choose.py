@@ -410,23 +410,21 @@ class Balance:
 
 
 def a_distance(source: Sequence[NDArray], target: Sequence[NDArray], shrinkage: float) -> float:
-    """Return the A-distance by the mean error of each half's discriminant on the other half."""
-    there = _held_out_error(source[0], target[0], source[1], target[1], shrinkage)
-    back = _held_out_error(source[1], target[1], source[0], target[0], shrinkage)
-    return 2.0 * max(0.0, 1.0 - (there + back))
+    """Return the A-distance by the mean error of each half's discriminant on the other half.
 
-
-def _held_out_error(
-    Xs: NDArray, Xt: NDArray, Xs_new: NDArray, Xt_new: NDArray, shrinkage: float
-) -> float:
-    """Return the balanced error on new rows of two samples' regularised linear discriminant."""
-    mean_s, mean_t = Xs.mean(axis=0), Xt.mean(axis=0)
-    centred = np.vstack([(Xs - mean_s) / np.sqrt(len(Xs)), (Xt - mean_t) / np.sqrt(len(Xt))])
-    direction = _whitened(centred, mean_s - mean_t, shrinkage)
-    threshold = direction @ (mean_s + mean_t) / 2
-    wrong_s = np.mean(Xs_new @ direction <= threshold)
-    wrong_t = np.mean(Xt_new @ direction > threshold)
-    return float(wrong_s + wrong_t) / 2
+    It is regularised and linear, and its error on the two samples counts alike.
+    """
+    error = 0.0
+    for half, other in ((0, 1), (1, 0)):
+        Xs, Xt = source[half], target[half]
+        mean_s, mean_t = Xs.mean(axis=0), Xt.mean(axis=0)
+        centred = np.vstack([(Xs - mean_s) / np.sqrt(len(Xs)), (Xt - mean_t) / np.sqrt(len(Xt))])
+        direction = _whitened(centred, mean_s - mean_t, shrinkage)
+        threshold = direction @ (mean_s + mean_t) / 2
+        wrong_s = np.mean(source[other] @ direction <= threshold)
+        wrong_t = np.mean(target[other] @ direction > threshold)
+        error += float(wrong_s + wrong_t) / 2
+    return 2.0 * max(0.0, 1.0 - error)
 
 
 def _whitened(centred: NDArray, difference: NDArray, shrinkage: float) -> NDArray:

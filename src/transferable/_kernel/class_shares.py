@@ -167,12 +167,13 @@ class GivenShares(Labelling):
         return super().codes(scores)
 
 
+@dataclass
 class EstimatedShares(Labelling):
     """Labelling whose first rounds correct an estimated prior, as far as it is trusted."""
 
-    def __init__(self, belief: float, prior: Shares) -> None:
-        super().__init__(np.zeros(len(prior)))
-        self.belief, self.prior, self.renewals = belief, prior, _RENEWALS
+    renewals: int = _RENEWALS
+    belief: float = 0.0
+    prior: Any = None
 
     def renewed(self, shares: Shares, counts: NDArray[np.float64]) -> Shares:
         """Return the class prior after a round with these counts of each label."""

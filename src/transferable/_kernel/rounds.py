@@ -179,7 +179,9 @@ class Rounds:
         b = (1.0 - shift.weight) / temperature(ours, y, own)
         mixed = (a * one + b * other for one, other in zip((alone, F), aligned, strict=True))
         target = self.solver.label(*mixed, Labelling(np.log(shift.shares / d.prior)))
-        self.restart(shift.shares, target, EstimatedShares(shift.belief, d.prior))
+        self.restart(
+            shift.shares, target, EstimatedShares(plain.offsets, belief=shift.belief, prior=d.prior)
+        )
         self.run(max_iter)
         part = 1.0
         if check:

@@ -83,7 +83,8 @@ def moments_of_blocks(
         Moments.of(block, None if weights is None else arrays.table(weights[rows]))
         for rows, block in table.blocks(within)
     )
-    return reduce(add, blocks, Moments.none(table.rank, arrays))
+    first = next(blocks, None)
+    return Moments.none(table.rank, arrays) if first is None else reduce(add, blocks, first)
 
 
 def moments_of_rows(X: Any, weights: NDArray[np.float64] | float = 1.0) -> Moments:

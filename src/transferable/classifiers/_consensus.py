@@ -42,7 +42,7 @@ from transferable.trust import (
 Tables = NDArray[np.float64]  # probabilities by each of several models
 
 _NEIGHBORS = 6  # of a row, itself among them if it was fitted
-_SMOOTHED = 0.6  # their weight: a fitted row itself has a half, five others a tenth each
+SMOOTHED = 0.6  # their weight: a fitted row itself has a half, five others a tenth each
 _FAR, _UNSURE = 0.3, 0.3  # from source rows, and of the consensus, beyond which rows are unfamiliar
 _AUDIT_FOLDS = 5
 _KNOWN_ROWS = 10.0  # source rows that a known target row counts as, where a model is refitted
@@ -235,7 +235,9 @@ class Consensus:
         prior = prior_weights(views, *given, overlapping)
         weights, kappas = consensus_weights(tables, prior)
         own = np.tensordot(weights, tables, axes=1)
-        weight = kind.smoothing(own, target.near)
+        weight = kind.smoothing
+        if callable(weight):
+            weight = weight(own, target.near)
         if shares is not None:
             logs = np.log(_smoothed(own, own, target.near, weight, factors) + 1e-12)
             offsets = exact_offsets(logs, shares)
@@ -440,11 +442,6 @@ def _sample(y: Codes) -> Codes:
     return np.sort(np.concatenate(drawn))
 
 
-def six_tenths(own: Probabilities, near: Codes) -> float:
-    """Return the weight of neighbours of rows of numbers, for any labels of these."""
-    return _SMOOTHED
-
-
 def by_neighbours(own: Probabilities, near: Codes) -> float:
     """Return the weight of neighbours by how well their labels agree with those of the rows.
 
@@ -453,7 +450,7 @@ def by_neighbours(own: Probabilities, near: Codes) -> float:
     if near.shape[1] < 2:
         return 0.0
     theirs = own[near[:, 1:_NEIGHBORS]].mean(axis=1).argmax(axis=1)
-    return _SMOOTHED * max(0.0, agreement(own.argmax(axis=1), theirs))
+    return SMOOTHED * max(0.0, agreement(own.argmax(axis=1), theirs))
 
 
 def _smoothed(

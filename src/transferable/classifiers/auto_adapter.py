@@ -26,7 +26,7 @@ from transferable._linalg.memory import memory_budget
 from transferable._pool import Kind, Specification, fit_pool, flags, pool_of
 from transferable._sklearn import CLASS_SHARES, JOBS, Interval, StrOptions
 from transferable.base import DomainClassifier, Takes
-from transferable.classifiers._consensus import Calibrated, Consensus, by_neighbours, six_tenths
+from transferable.classifiers._consensus import SMOOTHED, Calibrated, Consensus, by_neighbours
 from transferable.classifiers.self_training import SelfTraining
 from transferable.classifiers.tfdf import TFDF, TFDFV
 from transferable.domains import Domains
@@ -145,8 +145,8 @@ KINDS = {
         caution=0.1,
         shares={"denoised": 6.0, "as given": 1.0, "per domain": 2.0},
     ),
-    "flags": Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess, six_tenths),
-    "numbers": Kind(None, _OF_ALL + _PER_DOMAIN, assess, six_tenths),
+    "flags": Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess, SMOOTHED),
+    "numbers": Kind(None, _OF_ALL + _PER_DOMAIN, assess, SMOOTHED),
 }
 
 

@@ -321,12 +321,13 @@ class SubspaceTransformer(DomainTransformer):
 
     n_components: int | None = field(default=None, kw_only=False)
 
-    def _bases(self, domains: Domains) -> tuple[Matrix, Matrix]:
-        """Return bases of source and target; without a target, twice the source's."""
+    def _bases(self, domains: Domains, source: slice | NDArray[np.intp]) -> tuple[Matrix, Matrix]:
+        """Return bases of a source and the target; without a target, twice the source's."""
         wanted = _SUBSPACE_COMPONENTS if self.n_components is None else self.n_components
-        sides = domains.source, domains.target if domains.n_target else domains.source
+        sides = source, domains.target if domains.n_target else source
         if isinstance(domains.X, Reordered):
-            moments = (moments_of_blocks(RowTable(domains.X), side) for side in sides)
+            tables = (RowTable(domains.X).part(side) for side in sides)
+            moments = (moments_of_blocks(table, slice(0, table.n)) for table in tables)
             bases = [basis_of_moments(m, wanted) for m in moments]
         else:
             bases = [principal_basis(domains.X[i], wanted, domains.weights[i]) for i in sides]

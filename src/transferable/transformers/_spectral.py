@@ -46,7 +46,7 @@ from transferable._sklearn import (
 )
 from transferable.base import trained
 from transferable.domains import Domains
-from transferable.events import iterate, stage
+from transferable.events import LISTENERS, iterate, stage
 from transferable.exceptions import warn_of_fewer
 from transferable.limits import LIMITS
 from transferable.transformers._features import (
@@ -363,13 +363,14 @@ def relabelled(
     codes = codes if domains.n_target else domains.known
     unsettled = LIMITS.unsettled_share * max(domains.n_target, 1)
     for i in range(max_iter):
-        stage("Adapting", i / max_iter)
         last = solve(codes)
         if labelling is None:
             renewed = label_target(domains, last.Z, last.weights, estimator)
         else:
             renewed = _corrected(domains, last.Z, estimator, labelling)
-        iterate(domains.with_target(renewed), last.Z)
+        if LISTENERS.get():
+            stage("Adapting", i / max_iter)
+            iterate(domains.with_target(renewed), last.Z)
         taken.append(domains.shares)
         if labelling is not None and labelling.renewals:
             shares = labelling.renewed(domains.shares, domains.counts(renewed)[-1])
@@ -450,7 +451,8 @@ def follow_shift(found: Round, domains: Domains, run: Callable[..., Round]) -> R
         own = domains.weights[: len(y)]
         log_odds = log_odds + weight * class_log_probabilities(left_out, y, own, scores)
     codes = domains.fixed(log_odds.argmax(axis=1))
-    estimated: Labelling = EstimatedShares(shift.belief, domains.prior)
+    none = np.zeros(domains.n_classes)
+    estimated = EstimatedShares(none, belief=shift.belief, prior=domains.prior)
     other = run(domains.with_shares(shift.shares), codes=codes, labelling=estimated)
     return replace(other, history=found.history + other.history)
 

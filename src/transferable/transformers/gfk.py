@@ -49,7 +49,10 @@ class GFK(SubspaceTransformer, example="n_components=2"):
     _accept_sparse = True
 
     def _fit_domains(self, domains: Domains) -> None:
-        pairs = [geodesic_flow_factor(*self._bases(part)) for part in domains.pairs()]
+        sources: list[Any] = [domains.source]
+        if domains.n_sources > 1:
+            sources = [np.flatnonzero(domains.sources == k) for k in range(domains.n_sources)]
+        pairs = [geodesic_flow_factor(*self._bases(domains, rows)) for rows in sources]
         self.factor_ = np.hstack(pairs) / np.sqrt(len(pairs)) if len(pairs) > 1 else pairs[0]
         self._n_features_out = self.factor_.shape[1]
 

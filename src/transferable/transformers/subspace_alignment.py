@@ -47,7 +47,7 @@ class SubspaceAlignment(SubspaceTransformer, example="n_components=2"):
     takes = Takes(no_labels=True)
 
     def _fit_domains(self, domains: Domains) -> None:
-        Ps, Pt = self._bases(domains)
+        Ps, Pt = self._bases(domains, domains.source)
         sides = domains.source, domains.target if domains.n_target else domains.source
         tables = [table_of(domains, side) for side in sides]
         self._means = np.stack([table.mean(weights) for table, weights in tables])

@@ -86,6 +86,17 @@ Device = Annotated[
         "or auto; the last two need torch.",
     ),
 ]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go to "
+        "standard output.",
+    ),
+]
+Probabilities = Annotated[
+    bool, flag("--probabilities", help="Write the probability of every class as well.")
+]
 Seed = Annotated[
     int, typer.Option(min=0, max=2**32 - 1, metavar="N", help="Seed of random numbers.")
 ]

@@ -52,17 +52,8 @@ def run(
             "--tune", help="Search the method's settings by scores that need no target label."
         ),
     ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
-            "to standard output.",
-        ),
-    ] = None,
-    probabilities: Annotated[
-        bool, opt.flag("--probabilities", help="Write the probability of every class as well.")
-    ] = False,
+    out: opt.Out = None,
+    probabilities: opt.Probabilities = False,
     model: Annotated[
         Path | None,
         typer.Option(

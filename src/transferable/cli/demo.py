@@ -73,8 +73,8 @@ def _compare(task: Bunch, seed: int, messages: Messages, as_json: bool) -> None:
 
     The model of the source alone gets rows of unit length, as TFDF does.
     """
-    alone, pool = make_pipeline(Normalizer(), SVC()), AutoAdapter()
-    models: dict[str, Any] = {"SVM": alone, "TFDF": TFDF(), "AutoAdapter": pool}
+    alone = make_pipeline(Normalizer(), SVC())
+    models: dict[str, Any] = {"SVM": alone, "TFDF": TFDF(), "AutoAdapter": AutoAdapter()}
     results: list[dict[str, Any]] = []
     with messages.bar("Comparing methods") as bar:
         for name, model in bar.through(models.items(), lambda step: step[0]):
@@ -117,7 +117,7 @@ def _compare(task: Bunch, seed: int, messages: Messages, as_json: bool) -> None:
         bold=[i for i, r in enumerate(results) if r["accuracy"] == best],
     )
     print_lines(
-        f"AutoAdapter's verdict without labels: {pool.trust_.title}",
+        f"AutoAdapter's verdict without labels: {models['AutoAdapter'].trust_.title}",
         "Next, with files: transferable demo --export digits && cd digits",
         "                  transferable adapt source.csv target.csv --label digit --id image "
         "--out predictions.csv --report report.html",

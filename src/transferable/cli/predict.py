@@ -50,17 +50,8 @@ def run(
         ),
     ],
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File for the predictions, .csv, .tsv or .parquet; by default, or with -, they go "
-            "to standard output.",
-        ),
-    ] = None,
-    probabilities: Annotated[
-        bool, opt.flag("--probabilities", help="Write the probability of every class as well.")
-    ] = False,
+    out: opt.Out = None,
+    probabilities: opt.Probabilities = False,
     ids: Annotated[
         list[str] | None,
         typer.Option(

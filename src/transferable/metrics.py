@@ -74,8 +74,8 @@ def mmd_distance(
     >>> mmd_distance(Xs, Xs[::-1], [0, 1], [0, 1])
     2.0
     """
-    parameters = {"gamma": gamma, "degree": degree, "coef0": coef0}
-    return _discrepancy(Xs, Xt, ys, yt, 0.0, balance, kernel, parameters)
+    more = {"balance": balance, "kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+    return mmcd_distance(Xs, Xt, ys, yt, second_order=0.0, **more)  # type: ignore[arg-type]
 
 
 def mmcd_distance(
@@ -132,21 +132,6 @@ def mmcd_distance(
     >>> mmcd_distance(Xs, 2 * Xs)
     3.0
     """
-    parameters = {"gamma": gamma, "degree": degree, "coef0": coef0}
-    return _discrepancy(Xs, Xt, ys, yt, second_order, balance, kernel, parameters)
-
-
-def _discrepancy(
-    Xs: Any,
-    Xt: Any,
-    ys: ArrayLike | None,
-    yt: ArrayLike | None,
-    second_order: float,
-    balance: float,
-    kernel: Kernel,
-    parameters: dict[str, Any],
-) -> float:
-    """Return the discrepancy of means and, if `second_order` is not 0, of covariances."""
     Xs, Xt = check_array(Xs, dtype=np.float64), check_array(Xt, dtype=np.float64)
     if Xs.shape[1] != Xt.shape[1]:
         raise ValueError(
@@ -169,7 +154,7 @@ def _discrepancy(
     domains = Domains(X, codes[: len(Xs)], np.arange(n_classes), np.arange(len(X)))
 
     def gram(rows: NDArray[np.intp] | slice) -> Matrix:
-        return KernelFunction(kernel, **parameters)(X[rows], X[rows])
+        return KernelFunction(kernel, gamma, degree, coef0)(X[rows], X[rows])
 
     def squared_covariances(group: GroupCentring) -> float:
         """Return ||C_s - C_t||^2 = ||X'ZX||^2 = tr(K Z K Z), by the smaller matrix."""

@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import cleandoc
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,6 +47,21 @@ def fit_domains(estimator: Any, Xs: Any, ys: NDArray[Any], Xt: Any) -> Any:
     return model.fit(Xs, ys)
 
 
+_EXAMPLE = """
+
+Examples
+--------
+>>> import numpy as np
+>>> from transferable import TFDFV
+>>> from transferable.datasets import make_shifted
+>>> from transferable.model_selection import {name}
+>>> task = make_shifted(n_source=60, n_target=60)
+>>> X, y = np.r_[task.Xs, task.Xt], np.r_[task.ys, np.full(60, -1)]
+>>> settings = [TFDFV(alignment=weight).fit(X, y) for weight in (0.1, 10.0)]
+>>> best = max(settings, key=lambda model: {name}()(model, X, y))
+"""
+
+
 class LabelFreeScorer(ABC):
     """Callable ``scorer(estimator, X, y, sample_domain=None)``; higher is better.
 
@@ -56,6 +72,9 @@ class LabelFreeScorer(ABC):
     """
 
     labels_only: ClassVar[bool] = False  # whether it uses predicted labels only
+
+    def __init_subclass__(cls) -> None:
+        cls.__doc__ = cleandoc(cls.__doc__ or "") + _EXAMPLE.format(name=cls.__name__)
 
     def __call__(
         self, estimator: Any, X: Any, y: ArrayLike, sample_domain: ArrayLike | None = None
@@ -199,18 +218,11 @@ class ImportanceWeightedScore(LabelFreeScorer):
     ----------
     M. Sugiyama, M. Krauledat and K.-R. Mueller, "Covariate shift adaptation by importance weighted
     cross validation", JMLR 2007.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import ImportanceWeightedScore
-    >>> ImportanceWeightedScore()
-    ImportanceWeightedScore(ratio='logistic')
     """
 
     ratio: str = "logistic"
 
     def score(self, evidence: Evidence) -> float:
-        """Return the weighted mean of hits, weights adding up to one."""
         hits, weights = _weighted_hits(evidence, self.ratio)
         return float(np.average(hits, weights=weights))
 
@@ -234,18 +246,11 @@ class DevScore(LabelFreeScorer):
     ----------
     K. You, X. Wang, M. Long and M. Jordan, "Towards accurate model selection in deep unsupervised
     domain adaptation", ICML 2019.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import DevScore
-    >>> DevScore()
-    DevScore(ratio='logistic')
     """
 
     ratio: str = "logistic"
 
     def score(self, evidence: Evidence) -> float:
-        """Return one minus the estimated risk."""
         hits, weights = _weighted_hits(evidence, self.ratio)
         losses = weights * (1.0 - hits)
         spread = float(np.var(weights))
@@ -285,24 +290,9 @@ class EntropyScore(LabelFreeScorer):
     Y. Grandvalet and Y. Bengio, "Semi-supervised learning by entropy minimization", NeurIPS 2004;
     P. Morerio, J. Cavazza and V. Murino, "Minimal-entropy correlation alignment for unsupervised
     deep domain adaptation", ICLR 2018, for its use to choose parameters.
-
-    Examples
-    --------
-    >>> from transferable import TFDFV
-    >>> from transferable.datasets import load_printed_to_handwritten
-    >>> from transferable.model_selection import EntropyScore
-    >>> task = load_printed_to_handwritten()
-    >>> rows = slice(None, None, 5)
-    >>> model = TFDFV(max_iter=2).adapt(task.Xs[rows], task.ys[rows], task.Xt[rows])
-    >>> import numpy as np
-    >>> X = np.vstack([task.Xs[rows], task.Xt[rows]])
-    >>> y = np.concatenate([task.ys[rows], np.full(len(task.Xt[rows]), -1)])
-    >>> EntropyScore()(model, X, y) < 0
-    True
     """
 
     def score(self, evidence: Evidence) -> float:
-        """Return minus the mean entropy."""
         return -float(_entropies(evidence.probabilities).mean())
 
 
@@ -319,16 +309,9 @@ class InformationScore(LabelFreeScorer):
     J. Bridle, A. Heading and D. MacKay, "Unsupervised classifiers, mutual information and phantom
     targets", NeurIPS 1991; Y. Shi and F. Sha, "Information-theoretical learning of discriminative
     clusters for unsupervised domain adaptation", ICML 2012.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import InformationScore
-    >>> InformationScore()
-    InformationScore()
     """
 
     def score(self, evidence: Evidence) -> float:
-        """Return the mutual information between row and predicted class."""
         P = evidence.probabilities
         return float(entr(P.mean(axis=0)).sum() - _entropies(P).mean())
 
@@ -351,18 +334,11 @@ class ConfusionScore(LabelFreeScorer):
     ----------
     Y. Jin, X. Wang, M. Long and J. Wang, "Minimum class confusion for versatile domain
     adaptation", ECCV 2020.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import ConfusionScore
-    >>> ConfusionScore(temperature=1.0)
-    ConfusionScore(temperature=1.0)
     """
 
     temperature: float = 2.5
 
     def score(self, evidence: Evidence) -> float:
-        """Return minus the mean of the rows' sums off the diagonal."""
         P = np.maximum(evidence.probabilities, 1e-12) ** (1.0 / self.temperature)
         P /= P.sum(axis=1, keepdims=True)
         weights = 1.0 + np.exp(-_entropies(P))
@@ -394,18 +370,11 @@ class CircularScore(LabelFreeScorer):
     amongst models and datasets for transfer learning", ECML PKDD 2010; L. Bruzzone and
     M. Marconcini, "Domain adaptation problems: a DASVM classification technique and a circular
     validation strategy", IEEE TPAMI 2010.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import CircularScore
-    >>> CircularScore()
-    CircularScore()
     """
 
     labels_only: ClassVar[bool] = True
 
     def score(self, evidence: Evidence) -> float:
-        """Return the accuracy of the way there and back."""
         labels = evidence.labels
         if len(np.unique(labels)) < 2:
             return float(np.mean(evidence.ys == labels[0]))
@@ -437,19 +406,12 @@ class NeighborsScore(LabelFreeScorer):
     The assumption is that of X. Zhu, Z. Ghahramani and J. Lafferty, "Semi-supervised learning
     using Gaussian fields and harmonic functions", ICML 2003; the correction for chance is that of
     J. Cohen, "A coefficient of agreement for nominal scales", 1960.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import NeighborsScore
-    >>> NeighborsScore(n_neighbors=10)
-    NeighborsScore(n_neighbors=10)
     """
 
     labels_only: ClassVar[bool] = True
     n_neighbors: int = 5
 
     def score(self, evidence: Evidence) -> float:
-        """Return the agreement along the edges, corrected for chance."""
         domains, k = evidence.domains, self.n_neighbors
         if domains.n_target < 2:
             return 0.0
@@ -469,16 +431,9 @@ class SilhouetteScore(LabelFreeScorer):
     ----------
     P. Rousseeuw, "Silhouettes: a graphical aid to the interpretation and validation of cluster
     analysis", Journal of Computational and Applied Mathematics, 1987.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import SilhouetteScore
-    >>> SilhouetteScore()
-    SilhouetteScore()
     """
 
     def score(self, evidence: Evidence) -> float:
-        """Return the mean silhouette, -1 for fewer than two predicted classes or one a row."""
         codes = evidence.codes[:_MOST_ROWS]
         if not 2 <= len(np.unique(codes)) < len(codes):
             return -1.0
@@ -513,18 +468,11 @@ class DensityScore(LabelFreeScorer):
     ----------
     K. Saito, D. Kim, P. Teterwak, S. Sclaroff, T. Darrell and K. Saenko, "Tune it the right way:
     unsupervised validation of domain adaptation via soft neighborhood density", ICCV 2021.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import DensityScore
-    >>> DensityScore()
-    DensityScore(temperature=0.05)
     """
 
     temperature: float = 0.05
 
     def score(self, evidence: Evidence) -> float:
-        """Return the mean entropy of each row's softmax over the others; 0 for a single row."""
         P = unit_rows(evidence.probabilities[:_MOST_ROWS])
         if len(P) < 2:
             return 0.0
@@ -551,18 +499,11 @@ class AgreementScore(LabelFreeScorer):
     ----------
     O. Madani, D. Pennock and G. Flake, "Co-validation: using model disagreement on unlabeled data
     to validate classification algorithms", NeurIPS 2004.
-
-    Examples
-    --------
-    >>> from transferable.model_selection import AgreementScore
-    >>> AgreementScore()
-    AgreementScore(panel=None)
     """
 
     panel: tuple[Any, ...] | None = None
 
     def score(self, evidence: Evidence) -> float:
-        """Return the mean agreement over the panel."""
         domains = evidence.domains
         key = "votes", id(self.panel), domains.y.tobytes()
         votes = domains.share(key, _votes, self.panel, domains.X, domains.y)

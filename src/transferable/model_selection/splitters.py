@@ -51,6 +51,31 @@ class DomainSplitter(BaseCrossValidator):
         """
         yield from self._split(self._ids(X, y, groups, sample_domain), y)
 
+    def get_n_splits(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        sample_domain: ArrayLike | None = None,
+    ) -> int:
+        """Return the number of splits.
+
+        Parameters
+        ----------
+        X, y, groups, sample_domain : object
+            As for :meth:`split`; :class:`StratifiedDomainKFold` needs none of them.
+
+        Returns
+        -------
+        n_splits : int
+            Targets of :class:`LeaveOneDomainOut`, folds of the other.
+        """
+        return self._count(X, y, groups, sample_domain)
+
+    @abstractmethod
+    def _count(self, X: Any, y: Any, groups: Any, sample_domain: Any) -> int:
+        """Return the number of splits."""
+
     @abstractmethod
     def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:
         """Yield positions of training and test rows, given the id of each row's domain."""
@@ -116,29 +141,7 @@ class LeaveOneDomainOut(DomainSplitter):
         self.test_size = test_size
         self.random_state = random_state
 
-    def get_n_splits(
-        self,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        sample_domain: ArrayLike | None = None,
-    ) -> int:
-        """Return the number of targets.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            The rows.
-        y : array-like of shape (n_samples,) or None, default=None
-            Labels, which mark target rows as in ``fit`` if there are no ids.
-        groups, sample_domain : array-like of shape (n_samples,) or None, default=None
-            Domain ids, positive for sources and negative for targets; `groups` has precedence.
-
-        Returns
-        -------
-        n_splits : int
-            The number of different negative ids.
-        """
+    def _count(self, X: Any, y: Any, groups: Any, sample_domain: Any) -> int:
         return len(self._targets(self._ids(X, y, groups, sample_domain)))
 
     def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:
@@ -210,25 +213,7 @@ class StratifiedDomainKFold(DomainSplitter):
         self.test = test
         self.random_state = random_state
 
-    def get_n_splits(
-        self,
-        X: Any = None,
-        y: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-        sample_domain: ArrayLike | None = None,
-    ) -> int:
-        """Return the number of folds.
-
-        Parameters
-        ----------
-        X, y, groups, sample_domain : object
-            Ignored.
-
-        Returns
-        -------
-        n_splits : int
-            The parameter.
-        """
+    def _count(self, X: Any, y: Any, groups: Any, sample_domain: Any) -> int:
         return int(self.n_splits)
 
     def _split(self, ids: NDArray[Any], y: ArrayLike | None) -> Splits:

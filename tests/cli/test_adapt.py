@@ -227,7 +227,11 @@ def nothing():
         (change("source.csv", kind=None), GIVEN[1:], "30 of the 30 source rows have no value"),
         (change("target.csv", f0="2024-01-31"), GIVEN[1:], "'f0' holds dates"),
         (nothing, ("source.csv", "target.csv", "--label", "who"), "30 different values in 30"),
-        (nothing, ("source.csv", "target.csv", "--label", "f0", "--id", "who"), "name rows or to"),
+        (
+            nothing,
+            ("source.csv", "target.csv", "--label", "f0", "--id", "who", "--task", "classes"),
+            "name rows or to",
+        ),
         (nothing, (*GIVEN[1:], "--report", "target.csv"), "target.csv would be overwritten"),
         (nothing, (*GIVEN[1:], "--report", "p.csv"), "p.csv would be overwritten"),
     ],

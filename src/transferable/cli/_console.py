@@ -156,7 +156,14 @@ def as_options(text: str) -> str:
 
 
 def accuracy_line(evaluation: dict[str, Any], rows: str) -> str:
-    """Return the accuracy in words."""
+    """Return the accuracy, or the errors of numbers, in words."""
+    if "rmse" in evaluation:
+        return (
+            f"Errors on the {evaluation['rows']:,} {rows} with a value in "
+            f"{evaluation['column']!r}: median {evaluation['median_absolute_error']:.4g}, root "
+            f"mean squared {evaluation['rmse']:.4g}, R2 {evaluation['r2']:.2f} (used for this "
+            "evaluation only)"
+        )
     return (
         f"Accuracy on the {evaluation['rows']:,} {rows} with a value in "
         f"{evaluation['column']!r}: {evaluation['accuracy']:.1%} (used for this evaluation only)"

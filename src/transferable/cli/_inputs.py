@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,11 +14,19 @@ import pandas as pd
 import typer
 from numpy.typing import NDArray
 from pandas.api.types import is_float_dtype
+from sklearn.base import is_regressor
 
 from transferable.cli._console import Messages
-from transferable.cli._options import Columns, Format
-from transferable.tables import TableClassifier, TableEncoder, TableError, read_table
-from transferable.tables.classifier import check_parts, checked_labels
+from transferable.cli._options import Columns, Format, Task
+from transferable.domains import as_numbers
+from transferable.tables import (
+    TableClassifier,
+    TableEncoder,
+    TableError,
+    TableRegressor,
+    read_table,
+)
+from transferable.tables.classifier import check_parts
 from transferable.tables.columns import joined
 from transferable.tables.reading import Problems, listed, require_columns, who
 from transferable.wrapping import FileClassifier
@@ -65,8 +74,24 @@ class Inputs(NamedTuple):
             encoder.transform(self.target),
         )
 
+    @property
+    def numbers(self) -> bool:
+        """Whether the labels are numbers, not classes."""
+        return is_regressor(self.model)
+
+    def refuse_numbers(self, what: str) -> None:
+        """Refuse labels that are numbers."""
+        if self.numbers:
+            raise ValueError(
+                f"{what} is for classes, and {self.label!r} is a number; if its values are names, "
+                "pass --task classes."
+            )
+
     def true_labels(self, messages: Messages) -> tuple[NDArray[Any], NDArray[Any]]:
         """Return the target's true labels, and which rows have one."""
+        if self.numbers:
+            true = numbers_in(self.true, who(self.target, "the target"))
+            return true, ~np.isnan(true)
         return true_labels(self.true, np.unique(self.labels).tolist(), messages)
 
     def evaluate(self, predicted: NDArray[Any], messages: Messages) -> dict[str, Any] | None:
@@ -74,6 +99,9 @@ class Inputs(NamedTuple):
         if self.true is None:
             return None
         true, known = self.true_labels(messages)
+        if self.numbers:
+            found = errors_of(predicted[known], true[known])
+            return {"column": str(self.true.name), "rows": int(known.sum()), **found}
         right = predicted[known].astype(str) == true[known]
         return {"column": str(self.true.name), "rows": len(right), "accuracy": float(right.mean())}
 
@@ -174,7 +202,19 @@ def read_tables(
             tables.append(table)
     problems.raise_if_any()
     *sources, target = tables
-    source = sources[0]
+    source, task = sources[0], given.task
+    if task is None and not given.yes and label in source.columns:
+        task = Task.numbers if _measures(source[label], form.decimal) else None
+    if task == Task.numbers and label in source.columns:
+        if form.decimal != ".":
+            for table in tables:
+                for name in {label, truth} & {*table.columns}:
+                    texts = table[name].astype(object)
+                    table[name] = texts.replace({re.escape(form.decimal): "."}, regex=True)
+        messages.note(
+            f"the label {label!r} is a number, such as {source[label].iloc[0]}, and numbers are "
+            "predicted; if its values are names, pass --task classes."
+        )
     if len(sources) > 1:
         source, _, notes = joined(sources)
         for text in notes:
@@ -189,7 +229,8 @@ def read_tables(
         )
     target = target.drop(columns=label) if in_target else target
     drop = [*named_columns(given.drop, columns), *([truth] if truth not in (None, label) else [])]
-    model = TableClassifier(
+    kind = TableRegressor if task == Task.numbers else TableClassifier
+    model = kind(
         scale=str(given.scale),  # type: ignore[arg-type]  # one of them
         ids=named_columns(given.ids, columns),
         drop=drop,
@@ -200,7 +241,7 @@ def read_tables(
     parts = sources if len(sources) > 1 else ()
     found = Inputs(source, target, label, np.empty(0), model, true, parts)
     _check(found, truth, problems)
-    if not given.yes:
+    if not given.yes and not found.numbers:
         _check_classes(source[label], who(source, "the source"))
     _note_weak_columns(found, messages)
     if truth is None and in_target:
@@ -210,6 +251,8 @@ def read_tables(
         )
     if files[-1].resolve() in [file.resolve() for file in files[:-1]]:
         messages.note("target and source are the same file; there is nothing to adapt to.")
+    if found.numbers:
+        return found._replace(labels=numbers_in(source[label], who(source, "the source")))
     return found._replace(labels=source[label].to_numpy(dtype=str))
 
 
@@ -246,7 +289,7 @@ def _check(found: Inputs, truth: str | None, problems: Problems) -> None:
         check_parts(label, model)
     with problems.catching():
         require_columns(list(source.columns), [label], who(source, "the source"))
-        checked_labels(source[label], label, who(source, "the source"))
+        model._checked(source[label], label, who(source, "the source"))
     for names in (
         [name for name in model.ids if name != label],
         [truth] if truth and found.true is None else [],
@@ -263,15 +306,44 @@ def _check(found: Inputs, truth: str | None, problems: Problems) -> None:
     problems.raise_if_any()
 
 
+def _measures(column: pd.Series, point: str) -> bool:
+    """Return whether labels are numbers: fractions, or more integers than classes would have.
+
+    Thousands separators and units do not hide that; they are refused as numbers, with the remedy.
+    """
+    texts = column.dropna().astype(str).str.replace(r"[\s%€$£]", "", regex=True)
+    if point == ",":
+        texts = texts.str.replace(",", ".")
+    else:
+        texts = texts.str.replace(r"(?<=\d),(?=\d{3}\b)", "", regex=True)
+    numbers = pd.to_numeric(texts, errors="coerce")
+    if not len(numbers) or numbers.isna().any():
+        return False
+    many = numbers.nunique() > _MANY_VALUES * len(numbers) and len(numbers) > _FEW_ROWS
+    return bool(many or (numbers % 1 != 0).any())
+
+
+def numbers_in(column: Any, where: str) -> NDArray[np.float64]:
+    """Return a column of numbers, NaN where there is none."""
+    try:
+        return as_numbers(column.to_numpy(dtype=object, na_value=None))
+    except ValueError as error:
+        raise TableError(f"{where}: {column.name!r}: {error}") from error
+
+
+def errors_of(predicted: NDArray[Any], true: NDArray[np.float64]) -> dict[str, float]:
+    """Return the errors of predicted numbers."""
+    off = predicted.astype(float) - true
+    varies = float(true.var())
+    return {
+        "median_absolute_error": float(np.median(np.abs(off))),
+        "rmse": float(np.sqrt(np.mean(off**2))),
+        "r2": 1 - float(np.mean(off**2)) / varies if varies else float("nan"),
+    }
+
+
 def _check_classes(column: pd.Series, where: str) -> None:
-    """Refuse fractions; of many different values, ask on a terminal, and refuse elsewhere."""
-    numbers = pd.to_numeric(column.astype(object), errors="coerce")
-    broken = column[numbers % 1 != 0]
-    if numbers.notna().all() and len(broken):
-        raise TableError(
-            f"{where}: {column.name!r} holds fractions, such as {broken.iloc[0]}, as targets of "
-            "regression do; cut them into classes, or pass --yes if they are names of classes."
-        )
+    """Of many different values, ask on a terminal whether they are classes; refuse elsewhere."""
     n_values, n_rows = column.nunique(), len(column)
     if n_values <= _MANY_VALUES * n_rows or n_rows <= _FEW_ROWS:
         return

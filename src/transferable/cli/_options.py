@@ -38,6 +38,7 @@ Embedder = Annotated[
 ]
 _SEVERAL = "; several with commas or by repeating the option."
 ROWS_TO_LABEL = 30  # in an audit, unless another number is asked for
+ROWS_TO_MEASURE = 20  # of numbers
 
 Source = Annotated[
     Path,
@@ -73,6 +74,7 @@ Landmarks = Annotated[
         autocompletion=lambda incomplete: [w for w in ("auto", "none") if w.startswith(incomplete)],
     ),
 ]
+Task = StrEnum("Task", ["classes", "numbers"])
 Where = StrEnum("Where", ["cpu", "cuda", "auto"])
 Scale = StrEnum(
     "Scale",
@@ -122,6 +124,13 @@ class Columns:
         ),
     ] = None
     target_label: TargetLabel = None
+    task: Annotated[
+        Task | None,
+        typer.Option(
+            help="What the label is; by default fractions, and more different integers than "
+            "classes would have, are numbers.",
+        ),
+    ] = None
     ids: Annotated[
         list[str] | None,
         typer.Option(

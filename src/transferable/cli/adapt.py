@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Annotated, Any, NamedTuple
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 import typer
 
+from transferable.base import DomainRegressor
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
 from transferable.cli._console import Messages, print_lines
@@ -25,7 +27,14 @@ from transferable.cli._inputs import (
     read_tables,
     with_probabilities,
 )
-from transferable.cli.methods import configured, for_rows, parameters_of, tuned, use_labels
+from transferable.cli.methods import (
+    configured,
+    for_numbers,
+    for_rows,
+    parameters_of,
+    tuned,
+    use_labels,
+)
 from transferable.diagnostics import Assessment, assess_trust
 from transferable.persistence import save, versions
 from transferable.tables.reading import who
@@ -132,7 +141,20 @@ def run(
         if folders:
             inputs = read_folders(files, embedder, device, messages)
         else:
+            if isinstance(estimator, DomainRegressor):
+                columns = replace(columns, task=opt.Task.numbers)
             inputs = read_tables(files, columns, form, messages, embedder)
+        if inputs.numbers:
+            for option, given in (
+                ("--tune", tune),
+                ("--probabilities", probabilities),
+                ("--report", report),
+            ):
+                if given:
+                    inputs.refuse_numbers(option)
+            estimator = for_numbers(method, settings or (), inputs.label, seed)
+            if use_target_labels:
+                use_labels(estimator, columns.target_label, tune=tune)
         n_rows = len(inputs.source) + len(inputs.target)
         named = method is not None
         estimator = for_rows(estimator, n_rows, settings or (), messages, named=named)
@@ -144,7 +166,8 @@ def run(
                 write(result.lines)
         if model is not None:
             save(result.model, model)
-        few = str(min(opt.ROWS_TO_LABEL, len(inputs.target)))
+        most = opt.ROWS_TO_MEASURE if inputs.numbers else opt.ROWS_TO_LABEL
+        few = str(min(most, len(inputs.target)))
         pair = [str(files[-1]), str(out or "predictions.csv")]
         audit = shlex.join(["transferable", "audit", *pair, "--rows", few])
         if report is not None:
@@ -155,6 +178,9 @@ def run(
             typer.echo(text)
         else:
             _print(result, written, messages, audit)
+
+
+_QUANTILES = {"5 %": 0.05, "median": 0.5, "95 %": 0.95}
 
 
 class _Adaptation(NamedTuple):
@@ -221,6 +247,9 @@ def _trust(
 ) -> Assessment | None:
     """Judge the labels; return None, with a note, where that cannot be."""
     judged = model, *inputs.pair
+    if inputs.numbers and model.trust_ is None:
+        messages.note("only AutoRegressor states what can be seen without labels.")
+        return None
     if inputs.label is None:  # of pictures, their embeddings
         judged = model.estimator_, inputs.source.rows, inputs.labels, inputs.target.rows
     with messages.bar("Judging the labels"):
@@ -279,11 +308,17 @@ def _print(
     lines = _verdicts(result)
     lines += [f"{kind.capitalize()} saved to {path}" for kind, path in files.items() if path]
     if trust is not None and files["predictions"] is not None:
-        few = min(opt.ROWS_TO_LABEL, len(inputs.target))
-        lines.append(f"To measure the accuracy, label {few} {inputs.unit}: {audit}")
+        few = min(opt.ROWS_TO_MEASURE if inputs.numbers else opt.ROWS_TO_LABEL, len(inputs.target))
+        aim = "error, measure" if inputs.numbers else "accuracy, label"
+        lines.append(f"To measure the {aim} {few} {inputs.unit}: {audit}")
     if files["predictions"] is None:
         for line in (summary, *lines):
             messages.say(line)
+        return
+    if inputs.numbers:
+        print_lines(summary)
+        console.print_table(["numbers"], list(_QUANTILES), _quantile_rows(result))
+        print_lines(*lines)
         return
     confidence = result.lines["confidence"].groupby(result.lines["prediction"].astype(str)).mean()
     unit = inputs.unit
@@ -301,20 +336,47 @@ def _print(
     print_lines(*lines)
 
 
+def _quantile_rows(result: _Adaptation) -> list[list[str]]:
+    """Return quantiles of the numbers of the source and of those predicted."""
+    found = {"source": result.inputs.labels, "target, predicted": result.lines["prediction"]}
+    if "source_only" in result.lines:
+        found["target, by the source alone"] = result.lines["source_only"]
+    return [
+        [name, *(f"{np.quantile(values, q):.4g}" for q in _QUANTILES.values())]
+        for name, values in found.items()
+    ]
+
+
 def _verdicts(result: _Adaptation) -> list[str]:
     """Return lines on the accuracy, and on the evaluation or its absence."""
     inputs, found = result.inputs, result.evaluation
     lines = [] if result.trust is None else result.trust.trust.lines
     if result.learnt and inputs.true is not None:
         lines.append(
-            f"The {result.learnt:,} values in {inputs.true.name!r} were learnt from; the accuracy "
-            "elsewhere is unknown."
+            f"The {result.learnt:,} values in {inputs.true.name!r} were learnt from; the "
+            f"{'error' if inputs.numbers else 'accuracy'} elsewhere is unknown."
         )
+    elif found is None and inputs.numbers:
+        pass  # the verdict has said so
     elif found is None:
         lines.append("The target's true labels were not given; its accuracy is unknown.")
     else:
         lines.append(console.accuracy_line(found, "target rows"))
     return lines
+
+
+def _predicted(result: _Adaptation) -> dict[str, Any]:
+    """Return what was predicted, in all, for JSON."""
+    if result.inputs.numbers:
+        rows = _quantile_rows(result)
+        return {"numbers": {name: [*map(float, values)] for name, *values in rows}}
+    return {
+        "classes": {
+            name: {"source": ours, "predicted": theirs}
+            for name, (ours, theirs) in result.counts().items()
+        },
+        "mean_confidence": float(result.lines["confidence"].mean()),
+    }
 
 
 def _record(
@@ -334,11 +396,7 @@ def _record(
         "seed": seed,
         "n_source": len(result.inputs.source),
         "n_target": len(result.inputs.target),
-        "classes": {
-            name: {"source": ours, "predicted": theirs}
-            for name, (ours, theirs) in result.counts().items()
-        },
-        "mean_confidence": float(result.lines["confidence"].mean()),
+        **_predicted(result),
         "evaluation": result.evaluation,
         "trust": trust and trust.record,
         "seconds": round(result.seconds, 3),

@@ -20,11 +20,12 @@ from transferable._files import replacing
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
 from transferable.cli._console import Messages
-from transferable.cli._inputs import same_number
+from transferable.cli._inputs import numbers_in, same_number
 from transferable.cli.predict import load_classifier
 from transferable.images.reading import Pictures, read_folder, thumbnail
 from transferable.labelling import SIDE, write_page
 from transferable.persistence import save as save_model
+from transferable.regressors._measured import MeasuredError, rows_to_measure
 from transferable.report import Facts, write_report
 from transferable.tables import TableError, read_table
 from transferable.tables.reading import MARKS, listed, require_columns, who
@@ -40,6 +41,7 @@ from transferable.wrapping import FileClassifier, unwrap
 _ROUNDED = 1e-5  # relative change that spreadsheets, which save what they show, make of fractions
 _OTHERS = 0.01  # share of labels beyond which predictions are of another model
 _ALIKE = 0.8  # ratio of common letters beyond which a label is a misspelt class
+_ARRAYS = ("labels", "model")  # of an audit, which files have
 _EXTRA = ("runner_up", "unfamiliar")  # columns of predictions that may be missing
 
 
@@ -57,7 +59,8 @@ def run(
         typer.Option(
             min=1,
             metavar="N",
-            help=f"Rows to label; by default {opt.ROWS_TO_LABEL}, or all of fewer.",
+            help=f"Rows to label; by default {opt.ROWS_TO_LABEL}, of numbers "
+            f"{opt.ROWS_TO_MEASURE}, or all of fewer.",
         ),
     ] = None,
     labelled: Annotated[
@@ -153,6 +156,9 @@ def run(
                 raise ValueError(f"{reason}.")
         loaded = load_classifier(model, target, embedder) if model else None
         pair = _read_pair(target, predictions, label, form, loaded)
+        for option, given in (("--report", report), ("--page", page), ("--new-class", new_class)):
+            if given and pair.numbers:
+                raise ValueError(f"{option} is for classes, and {predictions} holds numbers.")
         if labelled is None:
             console.checked_output((target, predictions), out, page)
             path = page or out or predictions.with_name("to-label.csv")
@@ -188,8 +194,11 @@ def run(
             read = [path for path in (target, predictions, labelled, model, source) if path]
             console.checked_output(read, *files.values())
             at, labels = _read_labels(labelled, pair, form)
-            known = pair.classes if loaded is None else loaded.classes_.tolist()
-            _refuse_near_misses(labels, [*map(str, known)], new_class or (), labelled)
+            if pair.numbers:
+                labels = [text.replace(form.decimal, ".") for text in labels]
+            else:
+                known = pair.classes if loaded is None else loaded.classes_.tolist()
+                _refuse_near_misses(labels, [*map(str, known)], new_class or (), labelled)
             found = _compare(pair, at, labels, loaded, model, messages)
             if corrects:
                 if report and source:
@@ -217,6 +226,7 @@ class _Pair(NamedTuple):
     alone: NDArray[Any]
     strata: NDArray[Any]
     confidence: NDArray[Any]
+    numbers: bool = False  # whether `adapted` and `alone` are numbers instead
 
 
 def _read_pair(
@@ -226,7 +236,9 @@ def _read_pair(
     labels = ["prediction", "source_only"]
     lines = console.without_escapes(read_table(predictions, as_written=[*labels, "runner_up"]))
     called = who(lines, "the predictions")
-    require_columns(list(lines.columns), ["prediction", "confidence"], called)
+    numbers = "spread" in lines.columns and "confidence" not in lines.columns
+    needed = ["prediction", "spread" if numbers else "confidence"]
+    require_columns(list(lines.columns), needed, called)
     if "source_only" not in lines.columns:
         raise TableError(
             f"{called} has no column 'source_only', by which rows to label are chosen; run "
@@ -250,7 +262,15 @@ def _read_pair(
     if len(lines) != len(target):
         raise TableError(f"{called} has {len(lines):,} rows, {where} {len(target):,}; {remedy}.")
     _refuse_changes(lines, target, ids, called, remedy)
-    confidence = pd.to_numeric(lines["confidence"], errors="coerce").to_numpy(float)
+    number = _free("row", [*target.columns, label])
+    confidence = pd.to_numeric(lines[needed[1]], errors="coerce").to_numpy(float)
+    if numbers:
+        found = [numbers_in(lines[name], called) for name in labels]
+        strata = np.zeros(len(lines), dtype=np.intp)
+        return _Pair(
+            *(target, given, ids, number, label, [], found[0], found[1], strata, confidence),
+            numbers=True,
+        )
     if lines[labels].isna().any(axis=None) or np.isnan(confidence).any():
         raise TableError(f"{called} lacks labels or confidences of some rows; {remedy}.")
     both = np.concatenate([lines[name].astype(str) for name in labels])
@@ -259,7 +279,6 @@ def _read_pair(
     second, unfamiliar = (lines.get(c, pd.Series(index=lines.index, dtype=object)) for c in _EXTRA)
     known = dict.fromkeys([*classes.tolist(), *second.dropna().astype(str)])
     strata = strata_of(adapted, alone, (unfamiliar.astype(str).str.lower() == "true").to_numpy())
-    number = _free("row", [*target.columns, label])
     parts = target, given, ids, number, label, list(known)
     return _Pair(*parts, adapted, alone, strata, confidence)
 
@@ -323,8 +342,12 @@ def _choose_rows(
             f"the column {label!r} of {where} is left out as its labels; if it is something "
             "else, name another column to fill in: --label."
         )
-    size = min(opt.ROWS_TO_LABEL, n) if rows is None else rows
-    chosen = rows_to_label(pair.strata, pair.confidence, size, np.random.default_rng(0))
+    usual = opt.ROWS_TO_MEASURE if pair.numbers else opt.ROWS_TO_LABEL
+    size = min(usual, n) if rows is None else rows
+    if pair.numbers:
+        chosen = rows_to_measure(pair.adapted, size)
+    else:
+        chosen = rows_to_label(pair.strata, pair.confidence, size, np.random.default_rng(0))
     shown = [*pair.ids, *(c for c in target.columns if c not in (*pair.ids, label))]
     lines = target.iloc[chosen.rows][shown]
     lines.insert(0, pair.number, chosen.rows + 1)
@@ -413,10 +436,12 @@ def _compare(
     model: Any,
     path: Path | None,
     messages: Messages,
-) -> Audit:
+) -> Audit | MeasuredError:
     """Compare labels with those that were predicted and, by a model that can, correct these."""
     if model is not None and hasattr(model, "audit"):
         _check_model(model, path, pair, messages)
+        if pair.numbers:
+            return model.audit(at, _numbers(labels, pair))
         values = {str(value): value for value in model.classes_.tolist()}
         alike = same_number([text for text in labels if text not in values], list(values))
         given = [alike.get(text, text) for text in labels]
@@ -425,7 +450,10 @@ def _compare(
         messages.note("--model corrects the other labels too, by the model that 'adapt' saved.")
     else:
         method = type(unwrap(model)).__name__
-        messages.note(f"{path} holds a {method}; only models of AutoAdapter can be corrected.")
+        able = "AutoRegressor" if pair.numbers else "AutoAdapter"
+        messages.note(f"{path} holds a {method}; only models of {able} can be corrected.")
+    if pair.numbers:
+        return MeasuredError.of(_numbers(labels, pair), pair.adapted[at], pair.alone[at])
     codes = {name: code for code, name in enumerate(pair.classes)}
     alike = same_number([text for text in labels if text not in codes], pair.classes)
     codes |= {text: codes[name] for text, name in alike.items()}
@@ -435,6 +463,11 @@ def _compare(
     return compared(pair.adapted, pair.alone, at, truth, weights, unknown)
 
 
+def _numbers(labels: list[str], pair: _Pair) -> NDArray[np.float64]:
+    """Return what was measured as numbers."""
+    return numbers_in(pd.Series(labels, name=pair.label, dtype=object), "the measured rows")
+
+
 def _check_model(model: Any, path: Path | None, pair: _Pair, messages: Messages) -> None:
     """Refuse a model that was fitted to other rows, or that has not made the predictions."""
     where, remedy = who(pair.target, "the target"), "give the model that 'adapt' saved with these"
@@ -442,8 +475,11 @@ def _check_model(model: Any, path: Path | None, pair: _Pair, messages: Messages)
         rows = model._rows(pair.given)
     if not model.estimator_._is_fitted_to(getattr(rows, "rows", rows)):
         raise TableError(f"{path} was fitted to other rows than those of {where}; {remedy}.")
-    own = model.labels_["prediction"].astype(str).to_numpy()
-    others = own != np.array(pair.classes)[pair.adapted]
+    own = model.labels_["prediction"]
+    if pair.numbers:
+        others = ~np.isclose(own, pair.adapted, rtol=_ROUNDED, atol=1e-9)
+    else:
+        others = own.astype(str).to_numpy() != np.array(pair.classes)[pair.adapted]
     if others.mean() > _OTHERS:
         raise TableError(
             f"{path} gives {others.sum():,} of {len(others):,} rows of {where} other labels than "
@@ -452,25 +488,29 @@ def _check_model(model: Any, path: Path | None, pair: _Pair, messages: Messages)
 
 
 def _write_corrected(
-    pair: _Pair, at: NDArray[Any], found: Audit, files: dict[str, Path | None], escape: bool
+    pair: _Pair,
+    at: NDArray[Any],
+    found: Audit | MeasuredError,
+    files: dict[str, Path | None],
+    escape: bool,
 ) -> None:
     """Write the corrected labels of all rows, and the corrected model."""
     n = len(pair.target)
     audited = np.isin(np.arange(n), at)
-    near = np.full(n, "", dtype=object)
-    for label, rows in found.unknown.items():
-        near[rows] = str(label)
-    near[audited] = ""
+    after = {}
+    if isinstance(found, Audit):
+        near = np.full(n, "", dtype=object)
+        for label, rows in found.unknown.items():
+            near[rows] = str(label)
+        near[audited] = ""
+        after = {"near_unknown": near}
+    table = found.model.labels_
     lines = pair.target[pair.ids].copy()
     lines.insert(0, pair.number, np.arange(1, n + 1))
-    table = found.model.labels_
-    for name, values in (
-        ("prediction", found.labels),
-        ("confidence", table["confidence"]),
-        ("runner_up", table["runner_up"]),
-        ("audited", np.where(audited, "true", "false")),
-        ("near_unknown", near),
-    ):
+    beside = ("low", "high") if pair.numbers else ("confidence", "runner_up")
+    columns = {"prediction": found.labels} | {name: table[name] for name in beside}
+    columns["audited"] = np.where(audited, "true", "false")
+    for name, values in (columns | after).items():
         lines[_free(name, pair.ids)] = values
     with console.writing(files["predictions"], escape_formulas=escape) as write:
         write(lines)
@@ -491,7 +531,11 @@ def _write_report(
     write_report(path, model, rows, label, given, facts=facts)
 
 
-def _record(found: Audit) -> dict[str, Any]:
+def _record(found: Audit | MeasuredError) -> dict[str, Any]:
+    if isinstance(found, MeasuredError):
+        record = {name: value for name, value in vars(found).items() if name not in _ARRAYS}
+        return {"audited": record.pop("rows")} | record
+
     def numbers(values: Sequence[float]) -> dict[str, float]:
         return dict(zip(("accuracy", "low", "high"), values, strict=True))
 

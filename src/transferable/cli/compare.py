@@ -73,6 +73,7 @@ def run(
     with reporting():
         chosen = _chosen(methods, seed, n_landmarks, device)
         inputs = read_tables((source, target), columns, form, messages)
+        inputs.refuse_numbers("'transferable compare'")
         with messages.hearing():
             encoder = inputs.encoder().adapt(inputs.source, None, inputs.target)
         alone = source_only_methods()

@@ -46,6 +46,7 @@ def run(
     messages = Messages(quiet=quiet)
     with reporting():
         inputs = read_tables((source, target), columns, form, messages)
+        inputs.refuse_numbers("'transferable diagnose'")
         estimator = configured(None, seed=seed)
         with messages.hearing():
             encoder = inputs.encoder()

@@ -15,7 +15,7 @@ import typer
 from sklearn.utils import get_tags
 
 from transferable import all_estimators
-from transferable.base import _entries
+from transferable.base import DomainRegressor, _entries
 from transferable.classifiers import AdaptedClassifier
 from transferable.cli._console import Messages, Terminal, print_table, reporting
 from transferable.cli._options import complete_methods, flag
@@ -120,7 +120,8 @@ def method_named(name: str) -> type[Any]:
     def plain(text: str) -> str:
         return re.sub(r"[-_ ]", "", text.lower())
 
-    methods = {plain(known): cls for known, cls in all_methods().items()}
+    every = all_methods() | dict(all_estimators("regressor"))
+    methods = {plain(known): cls for known, cls in every.items() if known != "AdaptedRegressor"}
     if plain(name) not in methods:
         close = get_close_matches(plain(name), methods, n=1)
         meant = f"did you mean {close[0]}? " if close else ""
@@ -167,6 +168,21 @@ def configured(
         estimator.set_params(**{parameter.strip(): _value(value.strip())})
     estimator._validate_params()
     return estimator
+
+
+def for_numbers(name: str | None, settings: Iterable[str], label: str | None, seed: int) -> Any:
+    """Return the method for labels that are numbers; refuse those of classes."""
+    estimator = configured(name or "AutoRegressor", settings, seed=seed)
+    if isinstance(estimator, DomainRegressor) or (
+        hasattr(estimator, "transform") and estimator.takes.no_labels
+    ):
+        return estimator
+    able = [name for name, method in all_methods().items() if method().takes.no_labels]
+    raise ValueError(
+        f"{type(estimator).__name__} is for classes, and {label!r} is a number; take "
+        f"autoregressor, importanceweightedregressor or {', '.join(able).lower()}, or pass --task "
+        "classes if its values are names."
+    )
 
 
 def _value(text: str) -> Any:

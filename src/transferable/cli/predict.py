@@ -12,13 +12,17 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from numpy.typing import NDArray
+from sklearn.base import is_regressor
 
 from transferable.cli import _console as console
 from transferable.cli import _options as opt
 from transferable.cli._console import Messages
 from transferable.cli._inputs import (
     FORMATS,
+    errors_of,
     named_columns,
+    numbers_in,
     possible_names,
     refuse_for_pictures,
     true_labels,
@@ -83,6 +87,8 @@ def run(
         loaded = load_classifier(model, file, embedder)
         if isinstance(loaded, ImageClassifier):
             refuse_for_pictures(context, ("ids", "target_label", *FORMATS))
+        if probabilities and is_regressor(loaded):
+            raise ValueError(f"{model} predicts numbers, which have no --probabilities.")
         tally = _Tally(loaded, ids, target_label, messages)
         beside = out is None and sys.stdout.isatty()
         with (
@@ -132,9 +138,12 @@ class _Tally:
         messages: Messages,
     ) -> None:
         self.counts: Counter[str] = Counter()
+        self.rows = 0
         self._of_tables = isinstance(model, TableClassifier)
         self.unit = "rows" if self._of_tables else "pictures"
-        self._known = self._right = 0
+        self._numbers = is_regressor(model)
+        self._predicted: list[NDArray[Any]] = []
+        self._true: list[NDArray[Any]] = []
         self._model, self._ids, self._truth, self._messages = model, ids, target_label, messages
         self._rows: pd.DataFrame | None = None
         self._draws = np.random.default_rng(0)
@@ -156,12 +165,18 @@ class _Tally:
         if every_class:
             lines = with_probabilities(lines, self._model, piece)
         self._keep_some(piece if self._of_tables else pd.DataFrame(piece.rows))
-        self.counts.update(lines["prediction"].astype(str).tolist())
+        self.rows += len(lines)
+        if not self._numbers:
+            self.counts.update(lines["prediction"].astype(str).tolist())
         if self._truth is not None and piece[self._truth].notna().any():
-            classes = [str(name) for name in self._model.classes_.tolist()]
-            true, known = true_labels(piece[self._truth], classes, self._messages)
-            hits = lines["prediction"].to_numpy()[known].astype(str) == true[known]
-            self._known, self._right = self._known + len(hits), self._right + int(hits.sum())
+            if self._numbers:
+                true = numbers_in(piece[self._truth], who(piece, "the file"))
+                known = ~np.isnan(true)
+            else:
+                classes = [str(name) for name in self._model.classes_.tolist()]
+                true, known = true_labels(piece[self._truth], classes, self._messages)
+            self._predicted.append(lines["prediction"].to_numpy()[known])
+            self._true.append(true[known])
         return lines
 
     def _keep_some(self, piece: pd.DataFrame) -> None:
@@ -186,17 +201,21 @@ class _Tally:
         return drift(model, self._rows.reset_index(drop=True))
 
     def evaluation(self) -> dict[str, Any] | None:
-        """Return the accuracy where true labels are known; None if not requested."""
+        """Return the accuracy, or errors, where true labels are known; None if not requested."""
         if self._truth is None:
             return None
-        if not self._known:
+        if not self._true:
             raise ValueError(f"column {self._truth!r} holds no true label to evaluate with.")
-        return {"column": self._truth, "rows": self._known, "accuracy": self._right / self._known}
+        predicted, true = np.concatenate(self._predicted), np.concatenate(self._true)
+        found = {"accuracy": float((predicted.astype(str) == true).mean())}
+        if self._numbers:
+            found = errors_of(predicted, true)
+        return {"column": self._truth, "rows": len(true), **found}
 
 
 def _sum_up(tally: _Tally, out: Path | None, messages: Messages, *, as_json: bool) -> None:
     """Print a summary on standard output, or on standard error if predictions go to the former."""
-    found, total, drifted = tally.evaluation(), tally.counts.total(), tally.drift()
+    found, total, drifted = tally.evaluation(), tally.rows, tally.drift()
     if drifted is not None and drifted.likely:
         messages.note(drifted.reason, "Warning")
     if out is not None and as_json:
@@ -218,7 +237,7 @@ def load_classifier(path: Path, given: Path, embedder: str | None) -> FileClassi
             f"{path} holds a {type(loaded).__name__}, which takes arrays; use transferable.load in "
             "Python, or save a model with 'transferable adapt --model'."
         )
-    if not hasattr(loaded, "classes_"):
+    if not hasattr(loaded, "estimator_"):
         raise TableError(
             f"{path} holds a {type(loaded).__name__} that is not fitted; save one that is, by "
             "'transferable adapt --model' or transferable.save."
@@ -263,13 +282,13 @@ def _described(path: Path) -> dict[str, Any]:
     record = about(path)
     if hasattr(model, "classes_") or hasattr(model, "n_features_in_"):
         record["holds"] = "rows of the data that the model was fitted to; keep the file as the data"
-    if not isinstance(model, FileClassifier) or not hasattr(model, "classes_"):
+    if not isinstance(model, FileClassifier) or not hasattr(model, "estimator_"):
         return record | {"parameters": parameters_of(model)}
     method = unwrap(model)
     record |= {
         "method": type(method).__name__,
         "parameters": parameters_of(method),
-        "classes": model.classes_.tolist(),
+        "classes": model.classes_.tolist() if hasattr(model, "classes_") else "none: numbers",
     }
     if isinstance(model, TableClassifier):
         encoder = model.encoder_

@@ -19,8 +19,9 @@ from transferable.classifiers import AutoAdapter
 from transferable.diagnostics.comparison import labels_by
 from transferable.domains import are_several
 from transferable.events import stage
+from transferable.regressors._measured import Unmeasured
 from transferable.tables import TableClassifier
-from transferable.trust import Trust, changes_of, percent
+from transferable.trust import changes_of, percent
 from transferable.wrapping import unwrap
 
 _MOST_ROWS = 1000  # of each domain: the pool is seven fits
@@ -32,7 +33,7 @@ class Assessment:
 
     Attributes
     ----------
-    trust : Trust
+    trust : Trust or Unmeasured
         The verdict of AutoAdapter's pool. That of another method is at best "check", its interval
         wider by the share of rows on which both differ.
     labels, source_only : ndarray of shape (n_target,)
@@ -43,7 +44,7 @@ class Assessment:
         The fitted pool.
     """
 
-    trust: Trust
+    trust: Any
     labels: NDArray[Any]
     source_only: NDArray[Any]
     agreement: float | None
@@ -53,6 +54,8 @@ class Assessment:
     def record(self) -> dict[str, Any]:
         """The verdict in values that are valid in JSON."""
         pool, trust = unwrap(self.pool), self.trust
+        if isinstance(trust, Unmeasured):
+            return {**asdict(trust), "of": "AutoRegressor", "lines": trust.lines}
         return {
             **asdict(trust),
             "low": trust.low if trust.shown else None,
@@ -72,7 +75,8 @@ def assess_trust(model: Any, Xs: Any, ys: Any, Xt: Any, *, random_state: int = 0
     model : classifier
         Fitted to these rows: an :class:`~transferable.AutoAdapter`, whose own verdict it is, or
         another classifier or :class:`~transferable.tables.TableClassifier`, for which an
-        AutoAdapter is fitted to at most 1,000 rows of each domain. One that is not fitted has no
+        AutoAdapter is fitted to at most 1,000 rows of each domain. Of an AutoRegressor it is what
+        can be seen without labels. One that is not fitted has no
         labels of its own: the verdict is on AutoAdapter's.
     Xs, ys, Xt : array-like, frame, or list of such
         Source rows, their labels, and target rows, as the model takes them.
@@ -94,6 +98,10 @@ def assess_trust(model: Any, Xs: Any, ys: Any, Xt: Any, *, random_state: int = 0
     >>> assess_trust(model, task.Xs, task.ys, task.Xt).trust.state
     'check'
     """
+    if isinstance(getattr(model, "trust_", None), Unmeasured):
+        found = model.labels_
+        own, alone = (found[name].to_numpy() for name in ("prediction", "source_only"))
+        return Assessment(model.trust_, own, alone, None, model)
     pool, fitted = model, hasattr(model, "classes_")
     if getattr(model, "trust_", None) is None:
         pool = AutoAdapter(random_state=random_state)

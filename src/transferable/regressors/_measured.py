@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,21 +95,21 @@ class MeasuredError:
     rows : int
         Measured rows.
     error, low, high : float
-        Median absolute error of the predictions before the audit, and its interval, at 90 %.
+        Median absolute error of the audited predictions, and its interval, at 90 %.
     source_only : float
         That of the best model of the source alone.
-    corrected : tuple of float
-        That of the corrected predictions and its interval, by measured rows that are left out in
-        turn.
-    interval : float
+    better : {"predicted", "corrected", "source-only"} or None
+        The better numbers, of those of the source alone and the corrected ones, or, without a
+        correction, the predicted ones, by Wilcoxon's test; None where that cannot be decided.
+    corrected : tuple of float or None
+        Median absolute error of the corrected predictions and its interval, by measured rows that
+        are left out in turn.
+    interval : float or None
         Half of the width of the corrected model's interval for a row, at 90 %.
-    better : {"corrected", "source-only"} or None
-        The better of the corrected predictions and those of the source alone, by Wilcoxon's test;
-        None where that cannot be decided.
-    labels : ndarray of shape (n_target,)
+    labels : ndarray of shape (n_target,) or None
         Corrected predictions of all target rows; measured rows have the given numbers.
-    model : AutoRegressor or TableRegressor
-        The corrected model.
+    model : AutoRegressor or TableRegressor or None
+        The corrected model. Numbers that are compared without one are not corrected.
     """
 
     rows: int
@@ -117,27 +117,52 @@ class MeasuredError:
     low: float
     high: float
     source_only: float
-    corrected: tuple[float, float, float]
-    interval: float
-    better: Literal["corrected", "source-only"] | None
-    labels: NDArray[np.float64]
-    model: Any
+    better: str | None
+    corrected: tuple[float, float, float] | None = None
+    interval: float | None = None
+    labels: NDArray[np.float64] | None = None
+    model: Any = None
+
+    @classmethod
+    def of(
+        cls,
+        given: NDArray[np.float64],
+        predicted: NDArray[np.float64],
+        alone: NDArray[np.float64],
+        **corrected: Any,
+    ) -> MeasuredError:
+        """Compare measured numbers with those predicted, and those by the source alone."""
+        if len(given) < LEAST_MEASURED and not corrected:
+            raise ValueError(
+                f"{len(given)} measured rows are too few; measure at least {LEAST_MEASURED}."
+            )
+        return cls(
+            len(given),
+            *median_error(given - predicted),
+            source_only=float(np.median(np.abs(given - alone))),
+            **{"better": better_of(given - predicted, given - alone, "predicted"), **corrected},
+        )
 
     @property
     def lines(self) -> list[str]:
         """The error before and after the correction, the interval and the better prediction."""
-        error, low, high = self.corrected
-        return [
+        found = [
             f"Half of the predictions are off by less than {self.error:.3g} ({self.low:.3g} to "
             f"{self.high:.3g}, 90 % interval), by {self.rows} measured rows",
-            f"Corrected by these, by less than {error:.3g} ({low:.3g} to {high:.3g}), each row "
-            f"left out in turn; nine in ten within {self.interval:.3g}",
             f"By the source alone: by less than {self.source_only:.3g}; "
             + (
                 "which is better cannot be decided"
                 if self.better is None
-                else f"the {self.better} predictions are better"
+                else f"the {self.better} numbers are better"
             ),
+        ]
+        if self.corrected is None:
+            return found
+        error, low, high = self.corrected
+        return [
+            *found,
+            f"Corrected by these rows: by less than {error:.3g} ({low:.3g} to {high:.3g}), each "
+            f"left out in turn; nine in ten numbers are within {self.interval:.3g}",
         ]
 
     def __str__(self) -> str:
@@ -162,11 +187,9 @@ def median_error(errors: NDArray[np.float64]) -> tuple[float, float, float]:
     return float(np.median(size)), float(size[below]), float(size[k - 1 - below])
 
 
-def better_of(
-    corrected: NDArray[np.float64], alone: NDArray[np.float64]
-) -> Literal["corrected", "source-only"] | None:
-    """Return which errors are smaller, None if that is not significant."""
-    gap = np.abs(alone) - np.abs(corrected)
+def better_of(ours: NDArray[np.float64], alone: NDArray[np.float64], name: str) -> str | None:
+    """Return whose errors are smaller, None if that is not significant."""
+    gap = np.abs(alone) - np.abs(ours)
     if not gap.any() or wilcoxon(gap).pvalue > _CERTAIN:
         return None
-    return "corrected" if np.median(gap) > 0 else "source-only"
+    return name if np.median(gap) > 0 else "source-only"

@@ -381,13 +381,11 @@ class AutoRegressor(DomainRegressor):
         model.transduction_[self._targets] = numbers = model._answers(known)
         left_out = stack.correction.left_out * stack.units.deviation
         alone = known[stack.known] - before["source_only"][stack.known]
-        return MeasuredError(
-            len(at),
-            *median_error(given - before["prediction"][at]),
-            source_only=float(np.median(np.abs(alone))),
+        return MeasuredError.of(
+            *(given, before["prediction"][at], before["source_only"][at]),
+            better=better_of(left_out, alone, "corrected"),
             corrected=median_error(left_out),
             interval=stack.half_width(LEVEL),
-            better=better_of(left_out, alone),
             labels=numbers,
             model=model,
         )

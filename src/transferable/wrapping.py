@@ -63,10 +63,9 @@ class Wrapper:
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-            One column for each label of `classes_`.
+            One column for each label of `classes_`; NaN for pictures that cannot be read.
         """
-        with np.errstate(under="ignore"):
-            return self._wrapped.predict_proba(self._rows(X))
+        return self._answers("predict_proba", X)
 
     @delegated
     def decision_function(self, X: Any) -> NDArray[np.floating]:
@@ -80,10 +79,15 @@ class Wrapper:
         Returns
         -------
         scores : ndarray of shape (n_rows,) or (n_rows, n_classes)
-            As the estimator's own ``decision_function``.
+            As the estimator's own ``decision_function``; NaN for pictures that cannot be read.
         """
+        return self._answers("decision_function", X)
+
+    def _answers(self, method: str, X: Any) -> NDArray[Any]:
+        """Return the result of a method of the estimator inside for new input."""
+        rows = self._rows(X)
         with np.errstate(under="ignore"):
-            return self._wrapped.decision_function(self._rows(X))
+            return np.asarray(getattr(self._wrapped, method)(rows))
 
 
 class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
@@ -108,6 +112,21 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
             }
         )
 
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Predict labels of rows of the target domain.
+
+        Parameters
+        ----------
+        X : frame, array-like or pictures
+            Rows to label, as in ``adapt``; columns that were not fitted are ignored.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_rows,)
+            The label of each; None for pictures that cannot be read.
+        """
+        return self._answers("predict", X)
+
     def label(self, X: Any) -> pd.DataFrame:
         """Label rows of the target domain.
 
@@ -122,7 +141,8 @@ class FileClassifier(Wrapper, ClassifierMixin, BaseEstimator):
             One row for each: its names (columns of ids, or the file), ``prediction``, its
             ``confidence`` and the ``runner_up`` by the probabilities, if the estimator gives any;
             of an :class:`~transferable.AutoAdapter` also ``source_only``, the label by models of
-            the source alone, and ``unfamiliar``, whether the row is unlike any source row.
+            the source alone, and ``unfamiliar``, whether the row is unlike any source row; of
+            pictures ``problem``, the reason why a file could not be read.
         """
         raise NotImplementedError
 

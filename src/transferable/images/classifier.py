@@ -32,7 +32,6 @@ from transferable.tables.classifier import classifier_for
 from transferable.wrapping import (
     FileClassifier,
     columns_of,
-    delegated,
     labels_after,
     labels_of,
 )
@@ -239,82 +238,16 @@ class ImageClassifier(FileClassifier):
                 found.append(some)
         return found
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels of pictures of the target domain.
-
-        Parameters
-        ----------
-        X : str, path-like, list of such, or Embeddings
-            A folder of pictures, or files.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_pictures,)
-            The label of each; None, in an array of objects, for files that cannot be read.
-        """
+    def _answers(self, method: str, X: Any) -> NDArray[Any]:
         found = self._rows(X)
-        labels = np.full(len(found.pictures), None, dtype=object)
-        if len(found.read):
-            labels[found.read] = self.estimator_.predict(found.rows)
-        return labels if found.broken else labels.astype(self.classes_.dtype)
-
-    @delegated
-    def predict_proba(self, X: Any) -> NDArray[np.floating]:
-        """Return the probability of each class, NaN for files that cannot be read.
-
-        Parameters
-        ----------
-        X : str, path-like, list of such, or Embeddings
-            A folder of pictures, or files.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_pictures, n_classes)
-            One column for each label of `classes_`.
-        """
-        return self._filled(X, self.estimator_.predict_proba)
-
-    @delegated
-    def decision_function(self, X: Any) -> NDArray[np.floating]:
-        """Return scores of the classes, if the estimator gives any.
-
-        Parameters
-        ----------
-        X : str, path-like, list of such, or Embeddings
-            A folder of pictures, or files.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_pictures,) or (n_pictures, n_classes)
-            As the estimator's own ``decision_function``; NaN for files that cannot be read.
-        """
-        return self._filled(X, self.estimator_.decision_function)
-
-    def _filled(self, X: Any, score: Any) -> NDArray[np.floating]:
-        """Return scores of all files, NaN for those that cannot be read."""
-        found = self._rows(X)
-        scores = score(found.rows)
-        out = np.full((len(found.pictures), *scores.shape[1:]), np.nan)
-        out[found.read] = scores
-        return out
+        answers = np.asarray(getattr(self.estimator_, method)(found.rows))
+        if not found.broken:
+            return answers
+        out = np.full((len(found.pictures), *answers.shape[1:]), None, dtype=object)
+        out[found.read] = answers
+        return out if method == "predict" else out.astype(answers.dtype)
 
     def label(self, X: Any) -> pd.DataFrame:
-        """Label pictures of the target domain.
-
-        Parameters
-        ----------
-        X : str, path-like, list of such, or Embeddings
-            A folder of pictures, or files.
-
-        Returns
-        -------
-        labels : DataFrame
-            One row for each: ``file``, ``prediction``, its ``confidence`` and the ``runner_up`` by
-            the probabilities, if the estimator gives any; of an
-            :class:`~transferable.AutoAdapter` also ``source_only``, the label by models of the
-            source alone, and ``unfamiliar``, whether the picture is unlike any of the source; and
-            ``problem``, the reason why a file could not be read, which has no label.
-        """
         found = self._rows(X)
         table = labels_of(self.estimator_, found.rows).set_axis(found.read)
         if found.broken:

@@ -255,38 +255,7 @@ class TableClassifier(TakesTables, FileClassifier):
         self._targets = np.arange(len(source), len(source) + len(target))
         return self
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Predict labels of rows of the target domain.
-
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_rows, n_columns)
-            Rows with the fitted columns; others are ignored.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_rows,)
-            The label of each row.
-        """
-        rows = self._rows(X)
-        return np.asarray(self.estimator_.predict(rows))
-
     def label(self, X: Any) -> pd.DataFrame:
-        """Label rows of the target domain.
-
-        Parameters
-        ----------
-        X : frame or array-like of shape (n_rows, n_columns)
-            Rows with the fitted columns; others are ignored.
-
-        Returns
-        -------
-        labels : DataFrame
-            One row for each: the columns of `ids` that `X` has, ``prediction``, its ``confidence``
-            and the ``runner_up`` by the probabilities, if the estimator gives any; of an
-            :class:`~transferable.AutoAdapter` also ``source_only``, the label by models of the
-            source alone, and ``unfamiliar``, whether the row is unlike any source row.
-        """
         table = as_table(X)
         names = self._names_of(table)
         return pd.concat([names, labels_of(self.estimator_, self._rows(table))], axis=1)

@@ -29,8 +29,8 @@ from transferable.tables import TableEncoder
 
 PATHS = {
     "AutoAdapter().adapt": (190, 24, 4),
-    "transferable adapt": (298, 37, 4),
-    "transferable adapt --model --report": (418, 48, 7),
+    "transferable adapt": (291, 36, 4),
+    "transferable adapt --model --report": (412, 47, 7),
 }
 
 

@@ -48,17 +48,18 @@ class Bar:
         self._named: set[str] = set()  # stages that have a line
         self._begun = monotonic()
         self.printed = self._begun if printed is None else printed
-        self._title, self._detail = what, ""
-        self._share: float | None
+        self._title = self._what = what
+        self._share: float | None = None
+        self._detail = ""
+        self._stage_begun = self._updated = self._begun
         self._step: tuple[float, float, str] | None = None
-        self._start_stage(what)
         self._patience = LIMITS.awaited_seconds if patience is None else patience
         self._ended = Event()
 
     def __enter__(self) -> Self:
         self._open = ExitStack()
         if self._drawn:
-            self._open.enter_context(listen(self._hear))
+            self._open.enter_context(listen(self.update))
         if self._drawn and self._lines:
             if self._patience == 0.0:
                 self._print()
@@ -87,17 +88,16 @@ class Bar:
     def __exit__(self, *error: Any) -> None:
         self._open.close()
 
-    def _hear(self, event: Happening) -> None:
-        if isinstance(event, Progress):
-            self.update(event.what, event.share, event.detail)
-
-    def update(self, what: str, share: float | None, detail: str = "") -> None:
+    def update(self, event: Happening) -> None:
         """Record the current stage, the share of it that is done, and its present step."""
+        if not isinstance(event, Progress):
+            return
+        what, share, detail = event.what, event.share, event.detail
         if self._step is not None:
             before, part, detail = self._step
             what, share = self._title, before + part * (share or 0.0)
         if what != self._what or not share:  # rounds may begin anew under the same name
-            self._start_stage(what)
+            self._what, self._stage_begun = what, monotonic()
         self._share, self._detail, self._updated = share, detail, monotonic()
         late = self._updated - self.printed > self._between
         named = self._patience > 0.0 or self._what in self._named
@@ -106,7 +106,7 @@ class Bar:
 
     def tick(self, share: float, detail: str = "") -> None:
         """Record the share that is done of the bar's own task."""
-        self.update(self._title, share, detail)
+        self.update(Progress(self._title, share, detail))
 
     def through(self, steps: Iterable[T], name: Callable[[T], str]) -> Iterator[T]:
         """Iterate over steps, whose names are shown."""
@@ -141,10 +141,6 @@ class Bar:
             self._cell = display(line, raw=True, display_id=True)
         else:
             self._cell.update(line, raw=True)
-
-    def _start_stage(self, what: str) -> None:
-        self._what, self._share = what, None
-        self._stage_begun = self._updated = monotonic()
 
     def _words(self) -> tuple[str, str]:
         """Return the stage, and the time that it has taken and is likely to take."""

@@ -18,7 +18,7 @@ from toys import install
 from transferable import TFDF, progress
 from transferable.cli import app
 from transferable.cli._console import Messages
-from transferable.events import Iterate, listen, rounds, stage
+from transferable.events import Iterate, Progress, listen, rounds, stage
 from transferable.limits import LIMITS
 from transferable.transformers import JDA
 
@@ -185,7 +185,7 @@ def test_rounds_that_begin_anew_are_timed_anew(bar, monkeypatch):
     now = time.monotonic()
     for seconds, share in ((10, 0.0), (20, 0.5), (30, 0.0), (34, 0.5)):
         monkeypatch.setattr(progress, "monotonic", lambda seconds=seconds: now + seconds)
-        bar.update("Adapting", share)
+        bar.update(Progress("Adapting", share))
     assert "0:34 elapsed, about 0:04 left" in text(bar)
 
 
@@ -263,7 +263,7 @@ def test_a_notebook_has_one_line_that_is_updated(monkeypatch):
     monkeypatch.setitem(sys.modules, "IPython.display", types.SimpleNamespace(display=display))
     console = Console(file=io.StringIO(), force_jupyter=True)
     with progress.Bar(console, "Work", drawn=True, patience=0.0) as bar:
-        bar.tell("Other work", 0.5)
+        bar.update(Progress("Other work", 0.5))
     assert lines[0] == "Work"
     assert lines[-1].startswith("Other work: 50%")
     assert console.file.getvalue() == ""

@@ -46,19 +46,15 @@ _EMBEDDERS = (
 class Inputs(NamedTuple):
     """Both domains, and an unfitted classifier of what they hold."""
 
+    pair: tuple[Any, Any, Any]  # what it is fitted to: source or sources, their labels, target
     source: Any  # a table, or embeddings of pictures
     target: Any
     label: str | None
     labels: NDArray[Any]  # of the source
     model: FileClassifier
-    true: pd.Series | None = None
+    true: Any = None  # the column of the target's true labels, if there is one
     parts: Sequence[pd.DataFrame] = ()  # the table of each source, if there are several
     unit: str = "rows"
-
-    @property
-    def pair(self) -> tuple[Any, Any, Any]:
-        """What the model is fitted to: the source or sources, their labels, the target."""
-        return list(self.parts) or self.source, self.label, self.target
 
     def encoder(self, scale: str | None = None) -> TableEncoder:
         """Return the encoder of tables, unfitted."""
@@ -94,10 +90,8 @@ class Inputs(NamedTuple):
             return true, ~np.isnan(true)
         return true_labels(self.true, np.unique(self.labels).tolist(), messages)
 
-    def evaluate(self, predicted: NDArray[Any], messages: Messages) -> dict[str, Any] | None:
-        """Score predicted target labels, if true ones are known."""
-        if self.true is None:
-            return None
+    def evaluate(self, predicted: NDArray[Any], messages: Messages) -> dict[str, Any]:
+        """Score predicted target labels by the true ones."""
         true, known = self.true_labels(messages)
         if self.numbers:
             found = errors_of(predicted[known], true[known])
@@ -149,7 +143,8 @@ def read_folders(
     model = ImageClassifier(embedder, device=str(device or "auto"))
     with messages.hearing(), messages.bar("Embedding pictures"):
         source, target = model.embed(source, target, names=("source", "target"))
-    return Inputs(source, target, None, np.asarray(source.labels), model, unit="pictures")
+    pair = source, None, target
+    return Inputs(pair, source, target, None, np.asarray(source.labels), model, unit="pictures")
 
 
 def possible_names(*given: Sequence[str] | None) -> list[str]:
@@ -239,7 +234,8 @@ def read_tables(
         embedder=embedder,
     )
     parts = sources if len(sources) > 1 else ()
-    found = Inputs(source, target, label, np.empty(0), model, true, parts)
+    pair = list(parts) or source, label, target
+    found = Inputs(pair, source, target, label, np.empty(0), model, true, parts)
     _check(found, truth, problems)
     if not given.yes and not found.numbers:
         _check_classes(source[label], who(source, "the source"))

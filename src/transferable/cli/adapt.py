@@ -222,13 +222,21 @@ def _adapt(
     lines = model.labels_
     if every_class:
         lines = with_probabilities(lines, model, inputs.target)
-    trust = None if seed is None else _trust(model, inputs, seed, messages)
+    trust, own = None, getattr(model, "trust_", None)
+    if seed is not None and own is not None:  # a verdict on these very labels
+        trust = Assessment(
+            *(own, lines["prediction"].to_numpy(), lines["source_only"].to_numpy()),
+            agreement=None,
+            pool=model,
+        )
+    elif seed is not None:
+        trust = _trust(model, inputs, seed, messages)
     if trust is None:
         lines = lines.drop(columns=["source_only", "unfamiliar"], errors="ignore")
     elif trust.agreement is not None:
         lines = lines.assign(source_only=trust.source_only)
     evaluation = None
-    if not uses_labels:
+    if inputs.true is not None and not uses_labels:
         evaluation = inputs.evaluate(lines["prediction"].to_numpy(), messages)
     return _Adaptation(model, inputs, lines, learnt, evaluation, trust, seconds)
 

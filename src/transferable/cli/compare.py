@@ -184,7 +184,8 @@ def _results(
                 group = len(groups)
             codes = np.unique(o.predicted, return_inverse=True)[1]
             consistency = 0.0 if edges is None else consistency_along(edges, codes)
-            accuracy = (inputs.evaluate(o.predicted, messages) or {}).get("accuracy")
+            if inputs.true is not None:
+                accuracy = inputs.evaluate(o.predicted, messages)["accuracy"]
         results.append(
             {
                 "method": o.name,

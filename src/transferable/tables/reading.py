@@ -203,8 +203,12 @@ def read_table(
             pieces = []
             for piece, done in _pieces(file, called, as_written, text, dialect or Dialect()):
                 stage(f"Reading {called.name}", done)
-                others = piece.columns[~plain_numbers(piece)]
-                pieces.append(piece.assign(**{name: _compact(piece[name]) for name in others}))
+                texts = {
+                    name: piece[name].astype(object).astype("category")  # codes into the texts
+                    for name in piece.columns[~plain_numbers(piece)]
+                    if pd.api.types.infer_dtype(piece[name], skipna=True) == "string"
+                }
+                pieces.append(piece.assign(**texts))
             plain = np.all([plain_numbers(piece) for piece in pieces], axis=0)
             others = pieces[0].columns[~plain]
             joined = {name: _joined([piece[name] for piece in pieces]) for name in others}
@@ -502,13 +506,6 @@ def _written(column: pd.Series) -> pd.Series:
 def plain_numbers(table: pd.DataFrame) -> NDArray[np.bool_]:
     """Return which columns hold numbers of numpy's, which can be read all at once."""
     return np.array([getattr(dtype, "kind", "O") in "iuf" for dtype in table.dtypes.array], bool)
-
-
-def _compact(column: pd.Series) -> pd.Series:
-    """Return text as codes into its different values; anything else as it is."""
-    if pd.api.types.infer_dtype(column, skipna=True) == "string":
-        return column.astype(object).astype("category")
-    return column
 
 
 def _joined(parts: list[pd.Series]) -> pd.Series | None:

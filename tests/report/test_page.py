@@ -18,9 +18,10 @@ from problems import small_problem
 from report.examples import Page, fixed_trust, report_data
 from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import AdaptedClassifier
+from transferable.datasets import make_shifted
 from transferable.events import listen
 from transferable.report import Facts, describe, render_report, write_report
-from transferable.report.sections import short
+from transferable.report.sections import pictures, short
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL
 
@@ -371,3 +372,16 @@ def test_a_table_classifier_of_arrays_and_of_fewer_rows_than_are_labelled():
     source = render_report(describe(model, task.Xs, task.ys, task.Xt))
     assert "model.audit_rows(12)" in source
     assert section(source, "label").count("<tr>") == 13
+
+
+def test_a_pool_draws_the_target_alone_after_adaptation():
+    """Its members scale each domain by itself, so that source rows have no place among these."""
+    task = make_shifted(n_features=4)
+    model = AutoAdapter(effort="fast").adapt(task.Xs, task.ys, task.Xt)
+    data = describe(model, task.Xs, task.ys, task.Xt)
+    before, after = pictures(data)["panels"]
+    assert {source for _, source, *_ in before["marks"]} == {True, False}
+    assert {source for _, source, *_ in after["marks"]} == {False}
+    assert "target rows" in after["title"]
+    assert len(data.gaps) == 1
+    assert "before →" not in render_report(data)

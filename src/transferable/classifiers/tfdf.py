@@ -62,6 +62,10 @@ class TFDF(KernelClassifier):
 
     Notes
     -----
+    Rows of the target that are marked in y have no label to score: ``cross_val_score`` scores source
+    rows only, and ``CalibratedClassifierCV`` takes the mark for a class. The page "Use it with
+    scikit-learn and skada" has the ways that work.
+
     Published: ridge 0.1, alignment 10, manifold 1 (0.1 on COIL), variance 0.01, 10 neighbours,
     10 rounds, 1-NN start, second order of weight 1, then 100 steps of Adam at 0.0005 with class
     confusion of no given weight, all in the printed form. Ours start from the model's own

@@ -189,29 +189,31 @@ class ReportData:
         return rows_to_label(strata, sure, n_rows, np.random.default_rng(0)).rows
 
     def space(self, rows: NDArray[np.intp]) -> NDArray[np.float64]:
-        """Return rows, counted with the source's first, in the space in which the model decides."""
+        """Return rows, counted with the source's first, in the space in which the model decides.
+
+        A pool has a space for target rows alone: of these rows, others are left out.
+        """
         ours, theirs = rows[rows < len(self.ys)], rows[rows >= len(self.ys)] - len(self.ys)
         if self.Xt is not None:
             some = self.Xs[ours], self.Xt[theirs]
             X = sp.vstack(some, format="csr") if self.texts else np.concatenate(some)
             return shared_space(self.estimator, X, np.repeat([1, -1], [len(ours), len(theirs)]))
-        Z = shared_space(self.estimator, self.Xs[ours], np.ones(len(ours)))
-        P = np.asarray(self.probabilities)
-        return np.concatenate([Z, (P if P.shape[1] > 2 else P[:, 1:] - P[:, :1])[theirs]])
+        P = np.asarray(self.probabilities)[theirs]
+        return P if P.shape[1] > 2 else P[:, 1:] - P[:, :1]
 
     @cached_property
-    def gaps(self) -> tuple[DomainGap, DomainGap]:
-        """Gap before and after, with predicted labels on target rows, of up to 1000 each."""
+    def gaps(self) -> list[DomainGap]:
+        """Gap before and, unless a pool decides, after; of up to 1,000 rows each."""
         n, m = len(self.ys), len(self.predicted)
         ours, theirs = (
             np.unique(np.linspace(0, k - 1, min(k, _MOST_ROWS)).astype(int)) for k in (n, m)
         )
-        Z = self.space(np.concatenate([ours, n + theirs]))
-        labels = self.ys[ours], self.predicted[theirs]
-        return (
-            domain_gap(self.before[0][ours], self.before[1][theirs], *labels),
-            domain_gap(Z[: len(ours)], Z[len(ours) :], *labels),
-        )
+        labels = self.ys[ours], self.predicted[theirs]  # predicted ones of the target
+        pairs = [(self.before[0][ours], self.before[1][theirs])]
+        if self.Xt is not None:
+            Z = self.space(np.concatenate([ours, n + theirs]))
+            pairs.append((Z[: len(ours)], Z[len(ours) :]))
+        return [domain_gap(*pair, *labels) for pair in pairs]
 
 
 def describe(
@@ -236,7 +238,8 @@ def describe(
     if trust is True:
         trust = assess_trust(model, Xs, ys, Xt, random_state=facts.seed)
     rows |= {} if facts.notes is None else {"notes": facts.notes}
-    if rows["Xt"] is None:
+    if isinstance(estimator, AutoAdapter):  # a pool knows what it has said of the target
+        rows["Xt"] = None
         predicted = estimator.labels_["prediction"].to_numpy()
         P = estimator._labels["probabilities"]
     else:

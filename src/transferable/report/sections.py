@@ -311,14 +311,19 @@ def pictures(data: ReportData) -> dict[str, Any]:
     colours = {name: i for i, name in enumerate(np.sort(largest).tolist())}
     before = np.concatenate([data.before[0][rows[source]], data.before[1][rows[~source] - n]])
     panels = []
+    after = data.space(rows)
     for key, title, Z, only in (
         ("b", "Before adaptation", before, data.feature_names[0]),
-        ("p", f"After {data.method}", data.space(rows), "the score between the classes"),
+        (
+            *("p", f"After {data.method}{', target rows' * (len(after) < len(rows))}", after),
+            "the score between the classes",
+        ),
     ):
-        places, how = _planar(Z, source, only)
+        shown = np.arange(len(rows))[-len(Z) :]  # all, or the target, which comes last
+        places, how = _planar(Z, source[shown], only)
         marks = [
-            (i, source[i], colours.get(labels[i], "x"), *places[i].tolist())
-            for i in np.argsort(~source, kind="stable").tolist()
+            (i, source[i], colours.get(labels[i], "x"), *place)
+            for i, place in zip(shown.tolist(), places.tolist(), strict=True)
         ]
         panels.append({"key": key, "title": f"{title}, by {how}", "marks": marks})
     codes = {c: i for i, c in enumerate(data.classes.tolist())}
@@ -378,7 +383,8 @@ def _planar(
     if len(values) == 1 or values[-2] < 1e-9 * values[-1]:
         jitter = np.random.default_rng(0).uniform(0, 0.45, size=len(rows))
         plane = np.column_stack([plane[:, 0], jitter + 0.55 * source])
-        how = f"{only}; source rows above, target rows below, at random heights"
+        both = "source rows above, target rows below" if source.any() else "target rows"
+        how = f"{only}; {both}, at random heights"
     low, high = np.quantile(plane, [_TAIL, 1 - _TAIL], axis=0)
     margin = np.where(high > low, (high - low) / 2, np.inf)
     low, high = (np.clip(end, plane.min(0), plane.max(0)) for end in (low - margin, high + margin))
@@ -421,10 +427,9 @@ def words(data: ReportData) -> dict[str, Any] | None:
 
 
 def gap(data: ReportData) -> Table:
-    """Show the gap between the domains before and after, overall and per class."""
-    before, after = data.gaps
-    pairs = {"all rows": (before.overall, after.overall)}
-    pairs |= {c: (before.by_class[c], after.by_class[c]) for c in before.by_class}
+    """Show the gap between the domains before and, if known, after, overall and per class."""
+    pairs = {"all rows": [g.overall for g in data.gaps]}
+    pairs |= {c: [g.by_class[c] for g in data.gaps] for c in data.gaps[0].by_class}
     lines = [
         [
             name,
@@ -432,7 +437,8 @@ def gap(data: ReportData) -> Table:
         ]
         for name, pair in pairs.items()
     ]
-    head = ["rows", *(f"{measure}, before → after" for measure in MEASURES)]
+    when = "before → after" if len(data.gaps) == 2 else "before"
+    head = ["rows", *(f"{measure}, {when}" for measure in MEASURES)]
     return Table("The gap in numbers", head, lines)
 
 

@@ -560,3 +560,20 @@ def test_after_an_audit_there_is_one_answer(model):
     assert "20 labelled rows" in trust.reasons[0]
     assert model.trust_.state != "measured"
     assert trust.changed == (found.labels != model.labels_["source_only"]).sum()
+
+
+@pytest.mark.parametrize("n_rows", [10, 30, 50])
+@pytest.mark.parametrize("others", [0.95, 1.0])
+def test_the_interval_holds_where_undisputed_rows_are_right(n_rows, others):
+    """A tenth of the rows disputed and a twentieth unfamiliar, half of them right."""
+    rng, sizes = np.random.default_rng(0), np.array([300, 150, 2550])
+    strata = np.repeat([0, 1, 2], sizes)
+    right = np.concatenate(
+        [np.arange(n) < share * n for n, share in zip(sizes, (0.5, 0.5, others), strict=True)]
+    )
+    held = 0
+    for _ in range(400):
+        rows, weights = rows_to_label(strata, np.zeros(3000), n_rows, rng)
+        _, low, high = audited_accuracy(right[rows], weights)
+        held += low <= right.mean() <= high
+    assert held >= 0.88 * 400

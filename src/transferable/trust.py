@@ -40,6 +40,7 @@ _TELLING = 0.4  # widest interval that tells more than anybody knows without it
 _MOVED = 0.15  # change of a class's share that is worth a sentence
 _LEVEL = 0.9  # of intervals
 _DRAWS = 4000  # of the accuracy, given the audited rows
+_END = 0.25  # 0 is Clopper and Pearson's interval, 0.5 that of Jeffreys, too short near 0 and 1
 _CERTAIN = 0.1  # p-value at which one labelling is called better
 _ALPHAS = (0.8, 0.9, 0.95, 0.99)  # weight of neighbours at each step of the correction
 _STEPS, _SETTLED = 300, 1e-4
@@ -591,17 +592,19 @@ def audited_accuracy(
 ) -> tuple[float, float, float]:
     """Return the weighted share of right labels, and its interval.
 
-    Strata, known by their weights, have Jeffreys' posterior each; their mixture is simulated, with
-    a fixed seed.
+    Strata, known by their weights, have two beta distributions each, between those of Jeffreys and
+    of Clopper and Pearson, for either end of the interval; their mixtures are simulated, with a
+    fixed seed.
     """
-    rng, total = np.random.default_rng(0), np.zeros(_DRAWS)
+    rng, ends, tail = np.random.default_rng(0), np.zeros((2, _DRAWS)), (1 - _LEVEL) / 2
     for weight in np.unique(weights):
         own = right[weights == weight]
-        drawn = rng.beta(own.sum() + 0.5, (~own).sum() + 0.5, _DRAWS)
-        total += weight * len(own) / weights.sum() * drawn
-    low, high = np.quantile(total, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
-    share = float(np.average(right, weights=weights))
-    return share, float(low) * bool(right.any()), 1.0 if right.all() else float(high)
+        hits, misses, share = own.sum(), (~own).sum(), weight * len(own) / weights.sum()
+        if hits:
+            ends[0] += share * rng.beta(hits + _END, misses + 1 - _END, _DRAWS)
+        ends[1] += share * (rng.beta(hits + 1 - _END, misses + _END, _DRAWS) if misses else 1.0)
+    low, high = np.quantile(ends[0], tail), np.quantile(ends[1], 1 - tail)
+    return float(np.average(right, weights=weights)), float(low), min(1.0, float(high))
 
 
 def left_out_accuracy(

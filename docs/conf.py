@@ -57,7 +57,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "examples",
     "filename_pattern": "/plot_",
     "capture_repr": ("_repr_html_",),  # tables, not what a call at the end of a cell returns
-    "ignore_repr_types": "transferable|sklearn",
+    "ignore_repr_types": r"transferable\.(?!trust)|sklearn",
     "image_scrapers": ("matplotlib", DisplayScraper()),
     "within_subsection_order": FileNameSortKey,
     "abort_on_example_error": True,

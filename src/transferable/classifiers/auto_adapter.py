@@ -232,8 +232,8 @@ class AutoAdapter(DomainClassifier):
 
     Notes
     -----
-    Rows of the target that are marked in y have no label to score: ``cross_val_score`` scores source
-    rows only, and ``CalibratedClassifierCV`` takes the mark for a class. The page "Use it with
+    Target rows that are marked in y have no label to score: ``cross_val_score`` scores source rows
+    only, and ``CalibratedClassifierCV`` takes the mark for a class. The page "Use it with
     scikit-learn and skada" has the ways that work.
 
     A model's probabilities are calibrated on held-out source rows. With prior weights u

@@ -62,8 +62,8 @@ class TFDF(KernelClassifier):
 
     Notes
     -----
-    Rows of the target that are marked in y have no label to score: ``cross_val_score`` scores source
-    rows only, and ``CalibratedClassifierCV`` takes the mark for a class. The page "Use it with
+    Target rows that are marked in y have no label to score: ``cross_val_score`` scores source rows
+    only, and ``CalibratedClassifierCV`` takes the mark for a class. The page "Use it with
     scikit-learn and skada" has the ways that work.
 
     Published: ridge 0.1, alignment 10, manifold 1 (0.1 on COIL), variance 0.01, 10 neighbours,

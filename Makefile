@@ -169,6 +169,10 @@ bench-trust: $(VENV)/installed-bench ## how far verdicts hold and what audits bu
 bench-tables: $(VENV)/installed-data ## pairs of tables through transferable adapt
 	$(ONE_THREAD) $(BIN)/python benchmarks/tables.py
 
+# Records are kept in build/regression: a run that was stopped goes on.
+bench-regression: $(VENV)/installed-bench ## numbers under shift: every method, and twenty measured rows
+	$(ONE_THREAD) $(BIN)/python benchmarks/regression.py
+
 bench-drift: $(VENV)/installed-data ## how often drift raises false and true alarms
 	$(ONE_THREAD) $(BIN)/python benchmarks/drift.py
 

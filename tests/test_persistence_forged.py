@@ -15,11 +15,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC
+from typer.testing import CliRunner
 
 import transferable
 from campaign import forging, zoo
 from saved import NAMES, PROBLEM, adapted
 from transferable.classifiers import TFDFV, AdaptedClassifier
+from transferable.cli import app
 from transferable.persistence import ModelFileError
 from transferable.transformers import CORAL, GFK, JDA, SubspaceAlignment
 
@@ -186,11 +188,12 @@ def test_a_member_that_nothing_names_is_refused(file):
 
 
 def chain(steps, kind="chain"):
-    steps = [[f"s{i}", step] for i, step in enumerate(steps)]
-    return {"type": kind, "steps": steps, "weights": None, "output": None}
+    name = "steps" if kind == "chain" else "transformer_list"
+    steps = [{"tuple": [f"s{i}", step]} for i, step in enumerate(steps)]
+    return {"type": kind, "parameters": {name: steps}, "fitted": {}}
 
 
-LEAF = {"type": "column scaling, normalizer", "parameters": {}, "fitted": {"n_features_in_": 12}}
+LEAF = {"type": "row scaling", "parameters": {}, "fitted": {"n_features_in_": 12}}
 WHOLE = {"type": "identity", "parameters": {}, "fitted": {"n_features_in_": 12}}
 
 
@@ -214,7 +217,7 @@ def within(levels):
     ("node", "told"),
     [
         (nested(4), "levels"),
-        (nested(100), "in one another|deep"),
+        (nested(50), "in one another"),
         (within(30), "in one another"),
         (within(8), "more than 8 objects"),
         (chain([chain([WHOLE] * 8, "union")] * 8), "unions"),
@@ -389,3 +392,24 @@ def test_parts_of_other_models_fit_or_are_refused(file, other, tmp_path):
         assert str(file) in str(error)  # noqa: PT017
     else:
         again.predict(PROBLEM.Xt)
+
+
+def inspected(file):
+    return CliRunner().invoke(app, ["inspect", str(file), "--json"])
+
+
+def test_inspecting_what_is_not_whole_says_so(tmp_path):
+    file = saved(zoo.model("table-unit"), tmp_path)
+
+    def without(described):
+        del described["fitted"]["encoder_"]["fitted"]["categories_"]
+
+    found = inspected(forging.changed(file, without))
+    assert (found.exit_code, len(found.stderr.splitlines())) == (2, 1)
+    assert "is no whole model" in found.stderr
+
+
+def test_inspect_says_that_a_file_holds_rows(tmp_path):
+    for name, holds in (("table-unit", True), ("TFDF_adapted", True), ("unfitted", False)):
+        record = json.loads(inspected(saved(zoo.model(name), tmp_path)).stdout)
+        assert ("rows of the data" in record.get("holds", "")) == holds

@@ -21,16 +21,18 @@ import sys
 import tempfile
 import tracemalloc
 import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from zipfile import ZipFile
 
 import numpy as np
+import typer
 from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 
 import transferable
 from campaign import Violation, forging, models, zoo
-from transferable.cli.predict import _described
+from transferable.cli.predict import inspect as inspect_model
 from transferable.diagnostics import drift
 from transferable.persistence import ModelFileError
 from transferable.persistence._computed import COMPUTED
@@ -87,10 +89,17 @@ def used(path, name):
                 if str(path) not in str(error) or "Unable to allocate" in str(error):
                     raise
                 return "refused", tracemalloc.get_traced_memory()[1]
-            json.dumps(_described(path), default=str)
+            failed = []
+            try:
+                with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+                    inspect_model(path, as_json=True)
+            except typer.Exit as ended:
+                if ended.exit_code != 2:
+                    raise
+                failed = ["uninspected"]
             if name == "pictures" and hasattr(model, "embedder_"):
                 model.set_params(model=zoo.colours, cache=None)
-            failed = [type(error).__name__ for error in _exercised(model, name)]
+            failed += [type(error).__name__ for error in _exercised(model, name)]
         return " ".join(["loaded", *failed]), tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -329,6 +338,10 @@ def _taken(rng, holder, key, part, parts):
     return more
 
 
+def _chain(kind, name, node):
+    return {"type": kind, "parameters": {name: [{"tuple": ["a", node]}]}, "fitted": {}}
+
+
 def nested(rng, holder, key, model, parts):
     """The value within lists, tuples, dictionaries or chains, a few or many."""
     node = holder[key]
@@ -337,8 +350,8 @@ def nested(rng, holder, key, model, parts):
             [node],
             {"tuple": [node]},
             {"dict": [["a", node]]},
-            {"type": "chain", "steps": [["a", node]], "weights": None, "output": None},
-            {"type": "union", "steps": [["a", node]], "weights": None, "output": None},
+            _chain("chain", "steps", node),
+            _chain("union", "transformer_list", node),
             {"objects": [node], "at": {"array": "0.npy"}},
             {"type": AROUND, "parameters": {"transformer": None, "estimator": node}, "fitted": {}},
             {"type": AROUND, "parameters": {"transformer": node, "estimator": None}, "fitted": {}},

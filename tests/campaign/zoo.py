@@ -191,7 +191,7 @@ REFUSED |= {
     ".func is log1p": FunctionTransformer(np.log1p),
     ".weights is exp": KNeighborsClassifier(weights=np.exp),
     ".kernel is dot": SVC(kernel=np.dot),
-    ".simpleimputer is SimpleImputer": make_pipeline(StandardScaler(), SimpleImputer()),
+    r".steps\[1\] is SimpleImputer": make_pipeline(StandardScaler(), SimpleImputer()),
 }
 REFUSED |= {
     f" is {type(model).__name__} of several outputs": model.fit(ROWS, ROWS[:, :2] > 0)

@@ -406,7 +406,7 @@ def test_inspecting_what_is_not_whole_says_so(tmp_path):
 
     found = inspected(forging.changed(file, without))
     assert (found.exit_code, len(found.stderr.splitlines())) == (2, 1)
-    assert "is no whole model" in found.stderr
+    assert "is not a complete model" in found.stderr
 
 
 def test_inspect_says_that_a_file_holds_rows(tmp_path):

@@ -441,7 +441,7 @@ def _extreme(rng, array):
 
 
 AROUND = "transferable.classifiers.adapted.AdaptedClassifier"
-OWN = [f"{c.__module__}.{c.__qualname__}" for _, c in transferable.all_estimators()]
+OWN = [f"{c.__module__}.{c.__qualname__}" for _, c in zoo.ESTIMATORS]
 MEMBERS = [
     *models.CHANGES,
     _extreme,

@@ -273,7 +273,9 @@ def inspect(
             record = _described(model)
             text = json.dumps(record)
         except (AttributeError, TypeError) as error:
-            raise ValueError(f"{model} is no whole model ({error}); save it again.") from error
+            raise ValueError(
+                f"{model} is not a complete model ({error}); save it again."
+            ) from error
         if as_json:
             typer.echo(text)
         else:

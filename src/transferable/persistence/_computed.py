@@ -364,17 +364,20 @@ def _problem(model: Any) -> str:
 
 
 def _composition(model: Any) -> tuple[int, int, int]:
-    """Return the numbers of single steps, of unions, and of levels; refuse steps that are none."""
+    """Return the numbers of single steps, of unions, and of levels; refuse other steps."""
     name = next((name for name in _PARTS if hasattr(model, name)), None)
     if name is None or not type(model).__module__.startswith("sklearn.pipeline"):
         return 1, 0, 0
     parts = getattr(model, name)
     for step, part in parts:
         known = part is None or part in ("drop", "passthrough") or isinstance(part, BaseEstimator)
-        _require(known and isinstance(step, str), "a step of a chain is none")
+        _require(known and isinstance(step, str), "a step of a chain is not an estimator")
     model._validate_names([step for step, _ in parts])
     weights = getattr(model, "transformer_weights", None) or {}
-    _require(all(isinstance(w, int | float) for w in weights.values()), "a weight is no number")
+    _require(
+        all(isinstance(w, int | float) for w in weights.values()),
+        "a weight of a union is not a number",
+    )
     counts = [_composition(part) for _, part in parts]
     unions = sum(n for _, n, _ in counts) + (name == _PARTS[1])
     return sum(n for n, _, _ in counts), unions, 1 + max((n for _, _, n in counts), default=0)

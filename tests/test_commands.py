@@ -29,8 +29,8 @@ from transferable.tables import TableEncoder
 
 PATHS = {
     "AutoAdapter().adapt": (190, 24, 4),
-    "transferable adapt": (291, 36, 4),
-    "transferable adapt --model --report": (412, 47, 7),
+    "transferable adapt": (289, 36, 4),
+    "transferable adapt --model --report": (408, 47, 7),
 }
 
 

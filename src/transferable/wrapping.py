@@ -237,12 +237,6 @@ def labels_of(estimator: Any, rows: Any) -> pd.DataFrame:
     return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
-def labels_after(estimator: Any, target: Any) -> pd.DataFrame:
-    """Return the labels of the target rows that a classifier was fitted to."""
-    found = getattr(estimator, "labels_", None)
-    return labels_of(estimator, target) if found is None else found
-
-
 def columns_of(table: pd.DataFrame) -> dict[str, Any]:
     """Return the columns of a table as plain arrays, or as lists where they hold text or gaps."""
     columns: dict[str, Any] = {}

@@ -78,7 +78,6 @@ def test_predictions_and_descriptions_of_models(hostile, invoke, monkeypatch):
         (f"--{HOSTILE}",),
         ("demo", f"--{HOSTILE}"),
         ("demo", HOSTILE),
-        ("demo", "--out", f"{HOSTILE[:4]}/p.png"),
         ("inspect", f"no{HOSTILE[:4]}.tfm"),
         ("predict", "a", "b", "--out", f"{HOSTILE[:4]}/p.csv"),
     ],

@@ -184,20 +184,12 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
-        typer.echo(f"transferable {__version__}")
-        raise typer.Exit
-
-
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[
         bool,
         typer.Option(
             "--version",
-            callback=_print_version,
-            is_eager=True,
             help="Show the version.",
             metavar="",
         ),
@@ -209,6 +201,9 @@ def _root(
     from a target (new sensors, handwriting). Results go to standard output, messages to standard
     error.
     """
+    if version:
+        typer.echo(f"transferable {__version__}")
+        raise typer.Exit
 
 
 def prepare_process() -> None:

@@ -10,6 +10,8 @@ import sys
 import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -72,17 +74,17 @@ def print_table(
     Terminal().print(table)
 
 
+@dataclass(kw_only=True, eq=False)
 class Messages:
     """Notes, which are kept, and progress; both on standard error, unless quiet.
 
     Progress is drawn on terminals; elsewhere a long command prints a line every ten seconds.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self.notes: list[str] = []
-        self._quiet = quiet
-        self._console = Terminal(stderr=True, soft_wrap=True)
-        self._bar: Bar | None = None
+    quiet: bool = False
+    notes: list[str] = field(default_factory=list)
+    _console: Console = field(default_factory=partial(Terminal, stderr=True, soft_wrap=True))
+    _bar: Bar | None = None
 
     def note(self, text: str, kind: str = "Note") -> None:
         """Print a note, once."""
@@ -93,7 +95,7 @@ class Messages:
 
     def say(self, text: str) -> None:
         """Print a passing remark."""
-        if not self._quiet:
+        if not self.quiet:
             self._console.print(text)
 
     @contextmanager
@@ -116,7 +118,7 @@ class Messages:
     def bar(self, what: str, *, hidden: bool = False) -> Bar:
         """Return a progress bar; hidden where it would be in the way."""
         printed = monotonic() if self._bar is None else self._bar.printed
-        drawn = not self._quiet and not hidden
+        drawn = not self.quiet and not hidden
         self._bar = Bar(self._console, what, drawn=drawn, printed=printed)
         return self._bar
 
@@ -208,7 +210,7 @@ def writing(
 ) -> Iterator[Callable[[pd.DataFrame], None]]:
     """Yield a function that appends lines to a file, all or nothing, or to standard output."""
     if path is None:
-        yield _text_writer(sys.stdout, ",", escape_formulas)
+        yield _TextWriter(sys.stdout, ",", escape_formulas)
         return
     name = path.name.lower()
     separator = "\t" if name.removesuffix(".gz").endswith(".tsv") else ","
@@ -217,10 +219,10 @@ def writing(
             yield write
     elif name.endswith(".gz"):
         with replacing(path, "wb") as raw, gzip.open(raw, "wt", encoding="utf-8") as stream:
-            yield _text_writer(stream, separator, escape_formulas)
+            yield _TextWriter(stream, separator, escape_formulas)
     else:
         with replacing(path) as stream:
-            yield _text_writer(stream, separator, escape_formulas)
+            yield _TextWriter(stream, separator, escape_formulas)
 
 
 def inert(table: pd.DataFrame) -> pd.DataFrame:
@@ -242,20 +244,24 @@ def without_escapes(table: pd.DataFrame) -> pd.DataFrame:
     return table.map(plain).rename(columns=plain)
 
 
-def _text_writer(stream: IO[str], separator: str, escape: bool) -> Callable[[pd.DataFrame], None]:
-    """Return a function that writes lines as text below one heading."""
-    heading = True
+@dataclass
+class _TextWriter:
+    """Writer of lines as text below one heading."""
 
-    def write(lines: pd.DataFrame) -> None:
-        nonlocal heading
-        lines = inert(lines) if escape else lines
-        file = None if stream.isatty() else stream
-        text = lines.to_csv(file, index=False, header=heading, sep=separator, lineterminator="\n")
+    stream: IO[str]
+    separator: str
+    escape: bool
+    heading: bool = True
+
+    def __call__(self, lines: pd.DataFrame) -> None:
+        """Write further lines."""
+        lines = inert(lines) if self.escape else lines
+        file = None if self.stream.isatty() else self.stream
+        form: dict[str, Any] = {"header": self.heading, "sep": self.separator}
+        text = lines.to_csv(file, index=False, lineterminator="\n", **form)
         if file is None:
-            stream.write(visible(text))
-        heading = False
-
-    return write
+            self.stream.write(visible(text))
+        self.heading = False
 
 
 @contextmanager

@@ -32,7 +32,6 @@ from transferable.tables.classifier import classifier_for
 from transferable.wrapping import (
     FileClassifier,
     columns_of,
-    labels_after,
     labels_of,
 )
 
@@ -198,7 +197,9 @@ class ImageClassifier(FileClassifier):
         self.probe_ = source.probe
         self.embedder_ = self.model if isinstance(self.model, str) else None
         self.n_features_in_ = source.rows.shape[1]
-        self._labels = {"file": target.names} | columns_of(labels_after(classifier, target.rows))
+        found = getattr(classifier, "labels_", None)
+        found = labels_of(classifier, target.rows) if found is None else found
+        self._labels = {"file": target.names} | columns_of(found)
         self.broken_ = {target.pictures.names[k]: text for k, text in target.broken.items()}
         return self
 

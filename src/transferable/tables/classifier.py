@@ -37,7 +37,6 @@ from transferable.wrapping import (
     FileClassifier,
     columns_of,
     delegated,
-    labels_after,
     labels_of,
 )
 
@@ -339,7 +338,9 @@ class TableClassifier(TakesTables, FileClassifier):
         y = np.concatenate([ys, self._of_target(ys, known, len(target))])
         rows = sp.vstack(Z, format="csr") if sp.issparse(Z[0]) else np.concatenate(Z)
         classifier.fit(rows, y, **({"sample_domain": ids} if len(target) else {}))
-        found = labels_after(classifier, Z[1]) if len(target) else None
+        found = getattr(classifier, "labels_", None)
+        if found is None and len(target):
+            found = labels_of(classifier, Z[1])
         self._labels = columns_of(pd.concat([names, found], axis=1))
         self.notes_, self.label_ = [*notes, *encoder.notes_], label
         self.encoder_, self.estimator_ = encoder, classifier

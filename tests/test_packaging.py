@@ -44,6 +44,8 @@ def test_wheel_runs_the_demo_in_an_empty_environment(tmp_path):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     record = json.loads(run(scripts / "transferable", "demo", "--json", cwd=elsewhere))
+    assert Path(record["picture"]) == elsewhere / "transferable-demo.png"
+    assert Path(record["picture"]).stat().st_size > 10_000
     accuracy = {result["method"]: result["accuracy"] for result in record["results"]}
     assert min(accuracy["AutoAdapter"], accuracy["TFDF"]) > accuracy["SVM"]
 

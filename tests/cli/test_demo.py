@@ -2,6 +2,7 @@
 
 import json
 import re
+import struct
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,7 @@ def demo(small_task, monkeypatch, tmp_path):
     return run
 
 
-def test_a_table_and_no_file(demo, tmp_path):
+def test_table_and_picture(demo, tmp_path):
     result = demo()
     assert result.exit_code == 0, result.stderr
     assert result.stderr == ""
@@ -55,11 +56,16 @@ def test_a_table_and_no_file(demo, tmp_path):
     assert 0 < low < high <= 100
     assert "verdict without labels" in result.stdout
     assert "transferable demo --export digits" in result.stdout
-    assert list(tmp_path.iterdir()) == []
+    picture = tmp_path / "transferable-demo.png"
+    assert str(picture) in result.stdout
+    content = picture.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", content[16:24])
+    assert width > 2 * height > 800
 
 
-def test_json_is_one_object_and_nothing_else(demo, small_task):
-    result = demo("--json", "--seed", 7)
+def test_json_is_one_object_and_nothing_else(demo, tmp_path, small_task):
+    result = demo("--json", "--seed", 7, "--out", tmp_path / "demo.svg")
     assert result.exit_code == 0, result.stderr
     record = json.loads(result.stdout)
     assert [r["method"] for r in record["results"]] == METHODS
@@ -68,11 +74,16 @@ def test_json_is_one_object_and_nothing_else(demo, small_task):
     assert (record["n_source"], record["n_target"]) == (len(small_task.Xs), len(small_task.Xt))
     assert record["seed"] == 7
     assert result.seeds == [7]
+    assert "<svg" in (tmp_path / "demo.svg").read_text(encoding="utf-8")
+    assert record["picture"] == str(tmp_path / "demo.svg")
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
+        (["--out", "demo.txt"], ".png"),
+        (["--out", "nowhere/demo.png"], "nowhere"),
+        (["--out", "."], "directory"),
         (["--seed", "-1"], "--seed"),
         (["--seed", "many"], "--seed"),
     ],

@@ -9,7 +9,7 @@ THREADS ?= 1
 ONE_THREAD := OMP_NUM_THREADS=$(THREADS) OPENBLAS_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS)
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-.PHONY: demo test test-processes test-kernels test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-trust bench-tables bench-drift bench-problems bench-differential bench-speed methods-table clean help
+.PHONY: demo test test-processes test-kernels test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-trust bench-tables bench-text bench-drift bench-problems bench-differential bench-speed methods-table clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -172,6 +172,10 @@ bench-tables: $(VENV)/installed-data ## pairs of tables through transferable ada
 # Records are kept in build/regression: a run that was stopped goes on.
 bench-regression: $(VENV)/installed-bench ## numbers under shift: every method, and twenty measured rows
 	$(ONE_THREAD) $(BIN)/python benchmarks/regression.py
+
+bench-text: $(VENV)/installed-data ## texts through TableClassifier beside logistic regression, and the time of many
+	$(ONE_THREAD) $(BIN)/python benchmarks/texts.py
+	$(ONE_THREAD) $(BIN)/python benchmarks/texts.py --rows 20000
 
 bench-drift: $(VENV)/installed-data ## how often drift raises false and true alarms
 	$(ONE_THREAD) $(BIN)/python benchmarks/drift.py

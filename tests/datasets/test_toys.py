@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from transferable.datasets import make_shifted
+from transferable.datasets import make_reviews, make_shifted
 
 SHIFTS = ["covariate", "label", "concept", "subspace"]
 SHAPES = ["gaussians", "moons"]
@@ -118,3 +118,18 @@ def test_noise_makes_it_harder():
 def test_what_is_refused(parameters, message):
     with pytest.raises(ValueError, match=message):
         make_shifted(**parameters)
+
+
+def test_made_up_reviews_are_half_good_and_of_words_that_differ():
+    task = make_reviews(60, 40, random_state=3)
+    assert task.source.rating.value_counts().to_dict() == {"good": 30, "bad": 30}
+    assert (list(task.target), len(task.yt)) == (["review"], 40)
+    words = [
+        set(" ".join(t.review).lower().replace(".", "").split())
+        for t in task.values()
+        if hasattr(t, "review")
+    ]
+    assert {"excellent", "terrible"} & words[0] & words[1]
+    assert "gripping" in words[0] - words[1]
+    assert task.source.equals(make_reviews(60, 40, random_state=3).source)
+    assert not task.source.equals(make_reviews(60, 40, random_state=4).source)

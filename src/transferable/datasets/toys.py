@@ -16,6 +16,8 @@ Rows = NDArray[np.float64]
 Codes = NDArray[np.intp]
 
 _RADIUS = 2.0  # of the circle that the centres of classes lie on
+_OWN = 0.7  # of the opinions in a review, that are of its domain alone
+_MEANT = 0.95  # of the opinions, that are those of the rating
 _POOL = 10  # rows that are drawn for each that covariate shift selects
 _TURN = np.pi / 6  # by a shift of strength 1
 
@@ -121,6 +123,89 @@ def make_shifted(
         yt = population.rule(Xt[:, :2] @ _turn(2, strength * _TURN))
     names = np.array([str(code) for code in range(n_classes)])
     return Bunch(Xs=Xs, ys=ys, Xt=Xt, yt=yt, name=f"{shape}, {shift} shift", target_names=names)
+
+
+_OPINIONS = {  # by any reviewer, of books, and of kitchen devices
+    "good": (
+        "excellent wonderful perfect recommended favourite",
+        "gripping moving witty touching thoughtful vivid unforgettable clever",
+        "sturdy sharp quiet reliable handy powerful compact durable",
+    ),
+    "bad": (
+        "terrible awful disappointing useless regrettable",
+        "tedious shallow predictable wooden confusing rambling pretentious dull",
+        "flimsy rusty noisy leaking wobbly brittle clumsy blunt",
+    ),
+}
+_THINGS = (
+    "story plot author chapter ending hero style novel prose narrator",
+    "blade handle lid motor pan kettle button knob plug gasket",
+)
+_REVIEW = (
+    "The {thing} is {one} and the {other} {two}.",
+    "I bought it last month: {one}, {two}, with a {three} {thing}.",
+    "This {thing} is {one}! And the {other} was {two} too.",
+    "{one} {thing}, {two} {other}, all in all {three}.",
+    "My sister found the {thing} {one}, and I found the {other} rather {two}.",
+)
+
+
+def make_reviews(
+    n_source: int = 300, n_target: int = 300, *, random_state: int | None = 0
+) -> Bunch:
+    """Draw short made-up reviews of books and of kitchen devices, half of them good.
+
+    Some opinions are of both, others of one alone: a "sturdy" lid is good, a "gripping" one is
+    not heard of. Models of the source do not know the latter words; those that adapt learn them
+    from the words beside them.
+
+    Parameters
+    ----------
+    n_source : int, default=300
+        Reviews of books.
+    n_target : int, default=300
+        Reviews of kitchen devices.
+    random_state : int or None, default=0
+        Seed.
+
+    Returns
+    -------
+    task : Bunch
+        ``source``, a frame with the columns ``review`` and ``rating`` ("good" or "bad"),
+        ``target``, one with ``review``, and ``yt``, the ratings of the target.
+
+    Examples
+    --------
+    >>> from transferable.datasets import make_reviews
+    >>> task = make_reviews()
+    >>> task.source.review[0], task.source.rating[0]
+    ('Shallow narrator, dull chapter, all in all wooden.', 'bad')
+    """
+    import pandas as pd
+
+    rng = np.random.default_rng(random_state)
+    tables = []
+    for k, n in enumerate((n_source, n_target)):
+        things, labels = (
+            _THINGS[k].split(),
+            rng.permutation(np.array(["bad", "good"])[np.arange(n) % 2]),
+        )
+        texts = []
+        for label in labels:
+            opinions = []
+            for _ in range(3):
+                kind = label if rng.random() < _MEANT else {"good": "bad", "bad": "good"}[label]
+                opinions.append(
+                    str(rng.choice(_OPINIONS[kind][(k + 1) * (rng.random() < _OWN)].split()))
+                )
+            one, other = rng.choice(things, 2, replace=False)
+            text = _REVIEW[rng.integers(len(_REVIEW))].format(
+                thing=one, other=other, one=opinions[0], two=opinions[1], three=opinions[2]
+            )
+            texts.append(text[0].upper() + text[1:])
+        tables.append(pd.DataFrame({"review": texts, "rating": labels}))
+    source, target = tables
+    return Bunch(source=source, target=target[["review"]], yt=target["rating"].to_numpy())
 
 
 class _Population:

@@ -46,6 +46,7 @@ class Settings:
     solver: str = "adam"  # of Algorithm 2; also "closed_form"
     start: str = "neighbor"  # first pseudo-labels: 1-NN, or "source": the fit to the source alone
     self_loops: bool = False  # in the graph, as MEDA's and ARTL's code has them
+    centred: bool = False  # rows, with a further coordinate of their deviation in two columns
 
 
 def rbf(A: Matrix, B: Matrix) -> Matrix:
@@ -90,13 +91,15 @@ def unit_rows(X: Matrix) -> Matrix:
     return X / np.where(lengths > 0, lengths, 1.0)
 
 
-def features(Xs: Matrix, Xt: Matrix, manifold_dim: int | None) -> Matrix:
+def features(Xs: Matrix, Xt: Matrix, manifold_dim: int | None, *, centred: bool = False) -> Matrix:
     """All rows, mapped by the root of G where a dimension is given, at unit length."""
     X = np.vstack([Xs, Xt])
-    if manifold_dim is None:
-        return unit_rows(X)
-    Ps, Pt = principal_basis(Xs, manifold_dim), principal_basis(Xt, manifold_dim)
-    return unit_rows(X @ square_root(geodesic_flow_matrix(Ps, Pt)))
+    deviation = np.sqrt(X.var(axis=0).mean() * min(2, X.shape[1]))
+    X = X - X.mean(axis=0) if centred else X
+    if manifold_dim is not None:
+        Ps, Pt = principal_basis(Xs, manifold_dim), principal_basis(Xt, manifold_dim)
+        X = X @ square_root(geodesic_flow_matrix(Ps, Pt))
+    return unit_rows(np.c_[X, np.full(len(X), deviation)] if centred else X)
 
 
 def affinity(Z: Matrix, p: int, *, self_loops: bool = False) -> Matrix:
@@ -227,7 +230,7 @@ class Literal:
         self.Xs, self.Xt, self.settings = Xs, Xt, settings
         self.n_source, self.n_classes = len(Xs), int(ys.max()) + 1
         n = len(Xs) + len(Xt)
-        self.Z = features(Xs, Xt, settings.manifold_dim)
+        self.Z = features(Xs, Xt, settings.manifold_dim, centred=settings.centred)
         self.K = kernel(self.Z, self.Z)
         self.A = np.diag((np.arange(n) < len(Xs)).astype(float))
         self.H = centring(n)

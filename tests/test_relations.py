@@ -88,6 +88,8 @@ LOOSE = {
     ("TFDFV", "columns"): (0.05, ORDER),
     ("MEDA", "columns"): (0.05, ORDER),
     ("LabelFreeSearch", "columns"): (0.05, ORDER),
+    ("TableClassifier", "columns"): (1e-3, ORDER),
+    ("TableClassifier", "constant"): (1e-3, ORDER),
     ("TableClassifier", "rows"): (1e-9, "columns are scaled by sums over rows as they come"),
     ("DASVM", "columns"): (0.01, LIBSVM + "; ties at the margin"),
     ("DASVM", "float32"): (1e-3, LIBSVM),

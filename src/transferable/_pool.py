@@ -25,7 +25,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
 
-from transferable._linalg.arrays import CPU, dense, unit_rows
+from transferable._linalg.arrays import CPU, centre_of, unit_rows
 from transferable._linalg.memory import memory_budget
 from transferable._linalg.search import nearest
 from transferable.base import DomainAdapter
@@ -420,17 +420,20 @@ class TargetRows:
         hashes, order = domains.hashes[domains.target], domains.order[domains.target]
         if n == 0:
             return cls(order, hashes, order[:, None], np.zeros(0))
-        centre = _centre(rows)
-        moved = _from(rows, centre)
-        directions, gap = unit_rows(moved), np.zeros(n)
+        centre = None if sp.issparse(rows) else centre_of(rows)
+        directions, gap = unit_rows(rows, None, centre), np.zeros(n)
         near, cosines = _nearest(directions, directions)
         if n > 1:
-            ours = unit_rows(_from(domains.Xs, _centre(domains.Xs)))
+            own = None if centre is None else centre_of(domains.Xs)
+            ours = unit_rows(domains.Xs, None, own)
             to_source = nearest(directions, ours, min(_NEAR, domains.n_source)).similarities
             gap = cosines[:, 1 : 1 + _NEAR].mean(axis=1) - to_source.mean(axis=1)
-        norm = sp.linalg.norm if sp.issparse(moved) else np.linalg.norm
+        if centre is None:
+            lengths = sp.linalg.norm(rows, axis=1)
+        else:
+            lengths = np.hypot(np.linalg.norm(rows - centre[:-1], axis=1), centre[-1])
         places = np.searchsorted(np.sort(order), order)
-        return cls(places, hashes, near, gap, directions, norm(moved, axis=1), centre)
+        return cls(places, hashes, near, gap, directions, lengths, centre)
 
     @property
     def rows(self) -> Any:
@@ -450,13 +453,13 @@ class TargetRows:
 
     def nearest(self, rows: Any) -> tuple[Codes, NDArray[np.float64]]:
         """Return the nearest fitted rows of new ones, nearest first, and their cosines."""
-        return _nearest(unit_rows(_from(rows, self.centre)), self.directions)
+        return _nearest(unit_rows(rows, None, self.centre), self.directions)
 
     def are(self, rows: Any) -> bool:
         """Return whether these are the fitted rows, in the order of the input."""
         if len(self.places) != rows.shape[0] or not rows.shape[0]:
             return False
-        gap = unit_rows(_from(rows[self.places], self.centre)) - self.directions
+        gap = unit_rows(rows[self.places], None, self.centre) - self.directions
         return bool(abs(gap).max() < _SAME_DIRECTION)
 
 
@@ -468,24 +471,3 @@ def _nearest(directions: Any, fitted: Any) -> tuple[Codes, NDArray[np.float64]]:
         np.take_along_axis(found.indices, order, axis=1),
         np.take_along_axis(found.similarities, order, axis=1),
     )
-
-
-def _centre(rows: Any) -> Any:
-    """Return the point that directions are from, with a further coordinate; None for sparse rows.
-
-    The mean of the rows, beside it: of the size of up to two columns, so that rows of one direction
-    and different distances from the mean differ where columns are few.
-    """
-    if sp.issparse(rows):
-        return None
-    mean = rows.mean(axis=0)
-    spread = float(((rows - mean) ** 2).mean())
-    return np.append(mean, -np.sqrt(min(2, len(mean)) * spread)).astype(rows.dtype)
-
-
-def _from(rows: Any, centre: Any) -> Any:
-    """Return rows as seen from the centre; those of similar direction from it are neighbours."""
-    if centre is None:
-        return rows
-    further = np.zeros(rows.shape[0], dtype=rows.dtype)
-    return np.column_stack([dense(rows), further]) - centre

@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import erfc
 from scipy.stats import beta, binomtest
 
+from transferable._kernel.class_shares import agreement
 from transferable.domains import as_labels, labelled_rows
 from transferable.labelling import UNKNOWN_CLASS
 
@@ -63,7 +64,7 @@ _VIEWS = {
     "denoised": "those of denoised words",
     "no flow": "those without a flow",
 }
-UNSEEN = (
+LIMITS = (
     "Unlabelled rows cannot show that classes have changed places or meaning, nor that the target "
     "has classes that the source lacks."
 )
@@ -156,9 +157,9 @@ class Trust:
         if self.state == "measured":
             estimate, limits = f"the accuracy is {interval}, a 90 % interval", _NARROWER
         elif self.shown:
-            estimate, limits = f"without labels, the accuracy is estimated at {interval}", UNSEEN
+            estimate, limits = f"without labels, the accuracy is estimated at {interval}", LIMITS
         else:
-            estimate, limits = _UNKNOWN, UNSEEN
+            estimate, limits = _UNKNOWN, LIMITS
         return [
             f"{self.title}: {estimate}",
             "; ".join(self.reasons),
@@ -266,15 +267,6 @@ def changes_of(before: NDArray[Any], after: NDArray[Any]) -> list[tuple[Any, Any
     pairs = zip(before.tolist(), after.tolist(), strict=True)
     counts = Counter(pair for pair in pairs if pair[0] != pair[1])
     return [(*pair, rows) for pair, rows in counts.most_common()]
-
-
-def agreement(one: Codes, other: Codes) -> float:
-    """Return Cohen's kappa of two labellings; 0 where both give all rows the same one label."""
-    classes = np.union1d(one, other)
-    by_chance = float(sum(np.mean(one == c) * np.mean(other == c) for c in classes))
-    if by_chance >= 1.0:
-        return 0.0
-    return (float(np.mean(one == other)) - by_chance) / (1.0 - by_chance)
 
 
 def agreements(labellings: Sequence[Codes]) -> NDArray[np.float64]:

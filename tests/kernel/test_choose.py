@@ -1,14 +1,18 @@
 """Automatic choices: the flow and its dimension, the weight of the graph; and what they become."""
 
 import warnings
+from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from sklearn.utils import Bunch
 
 import literal
 from problems import domains_of, small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable._kernel import choose
+from transferable._linalg.arrays import Reordered, centre_of
 from transferable.limits import LIMITS
 
 P = small_problem(seed=4)
@@ -21,14 +25,81 @@ def domains():
 
 def test_features_have_the_products_of_the_root_of_the_flow(domains):
     Z = choose.parameters(TFDFV(manifold_dim=3), domains).Z
-    expected = literal.features(domains.Xs, domains.Xt, 3)
-    assert Z.shape == (len(P.X), 6)
+    expected = literal.features(domains.Xs, domains.Xt, 3, centred=True)
+    assert Z.shape == (len(P.X), 7)
     np.testing.assert_allclose(Z @ Z.T, expected @ expected.T, atol=1e-8)
 
 
-def test_no_flow_leaves_the_rows_at_unit_length(domains):
+def test_no_flow_leaves_centred_rows_at_unit_length(domains):
     Z = choose.parameters(TFDFV(manifold_dim=None), domains).Z
-    np.testing.assert_allclose(Z, literal.unit_rows(domains.X), atol=1e-12)
+    expected = literal.features(domains.Xs, domains.Xt, None, centred=True)
+    np.testing.assert_allclose(Z, expected, atol=1e-12)
+    for uncentred in (MEDA(manifold_dim=None), TFDF.as_published(manifold_dim=None)):
+        Z = choose.parameters(uncentred, domains).Z
+        np.testing.assert_allclose(Z, literal.unit_rows(domains.X), atol=1e-12)
+
+
+@pytest.mark.parametrize("manifold_dim", [None, 3])
+def test_features_do_not_depend_on_where_rows_are(manifold_dim):
+    model, moved = (
+        TFDFV(manifold_dim=manifold_dim, balance=0.5).adapt(P.Xs + move, P.ys, P.Xt + move)
+        for move in (0.0, 1000.0)
+    )
+    np.testing.assert_allclose(
+        moved.decision_function(P.Xt + 1000.0), model.decision_function(P.Xt), atol=1e-6
+    )
+
+
+def test_the_radius_tells_circles_apart():
+    """Of one direction in two columns, and of another distance from the mean."""
+    rng = np.random.default_rng(0)
+    angles, y = rng.uniform(0, 2 * np.pi, (2, 200)), np.arange(200) % 2
+    Xs, Xt = ((1.0 + y)[:, None] * np.c_[np.cos(a), np.sin(a)] for a in angles)
+    assert TFDF().adapt(Xs, y, 1.1 * Xt).score(1.1 * Xt, y) > 0.95
+
+
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_the_centre_is_the_weighted_mean_however_rows_are_read(in_blocks, monkeypatch):
+    rng = np.random.default_rng(1)
+    X, w = rng.normal(size=(50, 4)) + 100.0, rng.integers(1, 4, 50)
+    if in_blocks:
+        monkeypatch.setattr(LIMITS, "block_values", 12)
+    every = np.repeat(X, w, axis=0)
+    expected = np.append(every.mean(axis=0), -np.sqrt(2 * every.var(axis=0).mean()))
+    order = rng.permutation(50)
+    for rows, weights in ((X, w), (sp.csr_array(X), w), (Reordered(X, order), w[order])):
+        np.testing.assert_allclose(centre_of(rows, weights.astype(float)), expected)
+
+
+def test_a_flow_that_costs_accuracy_gives_way_to_the_rows_by_and_by(monkeypatch):
+    p = wide()
+    errors = {30: 0.0, 0: 0.0}
+
+    def error(*arguments):
+        return errors[arguments[-1].flow.shape[1] // 2]
+
+    monkeypatch.setattr(choose, "_left_out_error", error)
+    found = []
+    for errors[30] in (0.019, 0.021, 0.025, 0.029, 0.031):
+        problem = choose.parameters(TFDFV(), domains_of(p))
+        found.append(problem.Z @ problem.Z.T)
+    steps = [np.abs(b - a).max() for a, b in pairwise(found)]
+    whole = np.abs(found[-1] - found[0]).max()
+    assert steps[0] < 0.3 * whole
+    assert steps[-1] < 0.3 * whole
+    flow, plain = (choose.parameters(TFDFV(manifold_dim=k), domains_of(p)).Z for k in (30, None))
+    np.testing.assert_allclose(found[0], flow @ flow.T, atol=1e-12)
+    np.testing.assert_allclose(found[-1], plain @ plain.T, atol=1e-12)
+
+
+def test_sparse_rows_are_centred_along_a_flow_only():
+    sparse = sp.csr_array(np.where(P.X > 0.5, P.X, 0.0))
+    rows = domains_of(Bunch(**P | {"X": sparse})), domains_of(Bunch(**P | {"X": sparse.toarray()}))
+    along = [choose.parameters(TFDFV(manifold_dim=3), d).Z for d in rows]
+    np.testing.assert_allclose(along[0] @ along[0].T, along[1] @ along[1].T, atol=1e-9)
+    Z = choose.parameters(TFDFV(manifold_dim=None), rows[0]).Z
+    assert sp.issparse(Z)
+    np.testing.assert_allclose(Z.toarray(), literal.unit_rows(rows[0].X.toarray()), atol=1e-12)
 
 
 @pytest.mark.parametrize("estimator", [TFDF, TFDFV, MEDA])
@@ -59,18 +130,21 @@ def test_auto_chooses_by_itself_without_a_warning():
         assert model.manifold_dim_ is None or 1 <= model.manifold_dim_ <= min(p.X.shape)
 
 
-def test_neighbors_count_by_how_they_compare_with_the_kernel():
-    """Two classes on a circle: in fine sectors in turn, and so mixed that neighbours mislead."""
+def test_neighbors_count_by_the_odds_that_they_are_of_one_class():
+    """Two classes on a circle: in sectors in turn, and mixed."""
     rng = np.random.default_rng(0)
     angles = rng.uniform(0, 2 * np.pi, 500)
     X = np.c_[np.cos(angles), np.sin(angles)]
-    fine = (angles / (2 * np.pi) * 40).astype(int) % 2
-    mixed = (rng.random(500) < 0.5 + 0.3 * np.cos(angles)).astype(int)
-    better, worse = (
-        TFDFV(manifold_dim=None).adapt(X[:300], y[:300], X[300:]).manifold_ for y in (fine, mixed)
+    halves = (angles > np.pi).astype(int)
+    mixed = rng.random(500) < 0.5 + 0.3 * np.cos(angles)
+    chance = rng.integers(0, 2, 500)
+    sure, unsure, none = (
+        TFDFV(manifold_dim=None).adapt(X[:300], y[:300], X[300:]).manifold_
+        for y in (halves, mixed.astype(int), chance)
     )
-    assert better == 3.0
-    assert 0.1 <= worse < 1.0
+    assert sure == 20.0
+    assert 0.1 <= unsure < 1.0
+    assert none == 0.1
 
 
 def repeated(model):
@@ -105,7 +179,7 @@ def test_every_resolved_value_repeats_the_fit(Method, several, by_landmarks, mon
         warnings.filterwarnings("ignore", message='n_landmarks="auto" takes 80')
         model = Method(class_shares="source").fit(p.X, y, sample_domain=ids)
     assert (model.n_landmarks_, model.n_anchors_) == ((80, 54) if by_landmarks else (None, None))
-    assert model.manifold_dim_ == 20
+    assert model.manifold_dim_ == 30
     assert len(model.source_weights_) == 1 + several
     again = repeated(model).fit(p.X, y, sample_domain=ids)
     np.testing.assert_allclose(
@@ -119,8 +193,8 @@ def test_every_resolved_value_repeats_the_fit(Method, several, by_landmarks, mon
 def test_a_flow_that_is_given_is_taken(domains):
     flow = np.random.default_rng(0).normal(size=(6, 4))
     for model in (TFDFV(), ARTL()):
-        problem = choose.parameters(model, domains, flow=flow)
-        assert problem.flow is flow
+        problem = choose.parameters(model, domains, features=choose.Features(flow))
+        assert problem.features.flow is flow
         np.testing.assert_allclose(problem.Z, literal.unit_rows(domains.X @ flow), atol=1e-12)
 
 

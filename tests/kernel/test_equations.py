@@ -16,7 +16,7 @@ from problems import domains_of, made, published, rounds_of, small_problem
 from transferable import ARTL, MEDA
 from transferable._kernel.choose import Balance, parameters
 from transferable._linalg.arrays import to_numpy
-from transferable.classifiers.published import Adam, PublishedTFDFV
+from transferable.classifiers.published import Adam, PublishedTFDF, PublishedTFDFV
 from transferable.domains import Domains
 
 # The printed equations take the target's classes to be as frequent as the source's.
@@ -94,7 +94,8 @@ def test_tfdfv(n_classes, form, second_order, manifold_dim, way):
     for seed in range(3):
         problem = canonical(seed=seed, n_classes=n_classes)
         model = aligned_as(form, **settings, **way).adapt(*problem)
-        assert_agree(model, transcribed(problem, **settings, alignment_form=form))
+        centred = form == "normalised"
+        assert_agree(model, transcribed(problem, **settings, alignment_form=form, centred=centred))
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -122,7 +123,7 @@ def test_the_defaults_of_tfdf(way):
         problem = canonical(seed=seed)
         model = transferable.TFDF(**settings, **way, estimator=NEAREST, class_shares="source")
         reference = transcribed(
-            problem, **settings, **forms, solver="closed_form", confusion_iter=10
+            problem, **settings, **forms, solver="closed_form", confusion_iter=10, centred=True
         ).tfdf()
         assert_agree(model.adapt(*problem), reference)
 
@@ -241,7 +242,9 @@ def test_a_class_without_pseudo_labels():
         settings = SHARED | {"manifold_dim": None}
         model = aligned_as(form, **settings).adapt(Xs, ys, Xt)
         assert set(model.transduction_[len(ys) :]) < {0, 1, 2, 3}
-        assert_agree(model, transcribed((Xs, ys, Xt), **settings, alignment_form=form))
+        centred = form == "normalised"
+        reference = transcribed((Xs, ys, Xt), **settings, alignment_form=form, centred=centred)
+        assert_agree(model, reference)
 
 
 @pytest.mark.parametrize("name", ["poly", "linear", "callable"])
@@ -333,7 +336,9 @@ def test_gradient_of_the_whole_objective_with_shares_and_sources(n_sources):
         assert np.vdot(slope, direction) == pytest.approx(numeric, rel=1e-5)
 
 
-def test_the_published_class_with_our_forms_is_our_class():
+def test_the_published_class_with_our_forms_and_centre_is_our_class(monkeypatch):
+    for published_class in (PublishedTFDF, PublishedTFDFV):
+        monkeypatch.setattr(published_class, "_centred", True)
     problem = canonical(seed=1)
     forms = {"alignment_form": "normalised", "estimator": None}
     one = PublishedTFDFV(**SHARED, **forms).adapt(*problem)

@@ -76,8 +76,8 @@ def test_single_precision_agrees_to_a_thousandth(Method, monkeypatch):
 
 def test_sparse_rows_are_fitted_as_dense_ones():
     settings = {"n_landmarks": 40, "manifold_dim": None}
-    dense = TFDF(**settings).adapt(P.Xs, P.ys, P.Xt)
-    sparse = TFDF(**settings).adapt(sp.csr_array(P.Xs), P.ys, sp.csr_array(P.Xt))
+    dense = MEDA(**settings).adapt(P.Xs, P.ys, P.Xt)
+    sparse = MEDA(**settings).adapt(sp.csr_array(P.Xs), P.ys, sp.csr_array(P.Xt))
     np.testing.assert_array_equal(sparse.transduction_, dense.transduction_)
     np.testing.assert_allclose(
         sparse.decision_function(sp.csr_array(P.X)), dense.decision_function(P.X), atol=1e-8

@@ -88,6 +88,7 @@ def test_max_iter_is_the_most():
 @pytest.mark.parametrize("solver", ["closed_form", "adam"])
 def test_class_confusion_lowers_the_objective_that_has_it(form, solver):
     settings = {"confusion": 0.2, "confusion_form": form, "solver": solver, "balance": 0.5}
+    settings |= {"manifold": 1.0}
     history = adapt(published(**settings, confusion_iter=10)).history_
     settled = [entry for entry in history if "confusion" in entry and entry["changed"] == 0]
     assert settled[-1]["objective"] <= history[0]["objective"]

@@ -30,7 +30,7 @@ def test_the_way_back_solves_the_reversed_problem_without_alignment():
     model = adapted(TFDFV(n_neighbors=3, manifold_dim=None, ridge=0.2, manifold=0.7))
     codes = np.arange(30) % 3
     rows = np.r_[np.arange(40, 70), np.arange(40)]
-    Z = unit_rows(DOMAINS.X[rows], model._machine.flow)
+    Z = unit_rows(DOMAINS.X[rows], None, model._machine.centre)
     K = KernelFunction(model.kernel, model.gamma)(Z, Z)
     A = np.diag(np.r_[np.ones(30), np.zeros(40)])
     H = np.eye(70) - np.full((70, 70), 1 / 70)

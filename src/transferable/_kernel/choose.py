@@ -1,8 +1,8 @@
 """Automatic choices of a fit: from a problem to numbers, before anything is solved.
 
-Source rows left out in turn, at the cost of one inverse and no refit, decide two of them: the
-number of directions, by the error of the kernel classifier, and the weight of the graph, by the
-error of the nearest neighbour. A-distances balance conditional against marginal discrepancy.
+Source rows left out in turn, at the cost of one inverse and no refit, decide whether rows are
+mapped by the flow; the classes of nearest source rows decide the weight of the graph; A-distances
+balance conditional against marginal discrepancy.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,9 +21,17 @@ from scipy.special import expit
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils import check_random_state
 
+from transferable._kernel.class_shares import agreement
 from transferable._kernel.objective import AnchorSmoothness, Smoothness
 from transferable._linalg.anchors import Anchors
-from transferable._linalg.arrays import Arrays, Reordered, dense, to_numpy, unit_rows
+from transferable._linalg.arrays import (
+    Arrays,
+    Reordered,
+    centre_of,
+    dense,
+    to_numpy,
+    unit_rows,
+)
 from transferable._linalg.kernels import KernelFunction
 from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.nystrom import draw_landmarks
@@ -49,7 +57,7 @@ Graph = Literal["auto", "neighbors", "anchors"] | int
 SourceWeights = Literal["auto"] | Mapping[Any, float] | ArrayLike
 SOURCE_WEIGHTS = [StrOptions({"auto"}), Mapping, "array-like"]
 
-DIMENSIONS = (20, 40, 80)  # of the flow that "auto" tries, besides no flow at all
+FLOW = 30  # directions of the flow that "auto" takes
 N_VALIDATION_ROWS = 1000  # source rows that are left out in turn; their order is random already
 MAX_TARGET_RATIO = 4  # target rows for each source row that leave the graph its weight
 N_TIES = 3  # anchors of a row; five were worse where many rows share one
@@ -57,13 +65,33 @@ _ROWS_PER_ANCHOR = 5  # at least: below, anchors join rows of different classes,
 _MOST_ANCHORS = 1000  # that "auto" takes
 _MANY_ROWS = 10_000  # from which "auto" takes anchors, where it solves over landmarks
 _ROWS_TO_PLACE = 32  # rows for each anchor in the sample of k-means
-_TOLERANCE = 0.01  # of accuracy, that fewer directions may cost
+_COST = 0.02, 0.03  # of accuracy by the flow, at which rows count beside it, and alone
 _NEAR_TIE = 0.02  # of scores, which are from 0 to 1: margin within which a row is nearly a tie
 _WIDEST = 256  # features beyond which distances are measured in the leading directions
 _DIRECTIONS = 64
 _SHRINKAGE = 0.1  # of the covariance in the discriminants of A-distances
 _COMPARED = 2000  # rows of each side that distances compare; their order is random already
 _LEAST_NEAR = 0.02  # share that the farthest source keeps
+_COUNTED, _NEAREST = 4000, 3  # source rows that the odds are of, and neighbours of each
+_WEIGHTS = 0.1, 20.0  # least and largest weight of the graph
+
+
+class Features(NamedTuple):
+    """Map from rows to features, as :func:`~transferable._linalg.arrays.unit_rows` takes it.
+
+    Attributes
+    ----------
+    flow : ndarray of shape (n_features, 2 k)
+        Factor of the geodesic flow between subspaces of dimension k; no columns for no flow.
+    centre : ndarray of shape (n_features + 1,) or None
+        Point from which rows have a direction, if any.
+    beside : float
+        Weight of the rows themselves beside the flow.
+    """
+
+    flow: NDArray[np.float64]
+    centre: NDArray[np.float64] | None = None
+    beside: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -74,10 +102,12 @@ class Problem:
     ----------
     domains : Domains
         The problem, sources weighted.
-    flow : ndarray of shape (n_features, 2 k)
-        Factor of the geodesic flow between subspaces of dimension k; no columns for no flow.
+    features : Features
+        The map from rows to `Z`.
     Z : array or sparse matrix of shape (n, d)
         Features of all rows, of unit length.
+    key : hashable
+        Key of the features among results that fits share.
     table : array
         `Z` as a table where the algebra is done.
     arrays : Arrays
@@ -99,8 +129,9 @@ class Problem:
     """
 
     domains: Domains
-    flow: NDArray[np.float64]
+    features: Features
     Z: Any
+    key: Any
     table: Any
     arrays: Arrays
     kernel: KernelFunction
@@ -115,7 +146,7 @@ class Problem:
         """Return the smoothness term, if any: of the anchors, or of a graph of neighbours."""
         if self.manifold == 0:
             return []
-        share, where = self.domains.share, (self.arrays, self.flow.tobytes())
+        share, where = self.domains.share, self.key
         if self.n_anchors:
             stage("Placing anchors")
             placed = "anchors", where, self.n_anchors, str(self.random_state)
@@ -170,12 +201,12 @@ class KernelSizes:
 
 
 def parameters(
-    model: Any, domains: Domains, *, plan: Plan | None = None, flow: Any = None
+    model: Any, domains: Domains, *, plan: Plan | None = None, features: Features | None = None
 ) -> Problem:
     """Resolve every parameter of a model that is "auto" for a problem.
 
     Methods without `balance`, `manifold_dim` or `second_order` have the values of ARTL. `plan`
-    replaces the plan by free memory, where others hold the rows; `flow` is a known one.
+    replaces the plan by free memory, where others hold the rows; `features` are known ones.
     """
     n_rows, d, given = sum(domains.sizes), domains, model.get_params(deep=False)
     if model.manifold != 0 and model.n_neighbors >= n_rows:
@@ -190,19 +221,24 @@ def parameters(
     if d.device is None and model.device != "cpu":
         arrays = Arrays.on(model.device)
     kernel = KernelFunction(model.kernel, model.gamma)
-    flows = _flows(given.get("manifold_dim"), d) if flow is None else [flow]
-    errors = [0.0]
-    if len(flows) > 1 or model.manifold == "auto":
-        key = "left-out error", kernel, model.ridge, arrays, d.y.tobytes()
-        system = kernel, model.ridge, arrays
-        errors = [d.share((*key, Q.tobytes()), _left_out_error, d, Q, *system) for Q in flows]
-    best = next(i for i, error in enumerate(errors) if error <= min(errors) + _TOLERANCE)
-    flow, manifold = flows[best], model.manifold
+    features = features or _features(model, d, kernel, arrays)
+    flow, centre, beside = features
+    key = arrays, flow.tobytes(), None if centre is None else centre.tobytes(), beside
+    manifold = model.manifold
     if manifold == "auto":
-        manifold = _trust_in_neighbors(d, flow, errors[best])
+        # Half the odds that the nearest source rows of a row are of its class, beyond chance:
+        # neighbours that mislead among labelled rows mislead among target rows too. The Laplacian
+        # sums over all rows but the loss over source rows only, which a large target outnumbers.
+        y = d.y[:_COUNTED]
+        k, found = min(_NEAREST, len(y) - 1), unit_rows(d.X[: len(y)], *features)
+        found = d.share(("nearest source rows", key), nearest, found, None, k).indices
+        kappa = agreement(np.repeat(y, k), y[found].ravel())
+        manifold = np.clip(kappa / (2.0 * max(1.0 - kappa, 1e-9)), *_WEIGHTS)
+        manifold = manifold / max(1.0, d.sizes[1] / (MAX_TARGET_RATIO * d.sizes[0]))
     if plan is None:
         graph = 100 * model.n_neighbors if model.manifold else 0
-        width, size = flow.shape[1] or d.X.shape[1], d.X.dtype.itemsize
+        width, size = flow.shape[1], d.X.dtype.itemsize
+        width += d.X.shape[1] if beside or not width else 0
         row_bytes = 2 * width * size + graph + 12 * 8 * (d.n_classes + 1)
         matrices = 7 if given.get("second_order") else 4
         sizes = KernelSizes(n_rows, d.n_classes, size, row_bytes, matrices)
@@ -211,25 +247,34 @@ def parameters(
     if manifold and not (plan.n_landmarks is None and model.graph in ("auto", "neighbors")):
         anchors = n_anchors(model.graph, n_rows)
     stage("Mapping rows to features")
-    Z = d.share(("features", flow.tobytes()), unit_rows, d.X, flow)
+    Z = d.share(("features", key), unit_rows, d.X, *features)
     balance, seed = given.get("balance", 0.5) if model.alignment else 0.5, model.random_state
     if isinstance(balance, str):
-        asked = "balance", balance, flow.tobytes(), str(seed)
+        asked = "balance", balance, key, str(seed)
         balance = d.share(asked, Balance, balance, d, Z, seed)
     fixed = float(manifold), anchors, plan, balance, seed
-    return Problem(d, flow, Z, arrays.table(Z), arrays, kernel, model.ridge, *fixed)
+    return Problem(d, features, Z, key, arrays.table(Z), arrays, kernel, model.ridge, *fixed)
 
 
-def _flows(manifold_dim: int | str | None, d: Domains) -> list[NDArray[np.float64]]:
-    """Return the requested flow, or the candidates, of which the last leaves rows unchanged."""
-    none = np.zeros((d.X.shape[1], 0))
-    if manifold_dim is None or d.n_target == 0:
-        return [none]
-    auto = manifold_dim == "auto"
-    most = DIMENSIONS[-1] if auto else int(manifold_dim)
-    moments, bases = d.moments, []
-    if isinstance(d.X, Reordered):
+def _features(model: Any, d: Domains, kernel: KernelFunction, arrays: Arrays) -> Features:
+    """Return the map to features that the settings of a model need.
+
+    An automatic flow that costs accuracy on left-out source rows gives way to the rows as they are,
+    gradually. Sparse rows are not centred without a flow, which would make them dense.
+    """
+    asked: Any = getattr(model, "manifold_dim", None)
+    mapped, flow = asked is not None and d.n_target > 0, np.zeros((d.X.shape[1], 0))
+    centre, moments = None, d.moments
+    if mapped and isinstance(d.X, Reordered):
         moments = d.read_moments()
+    if model._centred:
+        both = moments and moments[0] + moments[1]
+        centre = d.share("centre", centre_of, d.X, d.row_weights, both)
+    plain = Features(flow, None if sp.issparse(d.X) else centre)
+    if not mapped:
+        return plain
+    auto, beside, bases = asked == "auto", 0.0, []
+    most = FLOW if auto else int(asked)
     for k, rows in enumerate((d.source, d.target)):
         key = "basis", most, k
         if moments is None:
@@ -238,23 +283,30 @@ def _flows(manifold_dim: int | str | None, d: Domains) -> list[NDArray[np.float6
         else:
             bases.append(d.share(key, basis_of_moments, moments[k], most, d.sizes[k]))
     rank = min(basis.shape[1] for basis in bases)
-    found = [k for k in DIMENSIONS if k <= rank] if auto else [rank] * (rank > 0)
     if not auto and rank < most:
         warnings.warn(
-            f"manifold_dim={manifold_dim} is more than the rows of both domains span; it is "
+            f"manifold_dim={asked} is more than the rows of both domains span; it is "
             f"reduced to {rank}.",
             UserWarning,
             stacklevel=2,
         )
-    flows = []
-    for k in found:
-        key = "flow", most, k
-        flows.append(d.share(key, geodesic_flow_factor, *(basis[:, :k] for basis in bases)))
-    return flows if flows and not auto else [*flows, none]
+    if rank == 0 or (auto and rank < most):
+        return plain
+    flow = d.share(("flow", most), geodesic_flow_factor, *(basis[:, :rank] for basis in bases))
+    if auto:
+        system = kernel, model.ridge, arrays, d.y.tobytes(), centre is None
+        found = [
+            d.share(
+                ("left-out error", *system, k), _left_out_error, d, kernel, model.ridge, arrays, one
+            )
+            for k, one in enumerate((Features(flow, centre), plain))
+        ]
+        beside = float(np.interp(found[0] - found[1], _COST, (0.0, 1.0)))
+    return Features(flow, centre, beside) if beside < 1.0 else plain
 
 
 def _left_out_error(
-    d: Domains, flow: NDArray[np.float64], kernel: KernelFunction, ridge: float, arrays: Arrays
+    d: Domains, kernel: KernelFunction, ridge: float, arrays: Arrays, features: Features
 ) -> float:
     """Return the error of regularised least squares on source rows left out in turn.
 
@@ -262,7 +314,7 @@ def _left_out_error(
     based on it, is continuous in the rows.
     """
     y = d.y[:N_VALIDATION_ROWS]
-    Z = arrays.table(unit_rows(d.X[: len(y)], flow), "float64")
+    Z = arrays.table(unit_rows(d.X[: len(y)], *features), "float64")
     K = arrays.table(kernel(Z, Z))
     i = np.arange(len(K))
     K[i, i] += effective_ridge(ridge, K)
@@ -272,23 +324,6 @@ def _left_out_error(
     own = np.take_along_axis(left_out, y[:, None], axis=1)[:, 0]
     margins = own - np.where(Y > 0, -np.inf, left_out).max(axis=1)
     return float(np.mean(expit(-margins / _NEAR_TIE)))
-
-
-def _trust_in_neighbors(d: Domains, flow: NDArray[np.float64], error: float) -> float:
-    """Return rho: 1, less 0.1 for each point by which the nearest neighbour exceeds `error`.
-
-    Neighbours that mislead among labelled source rows mislead among target rows too. The weight
-    stays at least 0.1, at which a graph did no harm on any kind of data. Where neighbours are
-    better, rho grows by 1 for each point, up to 3. The Laplacian sums over all rows but the loss
-    over source rows only: for a target several times larger, rho shrinks in proportion.
-    """
-    y = d.y[:N_VALIDATION_ROWS]
-    Z = unit_rows(d.X[: len(y)], flow)
-    found = d.share(("nearest of validation rows", flow.tobytes()), nearest, Z)
-    excess = float(np.mean(y[found.indices[:, 0]] != y)) - error
-    n_source, n_target = d.sizes
-    weight = float(np.clip(1.0 - (10.0 if excess > 0 else 100.0) * excess, 0.1, 3.0))
-    return weight / max(1.0, n_target / (MAX_TARGET_RATIO * n_source))
 
 
 def n_anchors(graph: Graph, n_rows: int) -> int:

@@ -26,7 +26,6 @@ from scipy.sparse.csgraph import floyd_warshall
 from scipy.special import log_softmax, logsumexp, softmax
 
 from transferable._linalg.arrays import device, namespace, to_numpy
-from transferable._linalg.search import nearest
 from transferable.domains import Domains
 from transferable.limits import LIMITS
 
@@ -42,13 +41,9 @@ _INFORMED = 0.35, 0.42  # of the majority class's errors avoided: a view to igno
 _RENEWALS = 3  # rounds whose labels correct the estimate
 _CALIBRATION_RIDGE = 0.005  # of the offsets: a class that is never mistaken keeps a finite one
 _LOG_FACTORS = (-3.0, 7.0)  # bounds of the logarithm of the factor of the scores
-# Gains in agreement of neighbours, of all rows and of those that did not agree, at which a shift
-# begins to count and counts in full.
-_GAIN, _SETTLED = (0.02, 0.025), (0.3, 0.4)
-# The same, of the gain that the labels' shares alone give; share of a class that is not empty.
-_BEYOND, _EMPTY = (0.04, 0.06), (0.002, 0.01)
-_NEIGHBORS, _ASKED = 5, 4000  # neighbours of a target row; target rows compared
-_SLACK = 0.01  # of all rows, by which left-out labels of a class may miss its share
+# Agreement with the first labels, beyond half of that without the shift: not followed, and fully.
+SUPPORT = -0.05, 0.05
+_SLACK = 0.01  # of all rows, half the miss by left-out labels that is made up for in full
 Scores = NDArray[np.float64]
 _STEPS = 30  # of Newton's method; it needs five to ten
 _SAMPLE = 10_000  # rows that offsets are first sought for; their order is random already
@@ -97,8 +92,8 @@ def given_shares(value: Any, domains: Domains) -> Shares:
 
 
 @dataclass
-class LabelRule:
-    """Rule that labels target rows by their highest score, offsets added.
+class Labelling:
+    """Labelling of target rows by their highest score, offsets added.
 
     Attributes
     ----------
@@ -123,8 +118,8 @@ class LabelRule:
         return to_numpy(xp.argmax(found, axis=1))
 
 
-class GivenShares(LabelRule):
-    """Rule with offsets, so that the labels of every round have a given class prior.
+class GivenShares(Labelling):
+    """Labelling with offsets, so that the labels of every round have a given class prior.
 
     Known labels count: a class with more of them than its share of the rows gets no others.
 
@@ -168,8 +163,8 @@ class GivenShares(LabelRule):
 
 
 @dataclass
-class EstimatedShares(LabelRule):
-    """Rule whose first rounds correct an estimated prior, as far as it is trusted."""
+class EstimatedShares(Labelling):
+    """Labelling whose first rounds correct an estimated prior, as far as it is trusted."""
 
     renewals: int = _RENEWALS
     belief: float = 0.0
@@ -310,33 +305,15 @@ def estimate_shift(
     return Shift(floored(followed, _LEAST_ESTIMATED, prior), belief, belief * trust)
 
 
-def neighbor_support(Z: Any, before: NDArray[np.intp], after: NDArray[np.intp]) -> float:
-    """Return the support of neighbouring target rows for new labels, from 0 to 1.
-
-    Where classes are absent, alignment had scattered their labels among other rows, and
-    neighbouring target rows agree more often once the shift is followed. Where a class only seems
-    absent, because the source's view mistakes it for another, they do not. Labels of fewer classes
-    agree more by themselves, so a class is emptied only for a part of the gain expected by chance.
-    """
-    rows = Z[:_ASKED]
-    neighbors = to_numpy(nearest(rows, k=min(_NEIGHBORS, rows.shape[0] - 1)).indices)
-    old, new = (
-        float(np.mean(codes[neighbors] == codes[: len(neighbors), None]))
-        for codes in (before, after)
-    )
-    C, gain = int(max(before.max(), after.max())) + 1, new - old
-    P, Q = (np.bincount(codes, minlength=C) / len(codes) for codes in (before, after))
-    values = (
-        gain,
-        gain / max(1.0 - old, 1e-12),
-        gain / max(float(Q @ Q - P @ P), 1e-12),
-        Q[P > 0].min(),
-    )
-    agree, settle, beyond, kept = (
-        float(np.interp(value, ramp, (0.0, 1.0)))
-        for value, ramp in zip(values, (_GAIN, _SETTLED, _BEYOND, _EMPTY), strict=True)
-    )
-    return min(max(agree, settle), max(beyond, kept))
+def agreement(one: NDArray[np.intp], other: NDArray[np.intp], weights: Any = None) -> float:
+    """Return Cohen's kappa of two labellings; 0 where both give all rows the same one label."""
+    w = np.ones(len(one)) if weights is None else weights
+    _, codes = np.unique(np.concatenate([one, other]), return_inverse=True)
+    first, second = (np.bincount(half, w, codes.max() + 1) for half in np.split(codes, 2))
+    by_chance = float(first @ second) / w.sum() ** 2
+    if by_chance >= 1.0:
+        return 0.0
+    return (float(w @ (one == other)) / w.sum() - by_chance) / (1.0 - by_chance)
 
 
 def small_class_offsets(
@@ -347,19 +324,17 @@ def small_class_offsets(
 ) -> NDArray[np.float64]:
     """Return offsets with which left-out source rows get as many labels of each class as it has.
 
-    Least squares gives rare classes fewer labels than they have rows. Misses within the slack are
-    left alone; from there to twice the slack the offsets grow, so that nothing depends on one row.
+    Least squares gives rare classes fewer labels than they have rows. The offsets grow with the
+    share that is missed, so that nothing depends on one row.
     """
     C, shifted = left_out.shape[1], weights * ratio[codes]
     own, found = (
         np.bincount(c, shifted, C) / shifted.sum() for c in (codes, left_out.argmax(axis=1))
     )
-    # Ignore half a standard error of the shares of few rows.
-    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / weights.sum()))
-    part = min(1.0, float(np.max(np.abs(found - own) / slack)) - 1.0)
-    if part <= 0.0:
-        return np.zeros(C)
-    wanted = np.maximum(own + np.clip(found - own, -slack, slack), 1e-6)
+    # Half a standard error of the shares of few rows is missed by chance.
+    slack = np.maximum(_SLACK, np.sqrt(own * (1.0 - own) / weights.sum()) / 2)
+    part = min(1.0, float(np.max(np.abs(found - own) / slack)) / 2)
+    wanted = np.maximum(own, 1e-6)
     shares, rows = wanted / wanted.sum(), shifted / shifted.sum()
     return part * _hardened(left_out, shares, rows, _spread(left_out, weights))
 

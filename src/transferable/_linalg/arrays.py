@@ -31,6 +31,7 @@ from transferable.exceptions import installing
 from transferable.limits import LIMITS
 
 namespace = array_namespace
+_CONSTANT = 1e-12  # share of the largest variance up to which a column is constant
 
 
 @dataclass(frozen=True)
@@ -205,30 +206,69 @@ def taken_rows(table: Any, order: Any) -> Any:
     return out
 
 
-def unit_rows(X: Any, factor: Any = None) -> Any:
-    """Return rows, times a factor if given, scaled to length one; rows of zeros stay zeros.
+def centre_of(X: Any, weights: Any = None, moments: Any = None) -> NDArray[np.float64]:
+    """Return the point that :func:`unit_rows` takes directions from: the mean of rows, and -r.
 
-    The result is in the precision of the rows, and the same for any number of threads.
+    A direction from the mean alone loses how far from it a row is, which matters where
+    columns are few. So the point lies beside the rows, by r in a further coordinate; r is the
+    deviation of rows in one column or, where there are more, in two. Constant columns do not count.
+    `moments`, if known, take the place of the rows.
     """
-    Q = None if factor is None or not factor.shape[1] else factor.astype(X.dtype)
+    if moments:
+        mean, variance = moments.mean, np.diag(moments.covariance)
+    else:
+        n, width = X.shape
+        w, sparse = np.ones(n) if weights is None else weights, sp.issparse(X)
+        step = max(1, LIMITS.block_values // max(width, 1))
+        origin = np.zeros(width) if sparse else np.asarray(X[0], dtype=np.float64)
+        blocks: Any = ((slice(k, k + step), X[k : k + step]) for k in range(0, n, step))
+        total, squares = np.zeros(width), np.zeros(width)
+        for rows, block in X.blocks(step) if isinstance(X, Reordered) else blocks:
+            R = block if sparse else block - origin
+            total += w[rows] @ R
+            squares += w[rows] @ (R * R)
+        variance = squares / w.sum() - (total / w.sum()) ** 2
+        mean = total / w.sum() + origin
+    varying = variance[variance > _CONSTANT * variance.max()]
+    r = np.sqrt(varying[:2].size * varying.mean()) if varying.size else 0.0
+    return np.append(mean, -r)
+
+
+def unit_rows(X: Any, flow: Any = None, centre: Any = None, beside: float = 0.0) -> Any:
+    """Return rows, from a centre and times the factor of a flow if given, scaled to length one.
+
+    `beside`, from 0 to 1, is the weight of the rows themselves beside their place along the flow.
+    From a centre they have a further column (:func:`centre_of`) and are dense; otherwise
+    rows of zeros stay zeros. The result is in the precision of the rows, and the same for any
+    number of threads.
+    """
+    Q = None
+    if flow is not None and flow.shape[1]:
+        Q = (np.sqrt(1.0 - beside) * flow).astype(X.dtype)
     if is_torch_array(X):
         lengths = X.norm(dim=1, keepdim=True)
         return X / lengths.where(lengths > 0, 1.0)
-    if sp.issparse(X):
+    if sp.issparse(X) and centre is None and not beside:
         Z = X if Q is None else X @ Q
         return normalize(Z, norm="l2", axis=1)
-    X = X if isinstance(X, Reordered) else np.asarray(X)
-    width = X.shape[1] if Q is None else Q.shape[1]
-    out = np.empty((X.shape[0], width), dtype=np.result_type(X.dtype, np.float32))
+    X = X if isinstance(X, Reordered) or sp.issparse(X) else np.asarray(X)
+    width = X.shape[1] * (Q is None or beside > 0) + (0 if Q is None else Q.shape[1])
+    dtype = np.result_type(X.dtype, np.float32)
+    mean, r = (0, 0) if centre is None else np.split(centre.astype(dtype), [-1])
+    out = np.empty((X.shape[0], width + (centre is not None)), dtype=dtype)
     if isinstance(X, Reordered):  # read in place, block by block
         for positions, rows in X.blocks(max(1, LIMITS.block_values // X.shape[1])):
-            out[positions] = unit_rows(rows, Q)
+            out[positions] = unit_rows(rows, flow, centre, beside)
         return out
 
     def scale(rows: slice) -> None:
-        Z = X[rows] if Q is None else X[rows] @ Q
-        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=out.dtype))
-        np.divide(Z, np.where(lengths > 0, lengths, 1.0)[:, None], out=out[rows])
+        R = X[rows] if centre is None else np.asarray(X[rows] - mean)
+        Z = R if Q is None else R @ Q
+        Z = np.hstack([Z, np.sqrt(beside) * R]) if beside else Z
+        lengths = np.sqrt(np.einsum("ij,ij->i", Z, Z, dtype=dtype) + r * r)
+        lengths = np.where(lengths > 0, lengths, 1.0)[:, None]
+        np.divide(Z, lengths, out=out[rows, :width])
+        out[rows, width:] = -r / lengths
 
     in_blocks(scale, X)
     return out

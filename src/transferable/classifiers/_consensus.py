@@ -20,7 +20,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
-from transferable._kernel.class_shares import exact_offsets
+from transferable._kernel.class_shares import agreement, exact_offsets
 from transferable._kernel.rounds import temperature
 from transferable._linalg.arrays import dense
 from transferable._pool import Candidate, Kind, TargetRows
@@ -31,7 +31,6 @@ from transferable.trust import (
     LEAST_AUDITED,
     Codes,
     Probabilities,
-    agreement,
     consensus_weights,
     correction,
     overlap,

@@ -19,7 +19,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
 from transferable._kernel import choose
-from transferable._kernel.class_shares import ClassShares, GivenShares, LabelRule, given_shares
+from transferable._kernel.class_shares import ClassShares, GivenShares, Labelling, given_shares
 from transferable._kernel.objective import Objective, Term
 from transferable._kernel.rounds import Rounds
 from transferable._kernel.solvers import ExactSolver, LandmarkSolver, Solver
@@ -137,6 +137,7 @@ class KernelClassifier(DomainClassifier):
     target_labels: Literal["ignore", "use"] = "ignore"
     verbose: bool = False
 
+    _centred = False  # whether rows are centred
     _nearest_start = False  # whether first labels are those of the nearest source rows
 
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
@@ -177,7 +178,7 @@ class KernelClassifier(DomainClassifier):
         make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
         rounds = self._solve(make(problem, objective.fixed), objective, given)
         self._keep(rounds, given)
-        source = LabelRule.codes(rounds.labelling, rounds.F[domains.source])
+        source = Labelling.codes(rounds.labelling, rounds.F[domains.source])
         codes = np.concatenate([source, rounds.target.codes])
         self.transduction_ = domains.restore(domains.classes[codes])
 
@@ -187,7 +188,7 @@ class KernelClassifier(DomainClassifier):
         plan, arrays, Z = problem.plan, problem.arrays, problem.Z
         rng = check_random_state(self.random_state)
         drawn = draw_landmarks(Z, problem.domains.n_source, int(plan.n_landmarks or 0), rng)
-        key = "landmarks", problem.kernel, arrays, problem.flow.tobytes(), drawn.tobytes()
+        key = "landmarks", problem.kernel, problem.key, drawn.tobytes()
         nystrom = problem.domains.share(key, Nystrom, Z[drawn], problem.kernel, arrays)
         table = FeatureTable(problem.table, nystrom, arrays, held=plan.held, chunk=plan.chunk)
         return LandmarkSolver(problem, terms, table)
@@ -197,7 +198,7 @@ class KernelClassifier(DomainClassifier):
     ) -> Rounds:
         """Run all rounds, with the class prior that is given, estimated or the source's."""
         d, follow = solver.problem.domains, self.class_shares if given is None else "source"
-        labelling, prior = LabelRule(np.zeros(d.n_classes)), d.prior
+        labelling, prior = Labelling(np.zeros(d.n_classes)), d.prior
         if given is not None and d.n_target:
             labelling = GivenShares(given, SOFTNESS, d)
             prior = labelling.prior
@@ -238,7 +239,7 @@ class KernelClassifier(DomainClassifier):
         self.n_iter_ = len(rounds.history)
         self.balance_ = rounds.balance
         self.manifold_ = problem.manifold
-        self.manifold_dim_ = problem.flow.shape[1] // 2 or None
+        self.manifold_dim_ = problem.features.flow.shape[1] // 2 or None
         self.n_anchors_ = problem.n_anchors or None
         self.n_landmarks_ = solver.n_landmarks
         self.history_ = rounds.history
@@ -246,11 +247,11 @@ class KernelClassifier(DomainClassifier):
         w = rounds.w if solver.whitening is None else solver.whitening @ rounds.w
         absent = np.isneginf(rounds.labelling.offsets)
         self._machine = KernelMachine(
-            problem.flow,
-            solver.expanded,
-            to_numpy(w),
-            np.where(absent, 0.0, rounds.labelling.offsets),
-            np.flatnonzero(absent),
+            **problem.features._asdict(),
+            rows=solver.expanded,
+            coefficients=to_numpy(w),
+            offsets=np.where(absent, 0.0, rounds.labelling.offsets),
+            absent=np.flatnonzero(absent),
         )
 
     def _way_back(self, domains: Domains, target: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -262,12 +263,14 @@ class KernelClassifier(DomainClassifier):
         """
         resolved = {"manifold": self.manifold_, "source_weights": "auto"}
         plain = clone(self).set_params(alignment=0.0, **resolved)
-        problem = choose.parameters(plain, domains.reversed(target), flow=self._machine.flow)
+        machine = self._machine
+        features = choose.Features(machine.flow, machine.centre, machine.beside)
+        problem = choose.parameters(plain, domains.reversed(target), features=features)
         make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
         fixed, d = plain._objective(problem).fixed, problem.domains
         solver = make(problem, fixed).reweighted(np.ones(d.n_classes))
         w, x, *_ = solver.updated([])
-        return solver.label(w, solver.scores(w, x), LabelRule(np.zeros(d.n_classes))).codes
+        return solver.label(w, solver.scores(w, x), Labelling(np.zeros(d.n_classes))).codes
 
     def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = scores / self.temperature_
@@ -286,7 +289,9 @@ class KernelClassifier(DomainClassifier):
         values = LIMITS.block_values if on_cpu else LIMITS.gpu_block_values
         step, parts = max(1, values // fitted.shape[0]), []
         for start in range(0, rows.shape[0], step):
-            Z = arrays.table(unit_rows(rows[start : start + step], machine.flow), "float64")
+            some = rows[start : start + step]
+            Z = unit_rows(some, machine.flow, machine.centre, machine.beside)
+            Z = arrays.table(Z, "float64")
             parts.append(arrays.table(kernel(Z, fitted)) @ beta)
         if arrays.device is not None:
             parts = [to_numpy(part) for part in parts]
@@ -303,8 +308,8 @@ class KernelMachine:
 
     Attributes
     ----------
-    flow : ndarray of shape (n_features, 2 k)
-        Factor of the geodesic flow that rows are mapped by; no columns for no flow.
+    flow, centre, beside
+        The map from rows to features (:class:`~transferable._kernel.choose.Features`).
     rows : array or sparse matrix of shape (m, d)
         The rows of the expansion: features of all fitted rows, or of landmarks.
     coefficients : ndarray of shape (m, n_classes)
@@ -316,6 +321,8 @@ class KernelMachine:
     """
 
     flow: NDArray[np.float64]
+    centre: Any
+    beside: float
     rows: Any
     coefficients: NDArray[np.float64]
     offsets: NDArray[np.float64]

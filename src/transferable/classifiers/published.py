@@ -141,6 +141,7 @@ class PublishedTFDFV(TFDFV):
     class_shares: ClassShares = "source"
     estimator: ClassifierMixin | None = KNeighborsClassifier(1)
     alignment_form: str = "printed"
+    _centred = False
     _parameter_constraints = {  # noqa: RUF012
         "alignment_form": [StrOptions({"normalised", "printed"})]
     }
@@ -187,6 +188,7 @@ class PublishedTFDF(TFDF):
     confusion_iter: int | Literal["auto"] = "auto"
     solver: str = "adam"
     learning_rate: float = 0.0005
+    _centred = False
     _parameter_constraints = {  # noqa: RUF012
         "alignment_form": [StrOptions({"normalised", "printed"})],
         "confusion_form": [StrOptions({"normalised", "printed"})],

@@ -94,10 +94,11 @@ class TFDF(KernelClassifier):
     confusion: float = 3.0
     second_order: float = 0.0
     balance: Literal["adaptive", "printed"] | float = "adaptive"
-    n_neighbors: int = 5
+    n_neighbors: int = 4
     manifold_dim: Literal["auto"] | int | None = "auto"
     class_shares: ClassShares = "auto"
 
+    _centred = True
     _parameter_constraints = {  # noqa: RUF012
         "variance": [WEIGHT],
         "manifold": [WEIGHT, StrOptions({"auto"})],

@@ -103,7 +103,7 @@ dask.array<_array, shape=(200,), dtype=int64, chunksize=(100,), chunktype=numpy.
             room = memory_budget(self.max_memory, CPU)
         blocks = FeatureBlocks(
             rows,
-            transform=partial(unit_rows, factor=problem.flow),
+            transform=partial(unit_rows, **problem.features._asdict()),
             kernel=problem.kernel,
             landmarks=pool.draw(problem.Z, self.n_landmarks, self.random_state)[1],
             held_bytes=room - n_rows * problem.Z.shape[1] * pool.X.itemsize,

@@ -69,7 +69,7 @@ def several_sources(model):
 
 
 def weights(model):
-    weight = np.where(np.arange(len(P.ys)) % 2, 5.0, 1.0)
+    weight = np.where(np.arange(len(P.ys)) % 2, 1.8, 0.2)
     return matters(
         lambda: clone(model).adapt(P.Xs, P.ys, P.Xt, sample_weight=weight),
         lambda: clone(model).adapt(P.Xs, P.ys, P.Xt),

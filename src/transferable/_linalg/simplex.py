@@ -1,13 +1,24 @@
-"""Weights between 0 and 1 whose sum in each group is given: projection and quadratic programs."""
+"""Weights whose sums are given: quadratic programs on simplices, and plans of optimal transport.
+
+Plans are POT's, the extra ``ot``, which is imported where it is used. Costs are squared distances
+over their mean, which makes penalties independent of the unit.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.metrics.pairwise import euclidean_distances
+
+from transferable.exceptions import installing
 
 Vector = NDArray[np.float64]
+Table = NDArray[np.float64]
+
+_MOST_PIVOTS = 10_000_000  # of the network simplex
 
 
 def project_on_simplices(w: Vector, groups: NDArray[np.intp], sums: Vector) -> Vector:
@@ -93,3 +104,27 @@ def largest_eigenvalue(product: Callable[[Vector], Vector], n: int) -> float:
             return 1.0
         x = y
     return 1.1 * value
+
+
+def load_pot(who: str) -> Any:
+    """Return POT, or raise one line that explains how to install it."""
+    try:
+        import ot
+    except ImportError as error:
+        raise ImportError(f"{who} needs POT: {installing('ot')}") from error
+    return ot
+
+
+def mean_scaled_cost(Xs: Table, Xt: Table) -> tuple[Table, float]:
+    """Return squared distances over their mean, and that mean; 1 where all rows are alike."""
+    middle = Xs.mean(axis=0)  # distances far from the origin would lose their digits
+    M = euclidean_distances(Xs - middle, Xt - middle, squared=True)
+    scale = float(M.mean()) or 1.0
+    M /= scale
+    return M, scale
+
+
+def exact_coupling(ot: Any, M: Table) -> Table:
+    """Return the cheapest plan between rows of equal weight."""
+    a, b = (np.full(n, 1.0 / n) for n in M.shape)
+    return np.asarray(ot.emd(a, b, np.ascontiguousarray(M), numItermax=_MOST_PIVOTS))

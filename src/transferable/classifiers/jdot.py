@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from transferable._linalg.memory import refuse_if_too_large
-from transferable._linalg.transport import exact_coupling, load_pot, mean_scaled_cost
+from transferable._linalg.simplex import exact_coupling, load_pot, mean_scaled_cost
 from transferable._sklearn import WEIGHT, HasMethods, Interval
 from transferable.base import DomainClassifier
 from transferable.domains import Domains

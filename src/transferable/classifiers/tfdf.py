@@ -110,24 +110,6 @@ class TFDF(KernelClassifier):
 
     @classmethod
     def as_published(cls, **parameters: Any) -> Any:
-        """Return the method with the setting of its paper, in the forms that it prints.
-
-        Parameters
-        ----------
-        **parameters
-            Parameters to override.
-
-        Returns
-        -------
-        estimator : PublishedTFDF or PublishedTFDFV
-            Unfitted estimator.
-
-        Examples
-        --------
-        >>> from transferable import TFDF
-        >>> TFDF.as_published().confusion
-        0.1
-        """
         from transferable.classifiers.published import published
 
         return published(cls, parameters)

@@ -1,16 +1,14 @@
 """Methods that learn a feature space which both domains share."""
 
-from transferable.transformers.bda import BDA
 from transferable.transformers.coral import CORAL
 from transferable.transformers.denoising import MarginalizedDenoising
 from transferable.transformers.gfk import GFK
-from transferable.transformers.jda import JDA
+from transferable.transformers.jda import BDA, JDA
 from transferable.transformers.jgsa import JGSA
 from transferable.transformers.landmark_features import LandmarkFeatures
-from transferable.transformers.linear_ot_mapping import LinearOTMapping
 from transferable.transformers.lpjt import LPJT
 from transferable.transformers.mcda import McDA
-from transferable.transformers.ot_mapping import OTMapping
+from transferable.transformers.ot_mapping import LinearOTMapping, OTMapping
 from transferable.transformers.per_domain_scaler import PerDomainScaler
 from transferable.transformers.sca import SCA
 from transferable.transformers.subspace_alignment import SubspaceAlignment

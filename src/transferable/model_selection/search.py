@@ -45,7 +45,7 @@ from transferable.model_selection.scorers import (
     resolve,
     split_rows,
 )
-from transferable.wrapping import Wrapper, delegated
+from transferable.wrapping import Wrapper
 
 Scorers = Mapping[str, Callable[..., float]]
 Setting = Mapping[str, Any]
@@ -228,42 +228,12 @@ class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
         mean = np.mean([model.predict_proba(rows) for model in self.top_estimators_], axis=0)
         return mean if self.anchor_ is None else (mean + self.anchor_.predict_proba(rows)) / 2
 
-    @delegated
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Return class probabilities by the best estimator, or the mean of the best ones.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_samples, n_classes)
-            A distribution over ``classes_`` for each row.
-        """
-        return like(X, self._mean_probabilities(self._named(self._validate_rows(X))))
-
-    @delegated
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return scores of rows.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            Rows.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_samples, n_classes) or (n_samples,)
-            As the best estimator gives them; for several, their mean probabilities, with two
-            classes the second's minus the first's.
-        """
-        rows = self._named(self._validate_rows(X))
-        if not self._answer_together:
+    def _answers(self, method: str, X: Any) -> NDArray[np.float64]:
+        rows, scores = self._named(self._validate_rows(X)), method == "decision_function"
+        if scores and not self._answer_together:
             return like(X, self.best_estimator_.decision_function(rows))
-        scores = self._mean_probabilities(rows)
-        return like(X, scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores)
+        P = self._mean_probabilities(rows)
+        return like(X, P[:, 1] - P[:, 0] if scores and P.shape[1] == 2 else P)
 
     def _search(self, rows: _StackedRows, domains: Domains) -> list[Setting]:
         """Try all settings and return the best, best first."""

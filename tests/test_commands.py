@@ -30,7 +30,7 @@ from transferable.tables import TableEncoder
 PATHS = {
     "AutoAdapter().adapt": (190, 24, 4),
     "transferable adapt": (289, 36, 4),
-    "transferable adapt --model --report": (408, 47, 7),
+    "transferable adapt --model --report": (397, 46, 7),
 }
 
 

@@ -10,14 +10,13 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length
 
 from transferable._kernel.choose import a_distance
-from transferable._kernel.covariances import GroupCentring, pairs_of_groups
-from transferable._kernel.objective import Matrix, mean_differences
 from transferable._linalg.arrays import dense
 from transferable._linalg.kernels import Kernel, KernelFunction
 from transferable._linalg.search import cosine_neighbors
-from transferable.domains import Domains
 
 __all__ = ["mmcd_distance", "mmd_distance", "neighbor_consistency", "proxy_a_distance"]
+
+Matrix = NDArray[np.float64]
 
 
 def mmd_distance(
@@ -140,42 +139,32 @@ def mmcd_distance(
         )
     if (ys is None) != (yt is None):
         raise ValueError("Give the labels of both samples, ys and yt, or of neither.")
-    X = np.concatenate([Xs, Xt])
-    codes, n_classes = np.zeros(len(X), dtype=np.intp), 1
-    if ys is None:
-        balance = 0.0
-    else:
+    pairs = [(1.0, Xs, Xt)]
+    if ys is not None and yt is not None:
         check_consistent_length(Xs, ys)
         check_consistent_length(Xt, yt)
-        labels = np.concatenate([column_or_1d(ys), column_or_1d(yt)])
-        classes, codes = np.unique(labels, return_inverse=True)
-        n_classes = len(classes)
-    ratio, target = np.ones(n_classes), codes[len(Xs) :]
-    domains = Domains(X, codes[: len(Xs)], np.arange(n_classes), np.arange(len(X)))
+        ys, yt = column_or_1d(ys), column_or_1d(yt)
+        shared = np.intersect1d(ys, yt)
+        pairs = [(1.0 - balance, Xs, Xt), *((balance, Xs[ys == c], Xt[yt == c]) for c in shared)]
+    function = KernelFunction(kernel, gamma, degree, coef0)
+    squares = [w * _squared(S, T, function, second_order) for w, S, T in pairs if w]
+    return float(np.sqrt(max(0.0, sum(squares))))
 
-    def gram(rows: NDArray[np.intp] | slice) -> Matrix:
-        return KernelFunction(kernel, gamma, degree, coef0)(X[rows], X[rows])
 
-    def squared_covariances(group: GroupCentring) -> float:
-        """Return ||C_s - C_t||^2 = ||X'ZX||^2 = tr(K Z K Z), by the smaller matrix."""
-        part = X[group.rows]
-        if kernel == "linear" and part.shape[1] <= len(part):
-            return float(np.sum((part.T @ group.apply(part)) ** 2))
-        ZK = group.apply(gram(group.rows))
-        return float(np.sum(ZK * ZK.T))
-
-    B = mean_differences(domains.counts(target), ratio, domains.source_weights)[:, 0]
-    B *= np.sqrt(np.r_[1.0 - balance, np.full(n_classes, balance)])
-    E = B[domains.groups(target)]
-    if kernel == "linear":
-        squared = float(np.sum((E.T @ X) ** 2))
-    else:
-        squared = float(np.vdot(E, gram(slice(None)) @ E))
+def _squared(Xs: Matrix, Xt: Matrix, kernel: KernelFunction, second_order: float) -> float:
+    """Return ||m_s - m_t||^2 + second_order ||C_s - C_t||^2, the latter by the smaller matrix."""
+    X, n, m = np.concatenate([Xs, Xt]), len(Xs), len(Xt)
+    signs = np.repeat([1.0 / n, -1.0 / m], [n, m])
+    linear = kernel.kernel == "linear"
+    small = linear and X.shape[1] <= len(X)
+    F = X if small or (linear and not second_order) else kernel(X, X)
+    squared = float(np.sum((signs @ X) ** 2)) if linear else float(signs @ (F @ signs))
     if second_order:
-        for _, whole, group in pairs_of_groups(domains, target, ratio, np.asarray):
-            weight = second_order * (1.0 - balance if whole else balance)
-            squared += weight * squared_covariances(group) if weight else 0.0
-    return float(np.sqrt(max(0.0, squared)))
+        centred = np.concatenate([F[:n] - F[:n].mean(axis=0), F[n:] - F[n:].mean(axis=0)])
+        ZF = signs[:, None] * centred
+        # With K = X X', ||X'ZX||^2 = tr(K Z K Z).
+        squared += second_order * float(np.sum((X.T @ ZF) ** 2) if small else np.sum(ZF * ZF.T))
+    return squared
 
 
 def proxy_a_distance(Xs: Any, Xt: Any, *, shrinkage: float = 0.1) -> float:

@@ -87,10 +87,10 @@ def write_report(
 def render_report(data: ReportData) -> str:
     """Return the report as one page of HTML that loads nothing."""
     shown = {}
-    for i, (key, section) in enumerate(SECTIONS.items()):
+    for i, (key, (section, needed)) in enumerate(SECTIONS.items()):
         stage("Writing the report", i / len(SECTIONS), key)
-        if (content := section(data)) is not None:
-            shown[key] = content
+        if not needed or getattr(data, needed) is not None:
+            shown[key] = section(data)
     script, style, page = (
         files("transferable.report").joinpath(name).read_text(encoding="utf-8")
         for name in ("script.js", "style.css", "page.html")

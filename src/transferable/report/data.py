@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,6 @@ from transferable._linalg.arrays import dense
 from transferable.classifiers import AutoAdapter
 from transferable.diagnostics import (
     Assessment,
-    ColumnShift,
     DomainGap,
     assess_trust,
     column_shifts,
@@ -116,7 +114,9 @@ class ReportData:
     ``Xs`` and ``Xt`` are rows as the estimator takes them, the latter None where its fit holds the
     scores of target rows, ``before`` the rows on a common scale, before any adaptation,
     ``first_columns`` the first columns of the target as they were given, ``files`` the pictures of
-    source and target rows, ``texts`` the words of those with columns of sentences.
+    source and target rows, ``texts`` the words of those with columns of sentences. Of target rows,
+    ``confidence`` has the probabilities of the labels, ``unfamiliar`` those that are unlike any
+    source row, ``row_names`` their ids, or numbers from 1; ``pool`` is the AutoAdapter that judged.
     """
 
     facts: Facts
@@ -131,26 +131,33 @@ class ReportData:
     first_columns: pd.DataFrame
     classes: NDArray[Any]
     predicted: NDArray[Any]
-    probabilities: NDArray[Any] | None
-    shifts: list[ColumnShift]
+    probabilities: Any
+    shifts: Any  # of the columns of numbers; None if there are none
     ids: pd.DataFrame
-    trust: Assessment | None = None
-    yt: NDArray[Any] | None = None
+    trust: Any = None
+    yt: Any = None
     parameters: dict[str, Any] = field(default_factory=dict)
     preprocessing: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    files: tuple[list[Path], list[Path]] | None = None
-    texts: Texts | None = None
+    files: Any = None
+    texts: Any = None
+    confidence: Any = field(init=False)
+    accuracy: float | None = field(init=False)
+    pool: Any = field(init=False)
+    unfamiliar: NDArray[np.bool_] = field(init=False)
+    row_names: list[str] = field(init=False)
 
-    @cached_property
-    def confidence(self) -> NDArray[np.float64] | None:
-        """Probability of the label that was given to each target row."""
-        return None if self.probabilities is None else self.probabilities.max(axis=1)
-
-    @property
-    def accuracy(self) -> float | None:
-        """Share of target rows that got their true label, where that is known."""
-        return None if self.yt is None else float(np.mean(self.predicted == self.yt))
+    def __post_init__(self) -> None:
+        own = self.trust is not None and self.trust.agreement is None
+        pool: Any = None if self.trust is None else unwrap(self.trust.pool)
+        ids = self.ids.astype(str).to_numpy().tolist()
+        vars(self).update(
+            confidence=None if self.probabilities is None else self.probabilities.max(axis=1),
+            accuracy=None if self.yt is None else float(np.mean(self.predicted == self.yt)),
+            pool=pool,
+            unfamiliar=pool.unfamiliar_ if own else np.zeros(len(self.predicted), dtype=bool),
+            row_names=[" · ".join(map(str, row)) for row in ids],
+        )
 
     @property
     def audit(self) -> str:
@@ -159,22 +166,6 @@ class ReportData:
         if self.trust is not None and self.trust.agreement is not None:
             judge = f"{type(self.trust.pool).__name__}().adapt(Xs, ys, Xt)"
         return self.facts.audit or f"{judge}.audit_rows({len(self.to_label)})"
-
-    @cached_property
-    def row_names(self) -> list[str]:
-        """Names of target rows: their ids, or numbers from 1."""
-        return [" · ".join(map(str, row)) for row in self.ids.astype(str).to_numpy().tolist()]
-
-    @property
-    def pool(self) -> Any:
-        """The AutoAdapter that judged the labels."""
-        return None if self.trust is None else unwrap(self.trust.pool)
-
-    @cached_property
-    def unfamiliar(self) -> NDArray[np.bool_]:
-        """Whether each target row is unlike any source row, where AutoAdapter labelled them."""
-        own = self.trust is not None and self.trust.agreement is None
-        return self.pool.unfamiliar_ if own else np.zeros(len(self.predicted), dtype=bool)
 
     @cached_property
     def to_label(self) -> NDArray[np.intp]:
@@ -294,7 +285,7 @@ def _of_pictures(model: ImageClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str,
         "before": (source.rows, target.rows),
         "feature_names": [f"embedding {k}" for k in range(1, model.n_features_in_ + 1)],
         "first_columns": pd.DataFrame(index=range(len(target))),
-        "shifts": [],
+        "shifts": None,
         "ids": pd.DataFrame({"file": target.names}),
         "preprocessing": {"embedder": str(model.model)},
         "notes": model.notes_,
@@ -337,7 +328,7 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
             *(f"{name} ({len(words.terms):,} words)" for name, words in encoder.words_.items()),
         ],
         "first_columns": target[encoder.feature_names_in_[:_FIRST_COLUMNS]].reset_index(drop=True),
-        "shifts": column_shifts(given[0], given[1], names[:plain]) if plain else [],
+        "shifts": column_shifts(given[0], given[1], names[:plain]) if plain else None,
         "texts": texts,
         "ids": target[[name for name in model.ids if name in target.columns]],
         "preprocessing": preprocessing,

@@ -1,7 +1,6 @@
 """What the sections of the page show, as plain values; their words and markup are in page.html.
 
-Each function takes the data of a report and returns what its section shows, or None to leave it
-out.
+Each function takes the data of a report and returns what its section shows.
 """
 
 from __future__ import annotations
@@ -139,10 +138,8 @@ def _evenly(rows: NDArray[np.intp], most: int) -> list[int]:
     return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int))].tolist()
 
 
-def changed(data: ReportData) -> dict[str, Any] | None:
+def changed(data: ReportData) -> dict[str, Any]:
     """List the labels that adapting changed, from what to what."""
-    if data.trust is None:
-        return None
     shown: dict[str, Any] = {"kinds": None, "pictures": None}
     changes = data.trust.trust.changes
     if len(changes) > _KINDS_NAMED:
@@ -179,10 +176,8 @@ def balance(data: ReportData) -> Table:
     return Table(caption, ["class", *labels], lines)
 
 
-def classes(data: ReportData) -> Table | None:
+def classes(data: ReportData) -> Table:
     """Show pictures of each class: of the source, and of the target from the surest on."""
-    if data.files is None:
-        return None
     sizes = np.array([np.sum(data.predicted == c) for c in data.classes])
     shown = np.sort(np.argsort(-sizes, kind="stable")[:_CLASSES_SHOWN])
     each = min(12, _OF_CLASSES // len(shown))
@@ -201,10 +196,8 @@ def classes(data: ReportData) -> Table | None:
     return Table("Pictures by class", ["class", "source", "target"], lines)
 
 
-def agreement(data: ReportData) -> dict[str, Any] | None:
+def agreement(data: ReportData) -> dict[str, Any]:
     """Show how often every two candidates of the pool agree."""
-    if data.pool is None:
-        return None
     every, kappas = data.pool.candidates_, data.pool.agreement_
     left_out = every[every.error.notna()]
     weights = every.set_index("name").weight
@@ -227,10 +220,8 @@ def _matrix(
     return Table(caption, [corner, *range(1, len(values) + 1)], lines)
 
 
-def to_label(data: ReportData) -> Table | dict[str, Any] | None:
+def to_label(data: ReportData) -> Table | dict[str, Any]:
     """List rows for a person to label, without what was predicted for them."""
-    if data.trust is None:
-        return None
     if data.files:
         rows = data.to_label.tolist()
         return {"pictures": [(_picture(data.files[1][i]), data.row_names[i]) for i in rows]}
@@ -251,10 +242,8 @@ def to_label(data: ReportData) -> Table | dict[str, Any] | None:
     return Table(f"{len(lines)} rows", head, lines)
 
 
-def uncertain(data: ReportData) -> Table | None:
+def uncertain(data: ReportData) -> Table:
     """List the least certain rows, to be sorted and searched, each with a link to its point."""
-    if data.probabilities is None:
-        return None
     place = {row: i for i, row in enumerate(_drawn(data).tolist())}
     ranked = data.classes[np.argsort(data.probabilities, axis=1, kind="stable")]
     more = {"runner-up": ranked[:, -2]} if len(data.classes) > 2 else {}
@@ -280,10 +269,8 @@ def uncertain(data: ReportData) -> Table | None:
     return Table(f"The {len(lines)} least certain {unit}", head, lines)
 
 
-def evaluation(data: ReportData) -> dict[str, Any] | None:
+def evaluation(data: ReportData) -> dict[str, Any]:
     """Show the accuracy of each class and the confusion matrix, if true labels were given."""
-    if data.yt is None:
-        return None
     right = data.predicted == data.yt
     lines = []
     for c in np.unique(data.yt).tolist():
@@ -393,10 +380,8 @@ def _planar(
     return (plane.clip(low, high) - low) / np.where(high > low, high - low, 1.0), how
 
 
-def columns(data: ReportData) -> Table | None:
+def columns(data: ReportData) -> Table:
     """List the columns by the difference of their values between the domains, if they have any."""
-    if not data.shifts:
-        return None
     lines = [
         (s.name, f"{s.distance:.2f}", f"{s.source_mean:.4g}", f"{s.target_mean:.4g}")
         for s in data.shifts[:_COLUMNS_SHOWN]
@@ -405,10 +390,8 @@ def columns(data: ReportData) -> Table | None:
     return Table(caption, ["column", "KS distance", "source mean", "target mean"], lines)
 
 
-def words(data: ReportData) -> dict[str, Any] | None:
+def words(data: ReportData) -> dict[str, Any]:
     """Show how many words both domains share, and the most frequent that only one uses."""
-    if data.texts is None:
-        return None
     terms, counts = np.array(data.texts.terms, dtype=object), data.texts.counts
     lines = []
     for name, own, other in zip(("source", "target"), counts, counts[::-1], strict=True):
@@ -483,15 +466,20 @@ def _second_stage(data: ReportData, history: list[dict[str, float]]) -> int | No
     return first if first < len(history) else None
 
 
-SECTIONS: dict[str, Callable[[ReportData], Any]] = {
-    **{"changed": changed, "balance": balance, "classes": classes, "agreement": agreement},
-    **{"label": to_label, "uncertain": uncertain, "evaluation": evaluation, "pictures": pictures},
-    **{
-        "columns": columns,
-        "words": words,
-        "gap": gap,
-        "given": given,
-        "repeat": repeat,
-        "fit": fit,
-    },
+# Each section, and what it needs to be known, if anything.
+SECTIONS: dict[str, tuple[Callable[[ReportData], Any], str]] = {
+    "changed": (changed, "trust"),
+    "balance": (balance, ""),
+    "classes": (classes, "files"),
+    "agreement": (agreement, "pool"),
+    "label": (to_label, "trust"),
+    "uncertain": (uncertain, "probabilities"),
+    "evaluation": (evaluation, "yt"),
+    "pictures": (pictures, ""),
+    "columns": (columns, "shifts"),
+    "words": (words, "texts"),
+    "gap": (gap, ""),
+    "given": (given, ""),
+    "repeat": (repeat, ""),
+    "fit": (fit, ""),
 }

@@ -332,7 +332,7 @@ def _taken(rng, holder, key, part, parts):
 def nested(rng, holder, key, model, parts):
     """The value within lists, tuples, dictionaries or chains, a few or many."""
     node = holder[key]
-    for _ in range(int(rng.choice([1, 2, 12, 150]))):
+    for _ in range(int(rng.choice([1, 2, 12, 60]))):
         node = [
             [node],
             {"tuple": [node]},

@@ -15,11 +15,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.svm import SVC
+from typer.testing import CliRunner
 
 import transferable
 from campaign import forging, zoo
 from saved import NAMES, PROBLEM, adapted
 from transferable.classifiers import TFDFV, AdaptedClassifier
+from transferable.cli import app
 from transferable.persistence import ModelFileError
 from transferable.transformers import CORAL, GFK, JDA, SubspaceAlignment
 
@@ -104,6 +106,7 @@ def test_parts_that_do_not_fit_together_are_refused(estimator, field, change, tm
         ("values", lambda a: a * np.nan),
         ("counts", lambda a: a + 1),
         ("counts", lambda a: a * 0),
+        ("counts", lambda a: np.array([2**63 - 1, 2**63 - 1, a.sum() + 2])),  # the sum wraps
     ],
 )
 @pytest.mark.parametrize(
@@ -186,11 +189,12 @@ def test_a_member_that_nothing_names_is_refused(file):
 
 
 def chain(steps, kind="chain"):
-    steps = [[f"s{i}", step] for i, step in enumerate(steps)]
-    return {"type": kind, "steps": steps, "weights": None, "output": None}
+    name = "steps" if kind == "chain" else "transformer_list"
+    steps = [{"tuple": [f"s{i}", step]} for i, step in enumerate(steps)]
+    return {"type": kind, "parameters": {name: steps}, "fitted": {}}
 
 
-LEAF = {"type": "column scaling, normalizer", "parameters": {}, "fitted": {"n_features_in_": 12}}
+LEAF = {"type": "row scaling", "parameters": {}, "fitted": {"n_features_in_": 12}}
 WHOLE = {"type": "identity", "parameters": {}, "fitted": {"n_features_in_": 12}}
 
 
@@ -214,7 +218,7 @@ def within(levels):
     ("node", "told"),
     [
         (nested(4), "levels"),
-        (nested(100), "in one another|deep"),
+        (nested(50), "in one another"),
         (within(30), "in one another"),
         (within(8), "more than 8 objects"),
         (chain([chain([WHOLE] * 8, "union")] * 8), "unions"),
@@ -223,14 +227,14 @@ def within(levels):
         (WHOLE | {"fitted": {"n_features_in_": 2**30}}, "columns, which nothing in the file makes"),
         (WHOLE | {"fitted": {"n_features_in_": 2**70}}, "number of columns"),
         (WHOLE | {"parameters": {"func": "eval"}}, "func"),
-        (LEAF | {"type": "sklearn.preprocessing.Normalizer"}, "none of transferable"),
-        (LEAF | {"type": "os.system"}, "none of transferable"),
-        (LEAF | {"type": "transferable.cli.app"}, "none of transferable"),
-        (LEAF | {"type": "transferable.classifiers.tfdf.os"}, "none of transferable"),
-        (LEAF | {"type": "transferable._kernel.choose.Problem"}, "none of transferable"),
-        (LEAF | {"type": "transferable.images.reading.Picture"}, "no type of this version"),
-        (LEAF | {"type": "transferable.classifiers.tfdf.KernelClassifier"}, "no type of this"),
-        (LEAF | {"type": "transferable.classifiers.nowhere.TFDF"}, "no type of this version"),
+        (LEAF | {"type": "sklearn.preprocessing.Normalizer"}, "not of transferable"),
+        (LEAF | {"type": "os.system"}, "not of transferable"),
+        (LEAF | {"type": "transferable.cli.app"}, "not of transferable"),
+        (LEAF | {"type": "transferable.classifiers.tfdf.os"}, "not of transferable"),
+        (LEAF | {"type": "transferable._kernel.choose.Problem"}, "not of transferable"),
+        (LEAF | {"type": "transferable.images.reading.Picture"}, "not a type of this version"),
+        (LEAF | {"type": "transferable.classifiers.tfdf.KernelClassifier"}, "not a type of this"),
+        (LEAF | {"type": "transferable.classifiers.nowhere.TFDF"}, "not a type of this version"),
     ],
 )
 def test_composition_and_types_are_bounded(node, told, tmp_path):
@@ -253,7 +257,7 @@ def test_composition_and_types_are_bounded(node, told, tmp_path):
         ({"tuple": 5}, "no kind"),
         ({"array": "99.npy"}, "named twice, or missing"),
         ({"array": "0.npy", "as": "object"}, "no dtype|named twice"),
-        ({"number": ["complex128", 1]}, "none"),
+        ({"number": ["complex128", 1]}, "not valid"),
         ({"unknown": 1}, "no kind"),
         (2**64, "too large"),
         ("x" * 10**6, "too long"),
@@ -284,11 +288,12 @@ def test_parameters_out_of_their_range_are_refused_without_showing_them(file):
 
 
 @pytest.mark.parametrize("model", [GFK(), JDA(), SubspaceAlignment()])
-def test_a_number_of_columns_that_a_model_has_not_takes_no_memory(model, tmp_path):
+@pytest.mark.parametrize(("p", "width"), [(12, 13), (12, 2**28), (2**21, 2**28)])
+def test_a_number_of_columns_that_a_model_has_not_takes_no_memory(model, p, width, tmp_path):
     def change(described):
-        described["fitted"]["_n_features_out"] = 2**28
+        described["fitted"] |= {"n_features_in_": p, "_n_features_out": width}
 
-    refused(forging.changed(saved(adapted(model), tmp_path), change), "gives shape")
+    refused(forging.changed(saved(adapted(model), tmp_path), change), "gives shape|another kind")
 
 
 @pytest.mark.parametrize(
@@ -389,3 +394,24 @@ def test_parts_of_other_models_fit_or_are_refused(file, other, tmp_path):
         assert str(file) in str(error)  # noqa: PT017
     else:
         again.predict(PROBLEM.Xt)
+
+
+def inspected(file):
+    return CliRunner().invoke(app, ["inspect", str(file), "--json"])
+
+
+def test_inspecting_what_is_not_whole_says_so(tmp_path):
+    file = saved(zoo.model("table-unit"), tmp_path)
+
+    def without(described):
+        del described["fitted"]["encoder_"]["fitted"]["categories_"]
+
+    found = inspected(forging.changed(file, without))
+    assert (found.exit_code, len(found.stderr.splitlines())) == (2, 1)
+    assert "is not a complete model" in found.stderr
+
+
+def test_inspect_says_that_a_file_holds_rows(tmp_path):
+    for name, holds in (("table-unit", True), ("TFDF_adapted", True), ("unfitted", False)):
+        record = json.loads(inspected(saved(zoo.model(name), tmp_path)).stdout)
+        assert ("rows of the data" in record.get("holds", "")) == holds

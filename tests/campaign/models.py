@@ -210,7 +210,7 @@ CHANGES = [
 ]
 WORDS = [None, True, 0, -1, 10**9, 2**70, 1.5, "", "null", "[]", "os", "system", "builtins", "eval"]
 WORDS += ["numpy", "0.npy", {"array": "1.npy"}, {"objects": [1], "at": {"array": "0.npy"}}]
-WORDS += ["sklearn.tree._tree", "trees, of classes", "chain", "transferable.cli", "model.json"]
+WORDS += ["sklearn.tree._tree", "trees, classes", "chain", "transferable.cli", "model.json"]
 WORDS += [{}, [], {"tuple": []}, {"number": ["float64", "nan"]}, {"dict": [["a", 1]]}]
 DAMAGES = [flipped, cut, scrambled_member, missing_member, forged_array, forged_array]
 DAMAGES += [forged_array, forged_description, forged_description, forged_header, nested, repacked]

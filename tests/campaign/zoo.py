@@ -15,6 +15,7 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 from scipy.sparse import csr_array, csr_matrix
+from sklearn.base import is_regressor
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.decomposition import PCA
@@ -49,7 +50,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from problems import small_problem
-from transferable import all_estimators, model_selection
+from transferable import AutoRegressor, all_estimators, model_selection
 from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier, AutoAdapter
 from transferable.experimental import DMM
 from transferable.limits import LIMITS
@@ -57,38 +58,43 @@ from transferable.model_selection import LabelFreeSearch, RankSum
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL, JDA, PerDomainScaler
 
+ESTIMATORS = [*all_estimators(), *all_estimators("regressor")]
 PROBLEM = small_problem(n_source=31, n_target=23, n_features=5)
 NAMES = np.array(["ant", "bee", "cat"])
 LABELS = NAMES[PROBLEM.ys]
 ROWS = PROBLEM.Xs.round(1)
 
 
+def _answers(estimator, labels=LABELS):
+    return PROBLEM.Xs @ np.arange(5.0) if is_regressor(estimator) else labels
+
+
 def _adapted(estimator):
-    return estimator.adapt(PROBLEM.Xs, LABELS, PROBLEM.Xt)
+    return estimator.adapt(PROBLEM.Xs, _answers(estimator), PROBLEM.Xt)
 
 
 def _framed(estimator):
     columns = [f"c{i}" for i in range(PROBLEM.Xs.shape[1])]
     source, target = (pd.DataFrame(X, columns=columns) for X in (PROBLEM.Xs, PROBLEM.Xt))
-    return estimator.adapt(source, LABELS.astype(object), target)
+    return estimator.adapt(source, _answers(estimator, LABELS.astype(object)), target)
 
 
 def _sparse(estimator):
-    return estimator.adapt(csr_array(PROBLEM.Xs), PROBLEM.ys, csr_array(PROBLEM.Xt))
+    return estimator.adapt(csr_array(PROBLEM.Xs), _answers(estimator), csr_array(PROBLEM.Xt))
 
 
 def _single(estimator):
     Xs, Xt = PROBLEM.Xs.astype(np.float32), PROBLEM.Xt.astype(np.float32)
-    return estimator.adapt(Xs, PROBLEM.ys == 1, Xt)
+    return estimator.adapt(Xs, _answers(estimator, PROBLEM.ys == 1), Xt)
 
 
 def _several(estimator):
-    halves = [PROBLEM.Xs[:16], PROBLEM.Xs[16:]]
-    return estimator.adapt(halves, [LABELS[:16], LABELS[16:]], PROBLEM.Xt)
+    halves, answers = [PROBLEM.Xs[:16], PROBLEM.Xs[16:]], _answers(estimator)
+    return estimator.adapt(halves, [answers[:16], answers[16:]], PROBLEM.Xt)
 
 
 def _alone(estimator):
-    return estimator.fit(PROBLEM.Xs, LABELS)
+    return estimator.fit(PROBLEM.Xs, _answers(estimator))
 
 
 def _half_known(estimator):
@@ -191,7 +197,7 @@ REFUSED |= {
     ".func is log1p": FunctionTransformer(np.log1p),
     ".weights is exp": KNeighborsClassifier(weights=np.exp),
     ".kernel is dot": SVC(kernel=np.dot),
-    ".simpleimputer is SimpleImputer": make_pipeline(StandardScaler(), SimpleImputer()),
+    r".steps\[1\] is SimpleImputer": make_pipeline(StandardScaler(), SimpleImputer()),
 }
 REFUSED |= {
     f" is {type(model).__name__} of several outputs": model.fit(ROWS, ROWS[:, :2] > 0)
@@ -218,6 +224,10 @@ def _of_tables(**settings):
 
 def _audited():
     return _adapted(AutoAdapter()).audit(range(10), ["zebra", *LABELS[:9]]).model
+
+
+def _measured():
+    return _adapted(AutoRegressor()).audit(range(10), np.arange(10.0)).model
 
 
 def _of_many_sparse_rows():
@@ -278,7 +288,7 @@ def _deep(name):
 
 def _makers():
     """Functions that fit each model, by name."""
-    for name, cls in all_estimators():
+    for name, cls in ESTIMATORS:
         for form in FORMS:
             yield f"{name}{form.__name__}", lambda cls=cls, form=form: form(cls())
         yield f"{name}_published", lambda cls=cls: _adapted(cls.as_published())
@@ -311,6 +321,7 @@ def _makers():
     if find_spec("PIL"):
         yield "pictures", _of_pictures
     yield "pool-audited", _audited
+    yield "numbers-measured", _measured
     yield "pool-of-flags", _of_flags
     yield "pool-of-sparse", _of_many_sparse_rows
     yield "unfitted", lambda: TFDF()
@@ -327,7 +338,7 @@ def model(name):
         try:
             return MAKERS[name]()
         except (ValueError, TypeError):
-            if not name.startswith(tuple(f"{known}_" for known, _ in all_estimators())):
+            if not name.startswith(tuple(f"{known}_" for known, _ in ESTIMATORS)):
                 raise
             return None
 

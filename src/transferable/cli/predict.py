@@ -269,9 +269,15 @@ def inspect(
 ) -> None:
     """Show what a saved model was made with, what it takes and what it predicts."""
     with console.reporting():
-        record = _described(model)
+        try:
+            record = _described(model)
+            text = json.dumps(record)
+        except (AttributeError, TypeError) as error:
+            raise ValueError(
+                f"{model} is not a complete model ({error}); save it again."
+            ) from error
         if as_json:
-            typer.echo(json.dumps(record))
+            typer.echo(text)
         else:
             console.print_table((), (), ((name, _shown(value)) for name, value in record.items()))
 

@@ -8,14 +8,17 @@ field, as compiled code follows them unchecked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 
 from transferable.persistence._archive import ModelFileError
 
@@ -42,6 +45,7 @@ _NODES: dict[str, Any] = {"left_child": np.int32, "right_child": np.int32, "feat
 _NODES |= {"threshold": np.float64, "impurity": np.float64, "n_node_samples": np.int64}
 _NODES |= {"weighted_n_node_samples": np.float64, "missing_go_to_left": np.uint8}
 _LEAF = -1
+_PARTS = "steps", "transformer_list"
 _ALWAYS = {"n_features_in_", "feature_names_in_", "_sklearn_output_config"}
 
 
@@ -68,7 +72,7 @@ class Computed:
     kind : str
         The name in a file.
     module, name : str
-        The class.
+        The class, in sklearn.
     arrays : dict of str to str
         The fitted attributes that prediction needs, and their shapes; "number" is a scalar, and a
         question mark allows for None or no such attribute.
@@ -86,24 +90,26 @@ class Computed:
     @property
     def cls(self) -> type:
         """The class."""
-        return getattr(import_module(self.module), self.name)
+        return getattr(import_module(f"sklearn.{self.module}"), self.name)
 
     def described(self, estimator: Any, writer: Writer, where: str) -> dict[str, Any]:
         """Return the description of an estimator."""
-        usual = type(estimator)().get_params(deep=False)
-        given = estimator.get_params(deep=False)
-        given = {k: v for k, v in given.items() if k not in _UNSAVED and v is not usual[k]}
+        usual, given = signature(self.cls).parameters, estimator.get_params(deep=False)
+        given = {k: v for k, v in given.items() if k not in _UNSAVED and v is not usual[k].default}
         if not isinstance(given.get("random_state"), int):
             given.pop("random_state", None)
         for key in given.keys() & _CHOICES.keys():
             if given[key] not in _CHOICES[key]:
                 raise unsaved(f"{where}.{key}", given[key])
-        kinds = getattr(getattr(estimator, "_label_binarizer", None), "y_type_", "")
         several = (
             getattr(estimator, "n_outputs_", 1) > 1 or np.ndim(getattr(estimator, "_y", 0)) > 1
         )
-        if several or kinds.startswith("multilabel"):
+        if several or "multilabel" in getattr(
+            getattr(estimator, "_label_binarizer", 0), "y_type_", ""
+        ):
             raise unsaved(where, f"{self.name} of several outputs")
+        if problem := _problem(estimator):
+            raise unsaved(where, problem)
         fitted: dict[str, Any] = {}
         if hasattr(estimator, "n_features_in_"):
             try:
@@ -128,33 +134,29 @@ class Computed:
         cls = self.cls
         parameters = reader.parameters(cls, given["parameters"], outer)
         for key, value in parameters.items():
-            fits = value in _CHOICES[key] if key in _CHOICES else _is_plain(value)
-            _require(
-                fits and key not in _UNSAVED,
-                f"the {key!r} parameter of {self.name} is of another kind",
-            )
+            fits = value in _CHOICES[key] if key in _CHOICES else key in _PARTS or _is_plain(value)
+            if not fits or key in _UNSAVED:
+                _refuse(f"the {key!r} parameter of {self.name} is of another kind")
         estimator = cls(**parameters)
         try:
-            estimator._validate_params()
+            if hasattr(cls, "_parameter_constraints"):
+                estimator._validate_params()
         except ValueError:  # whose message shows the value
             _refuse(f"a parameter of {self.name} is out of its range")
+        _require(not (problem := _problem(estimator)), problem)
         sizes = reader.sized(given["fitted"], outer)
         if not given["fitted"]:
             return estimator
         sizes.k = None
         fitted = reader.attributes(self.name, given["fitted"], sizes, own=False)
-        _require("n_features_in_" in fitted, f"{self.name} has no number of columns")
+        if self.arrays:
+            _require("n_features_in_" in fitted, f"{self.name} has no number of columns")
         extra = fitted.keys() - self.arrays.keys() - _ALWAYS
         _require(not extra, f"{self.name} has other attributes")
         for key, shape in self.arrays.items():
             value, may_lack = fitted.get(key), shape[0] == "?"
             if not (value is None and may_lack):
-                fits = any(
-                    isinstance(value, int | float | np.number)
-                    if one == "number"
-                    else sizes.has(value, one)
-                    for one in shape.removeprefix("?").split(" | ")
-                )
+                fits = any(sizes.has(value, one) for one in shape.removeprefix("?").split("/"))
                 _require(fits, f"{key} of {self.name} is of another kind or shape")
         if self.unpack is not None:
             self.unpack(estimator, fitted, sizes)
@@ -189,60 +191,44 @@ def _packed_trees(model: Any) -> dict[str, Any]:
 
 
 def _unpacked_trees(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
-    """Give a model its trees, whose nodes are checked here."""
-    counts = fitted["counts"]
-    n_classes = 1 if fitted.get("classes_") is None else len(fitted["classes_"])
-    numbers = n_classes == 1 or hasattr(model, "init")  # what the leaves of boosting hold
-    width = 1 if numbers else n_classes
-    whole = len(counts) and counts.min() >= 1 and fitted["values"].shape[1] == width
-    _require(bool(whole) and int(counts.sum()) == len(fitted["values"]), "trees have other nodes")
+    """Give a model its trees, whose nodes are checked here, and copied field by field."""
+    from sklearn.tree import DecisionTreeRegressor
+    from sklearn.tree._tree import NODE_DTYPE, Tree
+
+    counts, values, boosted = fitted["counts"], fitted["values"], hasattr(model, "init")
+    n_nodes = len(values)  # which no count exceeds: a sum may wrap around
+    n_classes = len(fitted.get("classes_", [0]))
+    width = 1 if boosted else n_classes
+    whole = len(counts) and 1 <= counts.min() <= counts.max() <= n_nodes == counts.sum()
+    _require(bool(whole) and values.shape[1] == width, "trees have other nodes")
     depths = _depths(fitted, sizes)
-    if hasattr(model, "init"):
+    nodes = np.zeros(n_nodes, dtype=NODE_DTYPE)
+    for name in _NODES:
+        nodes[name] = fitted[name]
+    if "classes_" in fitted:
+        model.classes_, model.n_classes_ = fitted["classes_"], n_classes
+    model.n_outputs_ = 1
+    if boosted:
         _start_boosting(model, fitted, n_classes, sizes)
         each = n_classes if n_classes > 2 and model.loss == "log_loss" else 1
         _require(len(counts) % each == 0, "a stage of boosting has other trees")
-        kind, settings = import_module("sklearn.tree").DecisionTreeRegressor, {}
         model.n_trees_per_iteration_, model.n_estimators_ = each, len(counts) // each
-    elif hasattr(model, "estimators_samples_") or hasattr(model, "n_estimators"):
-        kind, settings = type(model.estimator), {"criterion": model.criterion}
+        parts: list[Any] = [DecisionTreeRegressor() for _ in counts]
+        model.estimators_ = np.array(parts, dtype=object).reshape(-1, each)
+    elif hasattr(model, "n_estimators"):
+        parts = [type(model.estimator)(criterion=model.criterion) for _ in counts]
+        model.estimators_ = parts
     else:
         _require(len(counts) == 1, "a tree is several")
-        kind, settings = None, {}
-    trees = []
-    for i, stop in enumerate(np.cumsum(counts)):
-        part = kind(**settings) if kind else model
-        rows = slice(stop - counts[i], stop)
-        _set_tree(
-            part,
-            {name: fitted[name][rows] for name in (*_NODES, "values")},
-            depths[i],
-            width,
-            sizes,
-        )
-        trees.append(part)
-    model.n_outputs_ = 1
-    if fitted.get("classes_") is not None:
-        model.classes_, model.n_classes_ = fitted["classes_"], n_classes
-    if hasattr(model, "init"):
-        model.estimators_ = np.array(trees, dtype=object).reshape(-1, model.n_trees_per_iteration_)
-    elif kind:
-        model.estimators_ = trees
-
-
-def _set_tree(part: Any, nodes: dict[str, Any], depth: int, width: int, sizes: Sizes) -> None:
-    """Give an estimator a tree of these nodes, copied field by field."""
-    from sklearn.tree._tree import NODE_DTYPE, Tree
-
-    table = np.zeros(len(nodes["values"]), dtype=NODE_DTYPE)
-    for name in _NODES:
-        table[name] = nodes[name]
-    part.tree_ = Tree(sizes.p, np.array([width], dtype=np.intp), 1)
-    values = np.ascontiguousarray(nodes["values"][:, None, :])
-    state = {"max_depth": int(depth), "node_count": len(table), "nodes": table, "values": values}
-    part.tree_.__setstate__(state)
-    part.n_features_in_, part.n_outputs_ = sizes.p, 1
-    if hasattr(part, "predict_proba"):
-        part.classes_, part.n_classes_ = np.arange(width), width
+        parts = [model]
+    for part, stop, count, depth in zip(parts, np.cumsum(counts), counts, depths, strict=True):
+        rows = slice(stop - count, stop)
+        held = {"nodes": nodes[rows], "values": np.ascontiguousarray(values[rows, None])}
+        part.tree_ = Tree(sizes.p, np.array([width], dtype=np.intp), 1)
+        part.tree_.__setstate__(held | {"max_depth": int(depth), "node_count": int(count)})
+        part.n_features_in_, part.n_outputs_ = sizes.p, 1
+        if part is not model and hasattr(part, "predict_proba"):
+            part.classes_, part.n_classes_ = np.arange(width), width
 
 
 def _depths(nodes: dict[str, Any], sizes: Sizes) -> NDArray[np.intp]:
@@ -352,102 +338,6 @@ def _unpacked_machine(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
     model.intercept_, model.dual_coef_ = sign * fitted["_intercept_"], sign * coefficients
 
 
-_SCORES = {
-    "coef_": "float[h,p] | float[p]",
-    "intercept_": "float[h] | number",
-    "classes_": "labels[k]",
-}
-
-
-def _columns(name: str, **arrays: str) -> Computed:
-    form = name.removesuffix("Scaler").lower()
-    return Computed(f"column scaling, {form}", "sklearn.preprocessing", name, arrays)
-
-
-def _trees(name: str, form: str, module: str = "sklearn.ensemble") -> Computed:
-    arrays = {"values": "float[n,*]", "counts": "int[*]", "first": "?float[*]"}
-    kinds: dict[Any, str] = {np.int32: "int", np.int64: "int", np.uint8: "int", np.float64: "any"}
-    arrays |= {name: f"{kinds[kind]}[n]" for name, kind in _NODES.items()}
-    if name.endswith("Classifier"):
-        arrays["classes_"] = "labels[k]"
-    return Computed(f"trees, {form}", module, name, arrays, _packed_trees, _unpacked_trees)
-
-
-def _nearest(name: str, form: str, **arrays: str) -> Computed:
-    arrays |= {"rows": "float[n,p] | any[n,p]", "answers": "any[n]"}
-    pack, unpack = _packed_neighbours, _unpacked_neighbours
-    return Computed(f"nearest rows, {form}", "sklearn.neighbors", name, arrays, pack, unpack)
-
-
-_MACHINE = {
-    "classes_": "labels[k]",
-    "support_": "int[n]",
-    "support_vectors_": "float[n,p]",
-    "_n_support": "int[k]",
-    "_dual_coef_": "float[others,n]",
-    "_intercept_": "float[pairs]",
-    "_probA": "float[*]",
-    "_probB": "float[*]",
-    "class_weight_": "float[k]",
-    "shape_fit_": "int[2]",
-    "_gamma": "number",
-    "_sparse": "number",
-}
-_NUMBERS = {"coef_": "float[p] | float[t,p]", "intercept_": "number | float[t]"}
-
-
-class _Chain:
-    """Pipelines and unions: at most eight steps, one union, nothing within the steps of those."""
-
-    def __init__(self, kind: str, name: str, steps: str) -> None:
-        self.kind, self.name, self._steps = kind, name, steps
-
-    @property
-    def cls(self) -> type:
-        return getattr(import_module("sklearn.pipeline"), self.name)
-
-    def described(self, model: Any, writer: Writer, where: str) -> dict[str, Any]:
-        """Return the description of a chain or union."""
-        if problem := _problem(model):
-            raise unsaved(where, problem)
-        steps = [
-            [name, step if isinstance(step, str | None) else writer.object(step, f"{where}.{name}")]
-            for name, step in getattr(model, self._steps)
-        ]
-        weights = writer.value(getattr(model, "transformer_weights", None), where)
-        config = writer.value(vars(model).get("_sklearn_output_config"), where)
-        return {"type": self.kind, "steps": steps, "weights": weights, "output": config}
-
-    def made(self, given: dict[str, Any], reader: Reader, sizes: Sizes) -> Any:
-        """Return the chain or union of a description."""
-        if given.keys() != {"type", "steps", "weights", "output"}:
-            _refuse(f"a {self.kind} is described as something else")
-        steps: list[tuple[str, Any]] = []
-        for step in given["steps"] if isinstance(given["steps"], list) else ():
-            match step:
-                case [str(name), "passthrough" | "drop" | None as part]:
-                    steps.append((name, part))
-                case [str(name), dict(part)] if len(name) <= 100:
-                    steps.append((name, reader.object(part, sizes)))
-                case _:
-                    _refuse(f"a step of a {self.kind} is not a type it can have")
-        names = {name for name, _ in steps}
-        plain = names and len(names) == len(steps) and not any("__" in name for name in names)
-        _require(bool(plain), f"the steps of a {self.kind} have no names")
-        model = self.cls(steps)
-        weights = reader.value(given["weights"], sizes)
-        if weights is not None:
-            known = isinstance(weights, dict) and weights.keys() <= names
-            known = known and all(isinstance(w, int | float) for w in weights.values())
-            _require(known and self.name == "FeatureUnion", "a union has weights of other steps")
-            model.transformer_weights = weights
-        config = reader.value(given["output"], sizes)
-        if config is not None:
-            model._sklearn_output_config = config
-        _require(not (problem := _problem(model)), problem)
-        return model
-
-
 def _problem(model: Any) -> str:
     """Describe what is more than a chain whose steps are plain or a union of plain chains."""
     leaves, unions, deepest = _composition(model)
@@ -458,78 +348,79 @@ def _problem(model: Any) -> str:
 
 
 def _composition(model: Any) -> tuple[int, int, int]:
-    """Return the numbers of single steps, of unions, and of levels."""
-    parts = getattr(model, "steps", getattr(model, "transformer_list", None))
-    if parts is None or not type(model).__module__.startswith("sklearn.pipeline"):
+    """Return the numbers of single steps, of unions, and of levels; refuse other steps."""
+    name = next((name for name in _PARTS if hasattr(model, name)), None)
+    if name is None or not type(model).__module__.startswith("sklearn.pipeline"):
         return 1, 0, 0
+    parts = getattr(model, name)
+    for step, part in parts:
+        known = part is None or part in ("drop", "passthrough") or isinstance(part, BaseEstimator)
+        _require(known and isinstance(step, str), "a step of a chain is not an estimator")
+    model._validate_names([step for step, _ in parts])
+    weights = getattr(model, "transformer_weights", None) or {}
+    _require(
+        all(isinstance(w, int | float) for w in weights.values()),
+        "a weight of a union is not a number",
+    )
     counts = [_composition(part) for _, part in parts]
-    unions = sum(n for _, n, _ in counts) + hasattr(model, "transformer_list")
+    unions = sum(n for _, n, _ in counts) + (name == _PARTS[1])
     return sum(n for n, _, _ in counts), unions, 1 + max((n for _, _, n in counts), default=0)
 
 
-class _Table(dict[str, Any]):
-    """Types by their name in files, and by their class."""
-
-    def of(self, cls: type) -> Any:
-        """Return the type of a class, None if there is none."""
-        if cls.__module__.partition(".")[0] != "sklearn":
-            return None
-        return next((t for t in self.values() if t.name == cls.__name__ and t.cls is cls), None)
-
-
-COMPUTED = _Table(
-    (form.kind, form)
-    for form in (
-        Computed("linear scores, logistic", "sklearn.linear_model", "LogisticRegression", _SCORES),
-        Computed(
-            "linear scores, ridge classes",
-            "sklearn.linear_model",
-            "RidgeClassifier",
-            _SCORES,
-            unpack=_unpacked_ridge,
-        ),
-        Computed("linear scores, ridge", "sklearn.linear_model", "Ridge", _NUMBERS),
-        Computed("linear scores, margin", "sklearn.svm", "LinearSVC", _SCORES),
-        Computed(
-            "support rows, machine",
-            "sklearn.svm",
-            "SVC",
-            _MACHINE,
-            _packed_machine,
-            _unpacked_machine,
-        ),
-        Computed(
-            "support rows, ridge",
-            "sklearn.kernel_ridge",
-            "KernelRidge",
-            {"X_fit_": "float[n,p]", "dual_coef_": "float[n] | float[n,t]"},
-        ),
-        _trees("DecisionTreeClassifier", "one of classes", "sklearn.tree"),
-        _trees("DecisionTreeRegressor", "one of numbers", "sklearn.tree"),
-        _trees("RandomForestClassifier", "of classes"),
-        _trees("RandomForestRegressor", "of numbers"),
-        _trees("ExtraTreesClassifier", "extra, of classes"),
-        _trees("ExtraTreesRegressor", "extra, of numbers"),
-        _trees("GradientBoostingClassifier", "boosted, of classes"),
-        _trees("GradientBoostingRegressor", "boosted, of numbers"),
-        _nearest("KNeighborsClassifier", "of classes", classes_="labels[k]"),
-        _nearest("KNeighborsRegressor", "of numbers"),
-        _columns("StandardScaler", mean_="?float[p]", scale_="?float[p]", var_="?float[p]"),
-        _columns("MinMaxScaler", min_="float[p]", scale_="float[p]"),
-        _columns("MaxAbsScaler", scale_="float[p]"),
-        _columns("RobustScaler", center_="?float[p]", scale_="?float[p]"),
-        _columns("Normalizer"),
-        Computed("identity", "sklearn.preprocessing", "FunctionTransformer", {}),
-        Computed(
-            "projection",
-            "sklearn.decomposition",
-            "PCA",
-            {"components_": "float[c,p]", "mean_": "float[p]", "explained_variance_": "float[c]"},
-        ),
-        _Chain("chain", "Pipeline", "steps"),
-        _Chain("union", "FeatureUnion", "transformer_list"),
-    )
+_SCORES = "coef_ float[h,p]/float[p] intercept_ float[h]/number classes_ labels[k]"
+_MACHINE = (
+    "classes_ labels[k] support_ int[n] support_vectors_ float[n,p] _n_support int[k] "
+    "_dual_coef_ float[others,n] _intercept_ float[pairs] _probA float[*] _probB float[*] "
+    "class_weight_ float[k] shape_fit_ int[2] _gamma number _sparse number"
 )
+_TREES = "values float[n,*] counts int[*] first ?float[*]"
+_TREES += "".join(f" {k} {'any' if v is np.float64 else 'int'}[n]" for k, v in _NODES.items())
+_NEAREST = "rows any[n,p] answers any[n]"
+_MOMENTS = "mean_ ?float[p] scale_ ?float[p] var_ ?float[p]"
+_LABELS = "classes_ labels[k]"
+_FUNCTIONS: dict[str, tuple[Any, Any]] = {
+    "trees": (_packed_trees, _unpacked_trees),
+    "nearest rows": (_packed_neighbours, _unpacked_neighbours),
+    "support machine": (_packed_machine, _unpacked_machine),
+    "linear classes": (None, _unpacked_ridge),
+}
+COMPUTED = {
+    kind: Computed(
+        *(kind, module, name, dict(re.findall(r"(\S+) (\S+)", arrays))),
+        *_FUNCTIONS.get(kind.partition(",")[0], ()),
+    )
+    for kind, module, name, arrays in re.findall(
+        r"(.+): (\w+)\.(\w+) ?(.*)",
+        f"""
+linear scores, logistic: linear_model.LogisticRegression {_SCORES}
+linear scores, margin: svm.LinearSVC {_SCORES}
+linear scores, numbers: linear_model.Ridge coef_ float[p]/float[t,p] intercept_ number/float[t]
+linear classes: linear_model.RidgeClassifier {_SCORES}
+support machine: svm.SVC {_MACHINE}
+support rows: kernel_ridge.KernelRidge X_fit_ float[n,p] dual_coef_ float[n]/float[n,t]
+trees, one, classes: tree.DecisionTreeClassifier {_TREES} {_LABELS}
+trees, one, numbers: tree.DecisionTreeRegressor {_TREES}
+trees, classes: ensemble.RandomForestClassifier {_TREES} {_LABELS}
+trees, numbers: ensemble.RandomForestRegressor {_TREES}
+trees, extra, classes: ensemble.ExtraTreesClassifier {_TREES} {_LABELS}
+trees, extra, numbers: ensemble.ExtraTreesRegressor {_TREES}
+trees, boosted, classes: ensemble.GradientBoostingClassifier {_TREES} {_LABELS}
+trees, boosted, numbers: ensemble.GradientBoostingRegressor {_TREES}
+nearest rows, classes: neighbors.KNeighborsClassifier {_NEAREST} {_LABELS}
+nearest rows, numbers: neighbors.KNeighborsRegressor {_NEAREST}
+column scaling, standard: preprocessing.StandardScaler {_MOMENTS}
+column scaling, range: preprocessing.MinMaxScaler min_ float[p] scale_ float[p]
+column scaling, largest: preprocessing.MaxAbsScaler scale_ float[p]
+column scaling, robust: preprocessing.RobustScaler center_ ?float[p] scale_ ?float[p]
+row scaling: preprocessing.Normalizer
+identity: preprocessing.FunctionTransformer
+projection: decomposition.PCA components_ float[c,p] mean_ float[p] explained_variance_ float[c]
+chain: pipeline.Pipeline
+union: pipeline.FeatureUnion
+""",
+    )
+}
+BY_NAME = {form.name: form for form in COMPUTED.values()}
 
 
 def _require(holds: bool, problem: str) -> None:

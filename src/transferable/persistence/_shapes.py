@@ -4,7 +4,7 @@ A shape is written like ``float[n,p]``: what the array holds ("float" finite, "i
 or "labels"), and its sizes. A size is p, the columns of the model; k, its classes; others, these
 but one; h, the linear scores of k classes, one for two; pairs, of these; a number; ``*``, any; or a
 name, whose size is the same wherever it appears in one object. ``int[n]<k`` has values from 0 up
-to, but without, k. Alternatives are separated by a bar.
+to, but without, k. Alternatives are separated by a slash.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _ARRAY = re.compile(r"(\w+)\[(.*)\](?:<(\w+))?")
 _HELD = {"float": "f", "int": "iu", "any": "biuf", "labels": "biufUO", "text": "UO"}
 
 SHAPES = {
-    name: shape.replace("/", " | ")
+    name: shape
     for line in """
 transduction_ labels[all]  sample_weight_ float[all]  _target_sample any[*,*]
 class_shares_ float[k]  class_shares_history_ float[*,k]  prices_ float[k]  ratios float[k]
@@ -69,16 +69,18 @@ class Sizes:
 
     def fits(self, value: Any, shapes: str | None) -> bool:
         """Return whether an array has one of these shapes; others have finite numbers only."""
-        if shapes is None:
-            return finite(value)
         if isinstance(value, list | tuple):
             return all(self.fits(part, shapes) for part in value)
         if not isinstance(value, np.ndarray) and not sp.issparse(value):
             return True
-        return any(self.has(value, shape) for shape in shapes.split(" | "))
+        if shapes is None:
+            return value.dtype.kind != "f" or sp.issparse(value) or bool(np.isfinite(value).all())
+        return any(self.has(value, shape) for shape in shapes.split("/"))
 
     def has(self, value: Any, shape: str) -> bool:
-        """Return whether a value is an array of this shape."""
+        """Return whether a value is an array of this shape, or a number."""
+        if shape == "number":
+            return isinstance(value, int | float | np.number)
         found = _ARRAY.fullmatch(shape)
         if found is None or not (isinstance(value, np.ndarray) or sp.issparse(value)):
             return False
@@ -112,12 +114,3 @@ class Sizes:
                 name
             ]
         return self.p if name == "p" else known.get(name)
-
-
-def finite(value: Any) -> bool:
-    """Return whether the arrays of floats in a value have finite numbers only."""
-    if isinstance(value, np.ndarray) and value.dtype.kind == "f":
-        return bool(np.isfinite(value).all())
-    if isinstance(value, list | tuple):
-        return all(map(finite, value))
-    return True

@@ -32,7 +32,7 @@ from sklearn.base import BaseEstimator
 
 from transferable._sklearn import validate_parameter_constraints
 from transferable.persistence._archive import ModelFileError, storable
-from transferable.persistence._computed import COMPUTED, unsaved
+from transferable.persistence._computed import BY_NAME, COMPUTED, unsaved
 from transferable.persistence._shapes import SHAPES, Sizes
 
 DEEPEST = 8  # objects in one another; showing them takes twice as long with each
@@ -100,7 +100,7 @@ class Writer:
         if kind is float:
             return value if math.isfinite(value) else {"number": ["float", str(value)]}
         if kind is list:
-            return [self.value(v, where) for v in value]
+            return [self.value(v, f"{where}[{i}]") for i, v in enumerate(value)]
         if kind is tuple:
             return {"tuple": [self.value(v, where) for v in value]}
         if isinstance(value, dict):
@@ -130,8 +130,8 @@ class Writer:
     def object(self, value: Any, where: str) -> Any:
         """Return the description of an estimator or of a value of this library."""
         cls = type(value)
-        computed = COMPUTED.of(cls)
-        if computed is not None:
+        computed = BY_NAME.get(cls.__name__)
+        if computed is not None and computed.cls is cls:
             return computed.described(value, self, where)
         if not _is_own(cls):
             raise unsaved(where, value)
@@ -292,6 +292,8 @@ class Reader:
                 sizes.k = len(value) if fits else None
             elif key == "feature_names_in_":
                 fits = sizes.has(value, "text[*]")
+            elif key == "_n_features_out":
+                fits = isinstance(value, int | np.integer) and value <= self._most
             elif key == "_sklearn_output_config":
                 fits = value in ({"transform": kind} for kind in ("default", "pandas", "polars"))
             if not fits:

@@ -293,7 +293,7 @@ class Reader:
             elif key == "feature_names_in_":
                 fits = sizes.has(value, "text[*]")
             elif key == "_n_features_out":
-                fits = isinstance(value, int | np.integer) and value <= self._most
+                fits = isinstance(value, int | np.integer) and bool(value <= self._most)
             elif key == "_sklearn_output_config":
                 fits = value in ({"transform": kind} for kind in ("default", "pandas", "polars"))
             if not fits:

@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 
 import transferable
 from campaign import forging, zoo
-from saved import METHODS, NAMES, NEW, adapted
+from saved import METHODS, NAMES, NEW, PROBLEM, adapted
 from transferable import persistence
 from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier
 from transferable.persistence import ModelFileError, about
@@ -123,7 +123,8 @@ def own_kernel(X, Y):
 
 
 def with_classes(labels):
-    model = adapted(TFDFV())
+    codes = PROBLEM.ys % len(labels)
+    model = TFDFV().adapt(PROBLEM.Xs, codes, PROBLEM.Xt)
     model.classes_ = labels
     return model
 
@@ -170,7 +171,7 @@ def test_a_model_that_would_answer_otherwise_is_not_saved(tmp_path):
         transferable.save(model, tmp_path / "model.tfm")
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], ["ant", None, 3.5], [True, False, True], [-3, 0, 7]])
+@pytest.mark.parametrize("labels", [[0, 1, 2], ["ant", None, 3.5], [False, True], [-3, 0, 7]])
 @pytest.mark.parametrize("dtype", [object, None, np.int8, np.float32])
 def test_labels_of_any_type_come_back(labels, dtype, tmp_path):
     try:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import transferable
 from campaign import forging, zoo
-from saved import NAMES, PROBLEM, adapted
+from saved import NAMES, NEW, PROBLEM, adapted, outputs
 from transferable.classifiers import TFDFV, AdaptedClassifier
 from transferable.cli import app
 from transferable.persistence import ModelFileError
@@ -87,6 +87,37 @@ def test_parts_that_do_not_fit_together_are_refused(estimator, field, change, tm
     X = (csr_array(PROBLEM.Xs), csr_array(PROBLEM.Xt)) if sparse else (PROBLEM.Xs, PROBLEM.Xt)
     estimator.adapt(X[0], NAMES[PROBLEM.ys], X[1])
     refused(forging.with_array(saved(estimator, tmp_path), field, change))
+
+
+SHAPED = [*transferable.all_estimators(), *transferable.all_estimators("regressor")]
+
+
+@pytest.mark.parametrize(("name", "cls"), SHAPED, ids=dict(SHAPED))
+def test_arrays_of_another_shape_are_refused_or_do_no_harm(name, cls, tmp_path):
+    model = cls(**({"effort": "fast"} if name == "AutoAdapter" else {}))
+    labels = PROBLEM.ys if hasattr(model, "predict_proba") else PROBLEM.ys.astype(float)
+    file = saved(model.adapt(PROBLEM.Xs, labels, PROBLEM.Xt), tmp_path)
+    content, expected = file.read_bytes(), outputs(model, NEW)
+    fields = {where.rsplit(".", 1)[-1]: where for where in forging.arrays(file)}
+    for where in fields.values():
+        for axis in (0, -1):
+            file.write_bytes(content)
+            try:
+                again = transferable.load(forging.with_array(file, where, twice(axis)))
+            except ModelFileError:
+                continue
+            why = f"give the shape of {name}{where} in src/transferable/persistence/_shapes.py"
+            try:
+                found = outputs(again, NEW)
+            except Exception as error:
+                raise AssertionError(why) from error
+            assert {k: v.shape for k, v in found.items()} == {
+                k: v.shape for k, v in expected.items()
+            }, why
+
+
+def twice(axis):
+    return lambda array: np.concatenate([array, array], axis=axis)
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,9 @@ Correction.rows float[m,p]  Correction.answers float[m]  Correction.coefficients
 Correction.left_out float[m]  Units.means float[p]  Units.deviations float[p]
 LeftOutRidge.coefficients_ float[c]  LeftOutRidge.landmarks_ float[c,p]
 LeftOutRidge.left_out_ float[n]
-TargetRows.places int[t]<t  TargetRows.near int[t,*]<t  TargetRows.gap float[t]
+LabelPropagation._rows float[r,p]
+TargetRows.places int[t]<t  TargetRows.hashes int[t]
+TargetRows.near int[t,*]<t  TargetRows.gap float[t]
 TargetRows.directions float[t,*]  TargetRows.lengths float[t]
 """.splitlines()
     for name, shape in re.findall(r"([\w.]+) (\S+)", line)

@@ -288,7 +288,7 @@ class Reader:
             found[key] = value = self.value(fitted[key], sizes)
             fits = not own or sizes.fits(value, SHAPES.get(f"{name}.{key}", SHAPES.get(key)))
             if key == "classes_":
-                fits = sizes.has(value, "labels[*]")
+                fits = sizes.has(value, "labels[*]") and len(set(value.tolist())) == len(value)
                 sizes.k = len(value) if fits else None
             elif key == "feature_names_in_":
                 fits = sizes.has(value, "text[*]")

@@ -96,51 +96,21 @@ class Features(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """Rows and parameters of a fit, with every automatic choice made.
+    """Rows and parameters of a fit, with every automatic choice made."""
 
-    Attributes
-    ----------
-    domains : Domains
-        The problem, sources weighted.
-    features : Features
-        The map from rows to `Z`.
-    Z : array or sparse matrix of shape (n, d)
-        Features of all rows, of unit length.
-    key : hashable
-        Key of the features among results that fits share.
-    table : array
-        `Z` as a table where the algebra is done.
-    arrays : Arrays
-        Library and device of the algebra.
-    kernel : KernelFunction
-        The kernel between features.
-    ridge : float
-        eta.
-    manifold : float
-        rho, the weight of the graph.
-    n_anchors : int
-        Anchors of the graph; 0 for one of neighbours.
-    plan : Plan
-        Landmarks, if any, and what is held in memory.
-    balance : float or Balance
-        mu, or the rule from pseudo-labels to it.
-    random_state : int, RandomState or None
-        Seed of the anchors.
-    """
-
-    domains: Domains
-    features: Features
-    Z: Any
-    key: Any
-    table: Any
-    arrays: Arrays
-    kernel: KernelFunction
-    ridge: float
-    manifold: float
-    n_anchors: int
-    plan: Plan
-    balance: Any
-    random_state: int | RandomState | None
+    domains: Domains  # the problem, sources weighted
+    features: Features  # the map from rows to `Z`
+    Z: Any  # (n, d): features of all rows, of unit length
+    key: Any  # key of the features among results that fits share
+    table: Any  # `Z` as a table where the algebra is done
+    arrays: Arrays  # library and device of the algebra
+    kernel: KernelFunction  # the kernel between features
+    ridge: float  # eta
+    manifold: float  # rho, the weight of the graph
+    n_anchors: int  # anchors of the graph; 0 for one of neighbours
+    plan: Plan  # landmarks, if any, and what is held in memory
+    balance: Any  # mu, or the rule from pseudo-labels to it
+    random_state: int | RandomState | None  # seed of the anchors
 
     def graph(self, n_neighbors: int, *, self_loops: bool = False) -> list[Any]:
         """Return the smoothness term, if any: of the anchors, or of a graph of neighbours."""
@@ -174,20 +144,14 @@ class Problem:
 
 @dataclass(frozen=True)
 class KernelSizes:
-    """Sizes of a fit, from which :mod:`transferable._linalg.memory` plans it.
-
-    Attributes
-    ----------
-    row_bytes : int
-        Feature rows, the graph while it is built, and a dozen tables of scores.
-    matrices : int
-        The kernel matrix, the system and two temporary ones; K K and its kin with the second order.
-    """
+    """Sizes of a fit, from which :mod:`transferable._linalg.memory` plans it."""
 
     n_rows: int
     n_classes: int
     itemsize: int  # of a number of the feature rows
-    row_bytes: int
+    row_bytes: int  # feature rows, the graph while it is built, and a dozen tables of scores
+    # the kernel matrix, the system and two temporary ones; K K and its kin with the second
+    # order
     matrices: int
     growth: str = "cube"
 

@@ -93,18 +93,12 @@ def given_shares(value: Any, domains: Domains) -> Shares:
 
 @dataclass
 class Labelling:
-    """Labelling of target rows by their highest score, offsets added.
+    """Labelling of target rows by their highest score, offsets added."""
 
-    Attributes
-    ----------
-    offsets : ndarray of shape (n_classes,)
-        Additions to the scores of each class; minus infinity for a class that is absent.
-    renewals : int
-        Rounds left whose labels correct the class prior.
-    """
-
+    # (n_classes,): additions to the scores of each class; minus infinity for a class that is
+    # absent
     offsets: NDArray[np.float64]
-    renewals: int = 0
+    renewals: int = 0  # rounds left whose labels correct the class prior
 
     def codes(
         self, scores: Any, settled: bool = False, everybody: ScatteredScores | None = None
@@ -232,21 +226,14 @@ def _spread(scores: Scores, weights: NDArray[np.float64]) -> float:
 
 @dataclass(frozen=True)
 class Shift:
-    """Label shift supported by the target.
+    """Label shift supported by the target."""
 
-    Attributes
-    ----------
-    shares : ndarray of shape (n_classes,)
-        Class prior between the source's and the estimate, as far as the shift is supported.
-    belief : float
-        Support for the shift, from 0 to 1.
-    weight : float
-        Weight of the view without alignment in the first labels: 0 for a shift with little support,
-        so that labels and class prior hardly change.
-    """
-
+    # (n_classes,): class prior between the source's and the estimate, as far as the shift is
+    # supported
     shares: Shares
-    belief: float
+    belief: float  # support for the shift, from 0 to 1
+    # weight of the view without alignment in the first labels: 0 for a shift with little
+    # support, so that labels and class prior hardly change
     weight: float
 
 

@@ -304,29 +304,16 @@ class KernelClassifier(DomainClassifier):
 
 @dataclass(frozen=True, eq=False)
 class KernelMachine:
-    """Scores of a fitted classifier: an expansion over rows, with offsets of the classes.
+    """Scores of a fitted classifier: an expansion over rows, with offsets of the classes."""
 
-    Attributes
-    ----------
-    flow, centre, beside
-        The map from rows to features (:class:`~transferable._kernel.choose.Features`).
-    rows : array or sparse matrix of shape (m, d)
-        The rows of the expansion: features of all fitted rows, or of landmarks.
-    coefficients : ndarray of shape (m, n_classes)
-        Theirs.
-    offsets : ndarray of shape (n_classes,)
-        Additions to the scores, 0 for absent classes.
-    absent : ndarray of int
-        Classes that are never predicted.
-    """
-
+    # the map from rows to features, as in `choose.Features`
     flow: NDArray[np.float64]
     centre: Any
     beside: float
-    rows: Any
-    coefficients: NDArray[np.float64]
-    offsets: NDArray[np.float64]
-    absent: NDArray[np.intp]
+    rows: Any  # (m, d): features of all fitted rows, or of landmarks
+    coefficients: NDArray[np.float64]  # (m, n_classes)
+    offsets: NDArray[np.float64]  # (n_classes,): additions to the scores, 0 for absent classes
+    absent: NDArray[np.intp]  # classes that are never predicted
 
 
 def _labeller(*learnt: Any) -> Any:

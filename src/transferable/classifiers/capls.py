@@ -48,7 +48,7 @@ class CAPLS(DomainClassifier, example=""):
     pca_components : int or None, default=128
         Principal directions of the rows of both domains that are kept beforehand, at most as many
         as there are, with rows brought to unit length again. None keeps all features. The authors
-        keep 128 of SURF's features.
+        keep 128 of SURF's features, and for SPL 512 of deep ones.
     ridge : float, default=1.0
         Regularisation of the projection (alpha); 1 as published.
     max_iter : int, default=10
@@ -184,25 +184,6 @@ class SPL(CAPLS, example=""):
     source classes, so that a cluster stands for a class, and a row takes the surer of two votes:
     that of the nearest class mean and that of the nearest cluster [1]_. The rest is
     :class:`CAPLS`.
-
-    Parameters
-    ----------
-    n_components : int or None, default=None
-        Directions that P keeps (d_2). None keeps as many as the labelled rows span, at most the
-        published 128. More than there are is reduced to their number, with a warning.
-    pca_components : int or None, default=128
-        Principal directions of the rows of both domains that are kept beforehand (d_1), at most as
-        many as there are, with rows brought to unit length again. None keeps all features. The
-        authors keep 128 of SURF's features and 512 of deep ones.
-    ridge : float, default=1.0
-        Regularisation of the projection; 1 as published.
-
-    Attributes
-    ----------
-    n_components_ : int
-        Directions in use.
-    n_iter_ : int
-        Rounds run; 1 without a target.
 
     Notes
     -----

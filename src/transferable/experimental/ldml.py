@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -14,11 +13,8 @@ from transferable.domains import Domains
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
     ROUNDS,
-    Embed,
     Solution,
     SpectralTransformer,
-    label_target,
-    relabelled,
 )
 from transferable.transformers.lpjt import WeighingSolver, WeightedDiscrepancy
 
@@ -75,16 +71,10 @@ class LDML(SpectralTransformer, example="n_components=2"):
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
         solve = self._solver(domains, features)
-
-        def prepare(domains: Domains) -> Embed:
-            return partial(self._solved, solve, features, domains)
-
-        first = label_target(domains, domains.X, solve.weights, self.estimator)
-        found = relabelled(domains, prepare, self.estimator, self.max_iter, first, settles=False)
-        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
-        self.transduction_ = domains.restore(domains.classes[codes])
+        solver, first = (lambda _: solve), solve.weights
+        learnt = self._relabelled(domains, features, solver, first, settles=False)
         self.sample_weight_ = domains.restore(solve.weights)
-        return found.last.values, found.last.W
+        return learnt
 
     def _solver(self, domains: Domains, features: Features) -> WeighingSolver:
         root = Root.diagonal(1.0 / np.sqrt(self.regularization * features.scale))

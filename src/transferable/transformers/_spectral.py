@@ -233,6 +233,27 @@ class SpectralTransformer(KernelParameters):
         Z = self._embed(features.times, W, source)
         return Embedded(values, W, Z, getattr(solve, "weights", domains.row_weights))
 
+    def _relabelled(
+        self,
+        domains: Domains,
+        features: Features,
+        solver: Callable[[Domains], Solver],
+        weights: Matrix,
+        *,
+        settles: bool = True,
+    ) -> Solution:
+        """Solve in rounds, from labels by the rows as they are, and set what the last leaves."""
+
+        def prepare(domains: Domains) -> Embed:
+            return partial(self._solved, solver(domains), features, domains)
+
+        estimator, max_iter = self.estimator, self.max_iter
+        first = label_target(domains, domains.X, weights, estimator)
+        found = relabelled(domains, prepare, estimator, max_iter, first, settles=settles)
+        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
+        self.transduction_ = domains.restore(domains.classes[codes])
+        return found.last.values, found.last.W
+
     def _wanted(self, rank: int) -> int:
         """Return the number of components to find; two maps could give twice the rank."""
         return self.n_components or min(_DEFAULT_COMPONENTS, rank)

@@ -16,13 +16,10 @@ from transferable.transformers._features import Features, by_domain, by_row
 from transferable.transformers._spectral import (
     ROUNDS,
     Codes,
-    Embed,
     Solution,
     Solver,
     SpectralTransformer,
     between_columns,
-    label_target,
-    relabelled,
 )
 
 
@@ -87,14 +84,8 @@ class JGSA(SpectralTransformer, example="n_components=2"):
     discrimination: float = 0.1
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        def prepare(domains: Domains) -> Embed:
-            return partial(self._solved, self._solver(domains, features), features, domains)
-
-        first = label_target(domains, domains.X, domains.row_weights, self.estimator)
-        found = relabelled(domains, prepare, self.estimator, self.max_iter, first)
-        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
-        self.transduction_ = domains.restore(domains.classes[codes])
-        return found.last.values, found.last.W
+        solver = partial(self._solver, features=features)
+        return self._relabelled(domains, features, solver, domains.row_weights)
 
     def _solver(self, domains: Domains, features: Features) -> Solver:
         """Return the solver over coefficients of A above those of B, in the eigenvectors of S_w.

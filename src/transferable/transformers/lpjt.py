@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from numbers import Real
 
 import numpy as np
@@ -22,12 +21,9 @@ from transferable.transformers._features import Features, by_domain, by_row
 from transferable.transformers._spectral import (
     ROUNDS,
     Codes,
-    Embed,
     Solution,
     SpectralTransformer,
     Times,
-    label_target,
-    relabelled,
 )
 
 
@@ -114,16 +110,10 @@ class LPJT(SpectralTransformer, example="n_components=2"):
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
         solve = self._solver(domains, features)
-
-        def prepare(domains: Domains) -> Embed:
-            return partial(self._solved, solve, features, domains)
-
-        first = label_target(domains, domains.X, solve.weights, self.estimator)
-        found = relabelled(domains, prepare, self.estimator, self.max_iter, first, settles=False)
-        self.n_iter_, codes = len(found.history), domains.with_target(found.codes)
-        self.transduction_ = domains.restore(domains.classes[codes])
+        solver, first = (lambda _: solve), solve.weights
+        learnt = self._relabelled(domains, features, solver, first, settles=False)
         self.sample_weight_ = domains.restore(solve.weights)
-        return found.last.values, found.last.W
+        return learnt
 
     def _solver(self, domains: Domains, features: Features) -> WeighingSolver:
         r, sides = features.rank, (domains.source, domains.target)

@@ -163,4 +163,4 @@ def test_every_column_tells_something():
 def test_the_page_has_the_table():
     page = PAGE.read_text(encoding="utf-8")
     table = re.search(r"<!-- abilities -->\n(.*)\n<!-- end abilities -->", page, flags=re.DOTALL)[1]
-    assert table == markdown(MODELS), "renew it with `make methods-table`"
+    assert table == markdown(MODELS), "renew docs/methods.md with `make methods-table`"

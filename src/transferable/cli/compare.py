@@ -52,10 +52,14 @@ def run(
     max_seconds: Annotated[
         float | None,
         typer.Option(
-            min=0.0, help="Time for all methods; methods that are not done by then are left out."
+            min=0.0,
+            metavar="SECONDS",
+            help="Time for all methods; those that are not done by then are left out.",
         ),
     ] = None,
-    jobs: Annotated[int, typer.Option(min=1, help="Methods that are fitted at a time.")] = 1,
+    jobs: Annotated[
+        int, typer.Option(min=1, metavar="N", help="Methods that are fitted at a time.")
+    ] = 1,
     seed: opt.Seed = 0,
     as_json: opt.Json = False,
     quiet: opt.Quiet = False,

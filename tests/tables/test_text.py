@@ -52,7 +52,7 @@ def test_sentences_become_sparse_rows_of_unit_length():
     assert encoder.get_feature_names_out().tolist() == [f"review={term}" for term in terms]
     assert any("'review' is read as words" in note for note in encoder.notes_)
     both = pd.concat([BOOKS, TOOLS])["review"]
-    one = Words.of(both, "review").rows(TOOLS["review"])
+    one = Words.of(both).rows(TOOLS["review"])
     np.testing.assert_allclose(Xt.toarray(), one.toarray())
 
 
@@ -173,6 +173,14 @@ def test_an_embedder_stands_beside_the_words():
     model.encoder_.embedder = lambda texts: hashed(texts)[:, ::-1]
     with pytest.raises(TableError, match="another than that of the fit"):
         model.predict(TOOLS)
+
+
+def test_languages_without_spaces_need_an_embedder():
+    source, target = ([f"这本书{chr(k + i)}好看" for i in range(40)] for k in (0x4E00, 0x5E00))
+    with pytest.raises(TableError, match="no word that two texts have in common"):
+        TableEncoder(text=["text"]).adapt(source, None, target[1:])
+    encoder = TableEncoder(text=["text"], embedder=hashed).adapt(source, None, target[1:])
+    assert encoder.transform(target).shape == (40, 16)
 
 
 @pytest.mark.parametrize(

@@ -246,12 +246,11 @@ def shared_categories(
         several = sorted(ours | theirs)
         many = len(several) > (len(source) + len(target)) // 2
         if column in text or (many and are_sentences(several)):
-            with problems.catching():
-                words[column] = Words.of(pd.concat([source[column], target[column]]), column)
-                notes.append(
-                    f"column {column!r} is read as words, of which {len(words[column].terms):,} "
-                    f"stand in at least two texts; to leave it out: drop={[column]!r}."
-                )
+            words[column] = Words.of(pd.concat([source[column], target[column]]))
+            notes.append(
+                f"column {column!r} is read as words, of which {len(words[column].terms):,} "
+                f"stand in at least two texts; to leave it out: drop={[column]!r}."
+            )
             continue
         if many and len(several) > _MANY_CATEGORIES:
             problems.add(

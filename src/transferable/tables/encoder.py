@@ -310,6 +310,13 @@ class TableEncoder(TransformerMixin, TakesTables):
         categories, words, more = shared_categories(
             columns[0], columns[1], text, self.text, problems
         )
+        for name in words:
+            if not words[name].terms and self.embedder is None:
+                problems.add(
+                    f"column {name!r} holds no word that two texts have in common (a word is a run "
+                    "of letters or digits; texts written without spaces need an embedder), so "
+                    f"nothing can be learnt from it; leave it out: drop={[name]!r}."
+                )
         if not (numeric or categories or words or problems):
             problems.add("no column is left to learn from. " + " ".join(notes + more))
         with problems.catching():

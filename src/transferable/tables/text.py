@@ -48,7 +48,7 @@ class Words:
     >>> import pandas as pd
     >>> from transferable.tables.text import Words
     >>> texts = pd.Series(["Sturdy, and cheap.", "cheap and dull", None])
-    >>> words = Words.of(texts, "review")
+    >>> words = Words.of(texts)
     >>> words.terms
     ['and', 'cheap']
     >>> words.rows(texts).toarray().round(2)
@@ -61,17 +61,13 @@ class Words:
     weights: NDArray[np.float64]
 
     @classmethod
-    def of(cls, texts: pd.Series, name: str) -> Words:
-        """Learn the words of texts of both domains, of the column of this name."""
+    def of(cls, texts: pd.Series) -> Words:
+        """Learn the words of texts of both domains; none if no two texts share any."""
         counter = CountVectorizer(analyzer=_words, min_df=_RAREST, max_features=_MOST_TERMS)
         try:
             counts = counter.fit_transform(_plain(texts))
-        except ValueError as error:  # no word is left
-            raise TableError(
-                f"column {name!r} holds no word that two texts have in common (a word is a run of "
-                "letters or digits; texts written without spaces need an embedder=), so nothing "
-                f"can be learnt from it; leave it out: drop={[name]!r}."
-            ) from error
+        except ValueError:  # no word is left
+            return cls([], np.zeros(0))
         frequencies = np.bincount(counts.indices, minlength=counts.shape[1])
         weights = np.log((1 + counts.shape[0]) / (1 + frequencies)) + 1
         return cls(counter.get_feature_names_out().tolist(), weights)
@@ -81,6 +77,8 @@ class Words:
 
         A missing text is a row of zeros, as is one of unknown words only.
         """
+        if not self.terms:
+            return sp.csr_array((len(texts), 0))
         counter = CountVectorizer(analyzer=_words, vocabulary=self.terms, dtype=np.float64)
         rows = sp.csr_array(counter.transform(_plain(texts)))
         rows.data = (1 + np.log(rows.data)) * self.weights[rows.indices]

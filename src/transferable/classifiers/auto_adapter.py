@@ -304,7 +304,9 @@ class AutoAdapter(DomainClassifier):
     def _check_rows(self, X: Any, *, reset: bool) -> Any:
         """Return rows as the pool takes them: few sparse ones are centred too."""
         rows = super()._check_rows(X, reset=reset)
-        words = self.kind == "words" or (self.kind == "auto" and _are_words(rows))
+        words = sp.issparse(rows) and (
+            self.kind == "words" or (self.kind == "auto" and _are_words(rows))
+        )
         if reset and not words and rows.shape[0] * rows.shape[1] <= LIMITS.block_values:
             return dense(rows)
         if not sp.issparse(rows) or max(rows.nnz, rows.shape[1]) >= 2**31:

@@ -443,9 +443,9 @@ class TableEncoder(TransformerMixin, TakesTables):
 def as_table(X: Any) -> pd.DataFrame:
     """Return a frame of pandas for one of any library, a list of texts, or an array of columns."""
     table = as_pandas(X)
-    if are_texts(table):
-        table = pd.DataFrame({str(getattr(table, "name", None) or "text"): list(table)})
     if not is_frame(table):
+        if are_texts(table):
+            return pd.DataFrame({str(getattr(table, "name", None) or "text"): list(table)})
         rows = check_array(X, dtype=None, ensure_all_finite=False, input_name="X")
         table = pd.DataFrame(rows, columns=[f"x{i}" for i in range(rows.shape[1])])
         return table.infer_objects() if rows.dtype == object else table

@@ -148,7 +148,6 @@ def run(
             for option, given in (
                 ("--tune", tune),
                 ("--probabilities", probabilities),
-                ("--report", report),
             ):
                 if given:
                     inputs.refuse_numbers(option)
@@ -283,9 +282,7 @@ def _report(
     if result.evaluation is not None:
         true, known = result.inputs.true_labels(messages)
         if not known.all():
-            messages.note(
-                "the report has no confusion matrix: some true target labels are missing."
-            )
+            messages.note("the report is not compared with true labels: some of these are missing.")
             true = None
     names = ["standard input" if str(f) == "-" else f.name or f.resolve().name for f in files]
     command = shlex.join(["transferable", *sys.argv[1:]])

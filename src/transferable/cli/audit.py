@@ -156,7 +156,7 @@ def run(
                 raise ValueError(f"{reason}.")
         loaded = load_classifier(model, target, embedder) if model else None
         pair = _read_pair(target, predictions, label, form, loaded)
-        for option, given in (("--report", report), ("--page", page), ("--new-class", new_class)):
+        for option, given in (("--page", page), ("--new-class", new_class)):
             if given and pair.numbers:
                 raise ValueError(f"{option} is for classes, and {predictions} holds numbers.")
         if labelled is None:

@@ -28,6 +28,8 @@ _OUT = 0.01  # share of target rows out of the source's range from which a colum
 class Unmeasured:
     """What can be seen of predicted numbers without a label, which is not how far off they are.
 
+    After an audit it also has the error of the corrected numbers.
+
     Attributes
     ----------
     rows : int
@@ -39,15 +41,23 @@ class Unmeasured:
         the target rows; the largest first.
     unfamiliar : int
         Target rows that are farther from all source rows than those are from one another.
+    measured : str
+        What measured rows show, after an audit.
     """
 
     rows: int
     overlap: float
     columns: list[tuple[Any, float]]
     unfamiliar: int
+    measured: str = ""
 
-    state = "check"
-    title = "Measure some rows before these numbers are used"
+    state, shown = "check", False
+
+    @property
+    def title(self) -> str:
+        """The state in words."""
+        done = "These numbers are corrected by measured rows"
+        return done if self.measured else "Measure some rows before these numbers are used"
 
     @property
     def lines(self) -> list[str]:
@@ -59,7 +69,8 @@ class Unmeasured:
         rest = len(self.columns) - _SHOWN
         more = f" and {rest} other columns" if rest > 0 else ""
         return [
-            "How far off these numbers are cannot be known without labels; measure "
+            self.measured
+            or "How far off these numbers are cannot be known without labels; measure "
             f"{min(20, self.rows)} rows",
             f"The columns of both domains have {percent(self.overlap)} % of their values in common",
             f"Out of the source's range: {', '.join(shown)}{more}"
@@ -161,8 +172,9 @@ class MeasuredError:
         error, low, high = self.corrected
         return [
             *found,
-            f"Corrected by these rows: by less than {error:.3g} ({low:.3g} to {high:.3g}), each "
-            f"left out in turn; nine in ten numbers are within {self.interval:.3g}",
+            f"Half of the corrected predictions are off by less than {error:.3g} ({low:.3g} to "
+            f"{high:.3g}), and nine in ten by less than {self.interval:.3g}, by measured rows that "
+            "are left out in turn",
         ]
 
     def __str__(self) -> str:

@@ -18,6 +18,7 @@ from sklearn.base import BaseEstimator, RegressorMixin, clone
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.model_selection import KFold
+from sklearn.preprocessing import StandardScaler
 
 from transferable._linalg.systems import gram_basis, row_basis
 from transferable._pool import Candidate, Codes
@@ -39,6 +40,7 @@ _MARGIN = 0.1  # of the source's range, by which answers may leave it
 _SHARES = {"source-only": 0.5, "per domain": 0.25, "as given": 0.25}  # of views in the answer
 _COMPARED = 1000  # source rows that tell which others are unfamiliar
 _FAR = 1.5  # factor of the distance within which 99 % of source rows have another one
+_BY_DOMAIN = ("ridge", "boosting", "forest")  # which see the target by its own scale, too
 _LEADING = 0.95  # of the variance of the source
 
 
@@ -92,11 +94,13 @@ class LeftOutRidge(RegressorMixin, BaseEstimator):
             self.width_ = float(_WIDTHS[int(np.argmin(errors))] / median)
             K = self._features(X)
             V, s = gram_basis(K[chosen])
-            root, F = V / s, K @ (V / s)
+            root = V / s
+            F = K @ root
+            del K
         else:
             if X.shape[1] > len(y):
                 root = row_basis(X - X.mean(axis=0))[0]
-            F = X if root is None else X @ root
+            F = X.copy() if root is None else X @ root
         found = _fitted(F, y, w, _GAUSSIAN if self.kernel else _LINEAR)
         self.intercept_, self.left_out_ = found.intercept, found.left_out
         self.coefficients_ = found.coefficients if root is None else root @ found.coefficients
@@ -123,23 +127,24 @@ class _Fitted(NamedTuple):
 
 
 def _fitted(F: Any, y: Any, w: Any, penalties: Any) -> _Fitted:
-    """Return weighted ridge with the penalty of the least leave-one-out error."""
-    share = w / w.sum()
+    """Return weighted ridge with the penalty of the least leave-one-out error; F is overwritten."""
+    share, root = w / w.sum(), np.sqrt(w)
     centre, level = share @ F, float(share @ y)
-    A, b = F - centre, y - level
-    V, s = gram_basis((A * w[:, None]).T @ A)
-    T = A @ V
-    ours, squares, best = T.T @ (w * b), T**2, None
-    for penalty in penalties:
-        shrunk = 1 / (s**2 + penalty)
-        # Without a row, its error grows by its own part in the fit; the constant is fitted too.
-        e = (b - T @ (shrunk * ours)) / np.maximum(1 - w * (squares @ shrunk) - share, 1e-6)
-        error = float(share @ e**2)
-        if best is None or error < best.error:
-            coefficients = V @ (shrunk * ours)
-            best = _Fitted(coefficients, level - float(centre @ coefficients), y - e, error)
-    assert best is not None  # noqa: S101
-    return best
+    F -= centre
+    F *= root[:, None]
+    b = root * (y - level)
+    V, s = gram_basis(F.T @ F)
+    T = F @ V
+    ours, shrunk = T.T @ b, 1 / (s[:, None] ** 2 + penalties)
+    fits = T @ (shrunk * ours[:, None])
+    # Without a row, its error grows by its own part in the fit; the constant is fitted too.
+    kept = 1 - np.square(T, out=T) @ shrunk - share[:, None]
+    E = (b[:, None] - fits) / np.maximum(kept, 1e-6)
+    errors = (E**2).sum(axis=0) / w.sum()
+    best = int(errors.argmin())
+    coefficients = V @ (shrunk[:, best] * ours)
+    intercept = level - float(centre @ coefficients)
+    return _Fitted(coefficients, intercept, y - E[:, best] / root, float(errors[best]))
 
 
 # -- members -----------------------------------------------------------------------------------
@@ -273,6 +278,13 @@ class Stack:
 
         Rows and numbers are standardised.
         """
+        if any(m.view == "as given" for m in members):  # the target's own scale counts too
+            scaler = StandardScaler().fit(domains.Xt)
+            members = members + [
+                replace(m, name=f"{m.name} per domain", view="per domain", scaler=scaler)
+                for m in members
+                if m.name in _BY_DOMAIN
+            ]
         X, w = domains.Xs, domains.weights[domains.source]
         target = domains.weights[domains.target]
         forests = [m for m in members if isinstance(m.model, RandomForestRegressor)]

@@ -55,12 +55,7 @@ _OF_SOURCE = (
     Specification(Member("boosting", "source-only", _BOOSTING)),
     Specification(Member("forest", "source-only", _FOREST)),
 )
-_BY_DOMAIN = (
-    Specification(Member("ridge per domain", "per domain", _RIDGE)),
-    Specification(Member("boosting per domain", "per domain", _BOOSTING)),
-    Specification(Member("forest per domain", "per domain", _FOREST)),
-    Specification(Member("ridge after CORAL", "as given", AdaptedRegressor(CORAL(), _RIDGE))),
-)
+_ALIGNED = Specification(Member("ridge after CORAL", "as given", AdaptedRegressor(CORAL(), _RIDGE)))
 
 
 def _leave(domains: Domains) -> bool:
@@ -69,7 +64,7 @@ def _leave(domains: Domains) -> bool:
 
 # The first that recognises the rows counts.
 KINDS = (
-    Kind(_leave, _OF_SOURCE + _BY_DOMAIN, seen_of),
+    Kind(_leave, (*_OF_SOURCE, _ALIGNED), seen_of),
     Kind(None, _OF_SOURCE, seen_of),
 )
 
@@ -190,6 +185,11 @@ class AutoRegressor(DomainRegressor):
             who=type(self).__name__,
         )
         self.stack_ = Stack.of(members, problem, numbers[:n], units)
+        for member in self.stack_.members[len(members) :]:
+            for name, value in zip(
+                self._candidates, (member.name, "adapted", 0.0, None), strict=True
+            ):
+                self._candidates[name].append(value)
         self._targets = np.sort(domains.order[domains.target])  # their places in the input
         known = domains.restore(given)[self._targets]
         rows = np.flatnonzero(~np.isnan(known))
@@ -371,9 +371,9 @@ class AutoRegressor(DomainRegressor):
         model, answers = clone(self), stack.answers
         vars(model).update(vars(self), stack_=stack)
         added = stack.added(stack.rows, answers)
-        found = {name: before[name] for name in ("spread", "source_only", "unfamiliar")}
-        found = {"prediction": stack.units.restored(answers + added)} | found
-        model._labels = stack.with_interval(found)
+        same = {name: before[name] for name in ("spread", "source_only", "unfamiliar")}
+        now = {"prediction": stack.units.restored(answers + added)}
+        model._labels = stack.with_interval(now | same)
         known = np.full(n, np.nan)
         known[stack.known] = stack.units.restored(stack.given)
         known[at] = given
@@ -381,7 +381,7 @@ class AutoRegressor(DomainRegressor):
         model.transduction_[self._targets] = numbers = model._answers(known)
         left_out = stack.correction.left_out * stack.units.deviation
         alone = known[stack.known] - before["source_only"][stack.known]
-        return MeasuredError.of(
+        found = MeasuredError.of(
             *(given, before["prediction"][at], before["source_only"][at]),
             better=better_of(left_out, alone, "corrected"),
             corrected=median_error(left_out),
@@ -389,6 +389,8 @@ class AutoRegressor(DomainRegressor):
             labels=numbers,
             model=model,
         )
+        model.trust_ = self.trust_ and replace(self.trust_, measured=found.lines[-1])
+        return found
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> NDArray[np.float64]:
         """Return an interval for the number of each row, by rows that were measured.

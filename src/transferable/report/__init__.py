@@ -22,6 +22,7 @@ from transferable.persistence import versions
 from transferable.report.data import Facts, ReportData, describe
 from transferable.report.sections import (
     CLASS_COLOURS,
+    OF_NUMBERS,
     SECTIONS,
     Album,
     Bar,
@@ -87,8 +88,9 @@ def write_report(
 def render_report(data: ReportData) -> str:
     """Return the report as one page of HTML that loads nothing."""
     shown = {}
-    for i, (key, (section, needed)) in enumerate(SECTIONS.items()):
-        stage("Writing the report", i / len(SECTIONS), key)
+    sections = SECTIONS if data.numbers is None else OF_NUMBERS
+    for i, (key, (section, needed)) in enumerate(sections.items()):
+        stage("Writing the report", i / len(sections), key)
         if not needed or getattr(data, needed) is not None:
             shown[key] = section(data)
     script, style, page = (

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import is_regressor
 from sklearn.decomposition import TruncatedSVD
 
 from transferable._linalg.arrays import dense
@@ -26,14 +27,13 @@ from transferable.diagnostics import (
 from transferable.images import ImageClassifier
 from transferable.images.classifier import pictures_of
 from transferable.tables import TableClassifier, TableEncoder
-from transferable.tables.classifier import checked_labels
 from transferable.tables.columns import as_text, numbers_of
 from transferable.tables.encoder import as_table
 from transferable.trust import rows_to_label
-from transferable.wrapping import unwrap
+from transferable.wrapping import labels_of, unwrap
 
 _MOST_ROWS = 1000  # of each domain, for the gap between them
-_TO_LABEL = 30
+_TO_LABEL, _TO_MEASURE = 30, 20  # rows: of classes, of numbers
 _FIRST_COLUMNS = 4  # that rows to label are shown with
 _DIRECTIONS = 20  # of words, in which domains are compared before adaptation
 
@@ -116,7 +116,9 @@ class ReportData:
     ``first_columns`` the first columns of the target as they were given, ``files`` the pictures of
     source and target rows, ``texts`` the words of those with columns of sentences. Of target rows,
     ``confidence`` has the probabilities of the labels, ``unfamiliar`` those that are unlike any
-    source row, ``row_names`` their ids, or numbers from 1; ``pool`` is the AutoAdapter that judged.
+    source row, ``row_names`` their ids, or numbers from 1; ``pool`` is the AutoAdapter that judged,
+    ``numbers`` what is known of predicted numbers, ``measured`` the stack that measured rows have
+    corrected.
     """
 
     facts: Facts
@@ -141,6 +143,8 @@ class ReportData:
     notes: list[str] = field(default_factory=list)
     files: Any = None
     texts: Any = None
+    numbers: pd.DataFrame | None = None
+    measured: Any = field(init=False)
     confidence: Any = field(init=False)
     accuracy: float | None = field(init=False)
     pool: Any = field(init=False)
@@ -150,10 +154,15 @@ class ReportData:
     def __post_init__(self) -> None:
         own = self.trust is not None and self.trust.agreement is None
         pool: Any = None if self.trust is None else unwrap(self.trust.pool)
+        stack = getattr(unwrap(self.estimator), "stack_", None)
+        accuracy = None
+        if self.yt is not None and self.numbers is None:
+            accuracy = float(np.mean(self.predicted == self.yt))
         ids = self.ids.astype(str).to_numpy().tolist()
         vars(self).update(
             confidence=None if self.probabilities is None else self.probabilities.max(axis=1),
-            accuracy=None if self.yt is None else float(np.mean(self.predicted == self.yt)),
+            accuracy=accuracy,
+            measured=stack if stack is not None and stack.correction else None,
             pool=pool,
             unfamiliar=pool.unfamiliar_ if own else np.zeros(len(self.predicted), dtype=bool),
             row_names=[" · ".join(map(str, row)) for row in ids],
@@ -170,7 +179,8 @@ class ReportData:
     @cached_property
     def to_label(self) -> NDArray[np.intp]:
         """Target rows for a person to label; none if the labels were not judged."""
-        n_rows = min(_TO_LABEL, len(self.predicted))
+        most = _TO_LABEL if self.numbers is None else _TO_MEASURE
+        n_rows = min(most, len(self.predicted))
         if self.trust is None:
             return np.empty(0, dtype=np.intp)
         if self.trust.agreement is None:
@@ -226,6 +236,11 @@ def describe(
         collect = _of_table if isinstance(model, TableClassifier) else _of_arrays
         rows = collect(model, Xs, ys, Xt)
     estimator = unwrap(rows.pop("fitted"), to_rows=True)
+    numbers = None
+    if is_regressor(estimator):
+        numbers = getattr(estimator, "labels_", None)
+        numbers = labels_of(estimator, rows["Xt"]) if numbers is None else numbers
+        trust = trust is not False and getattr(model, "trust_", None) is not None and trust
     if trust is True:
         trust = assess_trust(model, Xs, ys, Xt, random_state=facts.seed)
     rows |= {} if facts.notes is None else {"notes": facts.notes}
@@ -244,7 +259,8 @@ def describe(
         facts=facts,
         method=type(named).__name__,
         estimator=estimator,
-        classes=estimator.classes_,
+        classes=getattr(estimator, "classes_", np.zeros(0)),
+        numbers=numbers,
         predicted=predicted,
         probabilities=P,
         trust=trust or None,
@@ -320,7 +336,7 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
         "fitted": model.estimator_,
         "label": model.label_ or "ys",
         "Xs": Xs,
-        "ys": checked_labels(pd.Series(labels), None),
+        "ys": model._checked(pd.Series(labels), None, "the source")[0],
         "Xt": None if known else encoder.transform(target),
         "before": tuple(before),
         "feature_names": [

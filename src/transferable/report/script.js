@@ -1,6 +1,6 @@
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("points").textContent);
+  const data = JSON.parse(document.getElementById("points")?.textContent ?? "null");
   const tip = document.getElementById("tip");
   const only = document.getElementById("only");
   const panels = [...document.querySelectorAll("svg.points")];
@@ -38,17 +38,17 @@
   };
   window.addEventListener("hashchange", follow);
   follow();
-  only.addEventListener("change", () => {
+  only?.addEventListener("change", () => {
     for (const panel of panels)
       for (const mark of panel.querySelectorAll(".p"))
         mark.classList.toggle(
           "dim", only.value !== "" && data.points[mark.dataset.r][0] !== Number(only.value));
   });
-  document.querySelector(".controls").addEventListener("submit", (event) => event.preventDefault());
+  document.querySelector(".controls")?.addEventListener("submit", (event) => event.preventDefault());
 
   if (rows) {
     const search = document.getElementById("search");
-    search.addEventListener("input", () => {
+    search?.addEventListener("input", () => {
       const wanted = search.value.trim().toLowerCase();
       for (const line of rows.rows) line.hidden = !line.textContent.toLowerCase().includes(wanted);
     });

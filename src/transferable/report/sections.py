@@ -21,6 +21,7 @@ from transferable._files import visible
 from transferable.diagnostics import MEASURES
 from transferable.images.reading import PictureError, thumbnail
 from transferable.persistence import versions
+from transferable.regressors._measured import LEVEL
 from transferable.report.data import ReportData
 from transferable.wrapping import unwrap
 
@@ -37,6 +38,7 @@ _WORDS_SHOWN = 40
 _COLUMNS_SHOWN = 30
 _MOST_POINTS = 1200
 _LEAST_CERTAIN = 40
+_BINS = 30  # of the distribution of numbers
 _SIDE = 64  # pixels of a thumbnail, which take at most 6 kB of the page
 _CHANGED_SHOWN, _CLASSES_SHOWN, _OF_CLASSES = 30, 40, 160  # thumbnails; classes that have any
 # Meaning of the entries of ``history_``.
@@ -466,6 +468,107 @@ def _second_stage(data: ReportData, history: list[dict[str, float]]) -> int | No
     return first if first < len(history) else None
 
 
+# -- numbers -----------------------------------------------------------------------------------
+
+
+def numbers(data: ReportData) -> dict[str, Any]:
+    """Show how numbers are distributed, and those of the source alone beside the answers."""
+    known: Any = data.numbers
+    drawn = {"source": data.ys, "target, predicted": data.predicted}
+    alone = known.get("source_only")
+    if alone is not None:
+        drawn["target, by the source alone"] = alone.to_numpy()
+    low, high = (end(map(end, drawn.values())) for end in (min, max))
+    edges = np.linspace(low, high if high > low else low + 1, _BINS + 1)
+    shares = {name: np.histogram(v, edges)[0] / len(v) for name, v in drawn.items()}
+    most = max(map(max, shares.values()))
+    lines = [
+        [name, *(f"{np.quantile(values, q):.4g}" for q in (0.05, 0.25, 0.5, 0.75, 0.95))]
+        for name, values in drawn.items()
+    ]
+    marks = []
+    if alone is not None:
+        rows = np.unique(np.linspace(0, len(alone) - 1, min(len(alone), _MOST_POINTS)).astype(int))
+        both = np.column_stack([alone.to_numpy()[rows], data.predicted[rows]])
+        low, high = both.min(), max(both.max(), both.min() + 1e-12)
+        marks = ((both - low) / (high - low)).tolist()
+    head = ["numbers", "5 %", "25 %", "median", "75 %", "95 %"]
+    return {
+        "bars": {name: (values / most).tolist() for name, values in shares.items()},
+        "ends": f"{edges[0]:.4g} to {edges[-1]:.4g}",
+        "quantiles": Table("Quantiles", head, lines),
+        "marks": marks,
+    }
+
+
+def measured(data: ReportData) -> Table:
+    """List measured rows beside their predictions by the other measured ones."""
+    stack = data.measured
+    given = stack.units.restored(stack.given)
+    off = stack.correction.left_out * stack.units.deviation
+    half = stack.half_width(LEVEL)
+    lines = [
+        [
+            data.row_names[stack.known[k]],
+            *(f"{given[k]:.4g}", f"{given[k] - off[k]:.4g}", f"{off[k]:.3g}"),
+            f"{given[k] - off[k] - half:.4g} to {given[k] - off[k] + half:.4g}",
+        ]
+        for k in np.argsort(-np.abs(off), kind="stable")
+    ]
+    head = [" · ".join(map(str, data.ids)), "measured", "by the others", "off by", "90 % interval"]
+    return Table(f"{len(lines)} measured rows", head, lines)
+
+
+def disagreeing(data: ReportData) -> Table:
+    """List the rows on which the candidates lie farthest apart."""
+    found: Any = data.numbers
+    rows = np.argsort(-found["spread"].to_numpy(), kind="stable")[:_LEAST_CERTAIN]
+    columns = [
+        name for name in ("prediction", "spread", "source_only", "low", "high") if name in found
+    ]
+    lines = [
+        [
+            data.row_names[row],
+            *(f"{found[name].iloc[row]:.4g}" for name in columns),
+            "unfamiliar" if data.unfamiliar[row] else "",
+            *([] if data.yt is None else [f"{data.yt[row]:.4g}"]),
+        ]
+        for row in rows.tolist()
+    ]
+    head = [" · ".join(map(str, data.ids)), *(name.replace("_", " ") for name in columns), "note"]
+    head += [] if data.yt is None else ["true"]
+    return Table(f"The {len(lines)} rows on which the candidates disagree most", head, lines)
+
+
+def errors(data: ReportData) -> Table:
+    """Show the errors of numbers against the true ones, by the size of the prediction."""
+    true: Any = data.yt
+    order = np.argsort(data.predicted, kind="stable")
+    parts = {"all rows": order}
+    names = ("lowest third", "middle third", "highest third")
+    parts |= dict(zip(names, np.array_split(order, 3), strict=True))
+    lines = []
+    for name, rows in parts.items():
+        off = data.predicted[rows] - true[rows]
+        line = [
+            f"{len(rows):,}",
+            f"{np.median(np.abs(off)):.4g}",
+            f"{np.sqrt(np.mean(off**2)):.4g}",
+        ]
+        lines.append([name, *line, f"{np.mean(off):.3g}"])
+    head = ["by prediction", "rows", "median error", "root mean squared", "mean, with its sign"]
+    return Table("Errors against the true numbers", head, lines)
+
+
+def columns_out(data: ReportData) -> dict[str, Any]:
+    """List columns that leave the source's range, and those that differ most."""
+    out = [] if data.trust is None else data.trust.trust.columns
+    lines = [[name, Bar(share, "target")] for name, share in out[:_COLUMNS_SHOWN]]
+    head = ["column", "target rows outside of the source's range"]
+    table = Table("Columns out of range", head, lines) if lines else None
+    return {"out": table, "shifts": columns(data) if data.shifts else None}
+
+
 # Each section, and what it needs to be known, if anything.
 SECTIONS: dict[str, tuple[Callable[[ReportData], Any], str]] = {
     "changed": (changed, "trust"),
@@ -479,6 +582,17 @@ SECTIONS: dict[str, tuple[Callable[[ReportData], Any], str]] = {
     "columns": (columns, "shifts"),
     "words": (words, "texts"),
     "gap": (gap, ""),
+    "given": (given, ""),
+    "repeat": (repeat, ""),
+    "fit": (fit, ""),
+}
+OF_NUMBERS: dict[str, tuple[Callable[[ReportData], Any], str]] = {
+    "numbers": (numbers, ""),
+    "measured": (measured, "measured"),
+    "label": (to_label, "trust"),
+    "disagreeing": (disagreeing, "pool"),
+    "errors": (errors, "yt"),
+    "out": (columns_out, ""),
     "given": (given, ""),
     "repeat": (repeat, ""),
     "fit": (fit, ""),

@@ -194,7 +194,7 @@ def test_few_rows_are_refused(problem):
 
 
 def test_an_audit_refuses_what_is_no_measurement(model):
-    with pytest.raises(ValueError, match="no number"):
+    with pytest.raises(ValueError, match="not a number"):
         model.audit(range(8), ["3 %"] * 8)
     with pytest.raises(ValueError, match="8 of the 8 audited rows have no label"):
         model.audit(range(8), [np.nan] * 8)

@@ -9,9 +9,9 @@ from sklearn.utils import Bunch
 
 from transferable import TFDF
 from transferable._kernel import choose
-from transferable._kernel.class_shares import Labelling
+from transferable._kernel.class_shares import LabelRule
 from transferable._kernel.rounds import Rounds
-from transferable._kernel.solvers import ExactSolver, Labels
+from transferable._kernel.solvers import ExactSolver, PseudoLabels
 from transferable.classifiers.published import PublishedTFDF
 from transferable.domains import Domains
 from transferable.testing import small_problem as small_problem
@@ -43,10 +43,10 @@ def rounds_of(model, domains: Domains, target=None, **terms) -> Rounds:
     objective = replace(model._objective(problem), **terms)
     make = ExactSolver if problem.plan.n_landmarks is None else model._landmark_solver
     solver = make(problem, objective.fixed)
-    d, plain = problem.domains, Labelling(np.zeros(domains.n_classes))
+    d, plain = problem.domains, LabelRule(np.zeros(domains.n_classes))
     first = solver.label(*solver.source_only(), plain)
     if target is not None:
-        first = Labels(target, np.bincount(target, d.weights[d.target], d.n_classes))
+        first = PseudoLabels(target, np.bincount(target, d.weights[d.target], d.n_classes))
     return Rounds(solver, objective, first, plain, d.prior)
 
 

@@ -64,7 +64,7 @@ _VIEWS = {
     "denoised": "those of denoised words",
     "no flow": "those without a flow",
 }
-LIMITS = (
+UNSEEN = (
     "Unlabelled rows cannot show that classes have changed places or meaning, nor that the target "
     "has classes that the source lacks."
 )
@@ -157,9 +157,9 @@ class Trust:
         if self.state == "measured":
             estimate, limits = f"the accuracy is {interval}, a 90 % interval", _NARROWER
         elif self.shown:
-            estimate, limits = f"without labels, the accuracy is estimated at {interval}", LIMITS
+            estimate, limits = f"without labels, the accuracy is estimated at {interval}", UNSEEN
         else:
-            estimate, limits = _UNKNOWN, LIMITS
+            estimate, limits = _UNKNOWN, UNSEEN
         return [
             f"{self.title}: {estimate}",
             "; ".join(self.reasons),

@@ -92,8 +92,8 @@ def given_shares(value: Any, domains: Domains) -> Shares:
 
 
 @dataclass
-class Labelling:
-    """Labelling of target rows by their highest score, offsets added."""
+class LabelRule:
+    """Rule that labels target rows by their highest score, offsets added."""
 
     # (n_classes,): additions to the scores of each class; minus infinity for a class that is
     # absent
@@ -112,8 +112,8 @@ class Labelling:
         return to_numpy(xp.argmax(found, axis=1))
 
 
-class GivenShares(Labelling):
-    """Labelling with offsets, so that the labels of every round have a given class prior.
+class GivenShares(LabelRule):
+    """Rule with offsets, so that the labels of every round have a given class prior.
 
     Known labels count: a class with more of them than its share of the rows gets no others.
 
@@ -157,8 +157,8 @@ class GivenShares(Labelling):
 
 
 @dataclass
-class EstimatedShares(Labelling):
-    """Labelling whose first rounds correct an estimated prior, as far as it is trusted."""
+class EstimatedShares(LabelRule):
+    """Rule whose first rounds correct an estimated prior, as far as it is trusted."""
 
     renewals: int = _RENEWALS
     belief: float = 0.0

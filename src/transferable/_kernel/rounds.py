@@ -15,14 +15,14 @@ from transferable._kernel.class_shares import (
     N_LEFT_OUT,
     SUPPORT,
     EstimatedShares,
-    Labelling,
+    LabelRule,
     agreement,
     between,
     estimate_shift,
     small_class_offsets,
 )
 from transferable._kernel.objective import Objective
-from transferable._kernel.solvers import Labels
+from transferable._kernel.solvers import PseudoLabels
 from transferable._linalg.arrays import to_numpy
 from transferable.limits import LIMITS
 
@@ -39,9 +39,9 @@ class Rounds:
         The objective with the present class prior, without the terms of few columns.
     w, F, x : array
         The classifier, its scores of all rows, and those of the dual (`solvers.py`).
-    target, first : Labels
+    target, first : PseudoLabels
         Current labels of the target rows, and those that the rounds began with.
-    labelling : Labelling
+    labelling : LabelRule
         The rule from scores to labels.
     shares, ratio : ndarray of shape (n_classes,)
         Class prior assumed of the target, and its ratio to that of the source.
@@ -59,7 +59,7 @@ class Rounds:
         self,
         solver: Any,
         objective: Objective,
-        first: Labels,
+        first: PseudoLabels,
         labelling: Any,
         shares: NDArray[np.float64],
     ) -> None:
@@ -69,7 +69,7 @@ class Rounds:
         self.shares_history: list[NDArray[np.float64]] = []
         self.restart(shares, first, labelling)
 
-    def restart(self, shares: NDArray[np.float64], target: Labels, labelling: Any) -> None:
+    def restart(self, shares: NDArray[np.float64], target: PseudoLabels, labelling: Any) -> None:
         """Continue from these labels with another class prior, on which the loss depends."""
         self.shares, self.ratio = shares, shares / self.domains.prior
         self.target, self.labelling, self.changed = target, labelling, 0.0
@@ -152,7 +152,7 @@ class Rounds:
         if events.LISTENERS.get():
             events.iterate(self.domains.with_target(self.target.codes), self.F)
 
-    def settle(self, labelling: Labelling) -> None:
+    def settle(self, labelling: LabelRule) -> None:
         """Label the target rows for good."""
         self.labelling = labelling
         if self.domains.n_target:
@@ -167,7 +167,7 @@ class Rounds:
         d = self.domains
         if d.n_target == 0:
             return
-        plain = Labelling(np.zeros(d.n_classes))
+        plain = LabelRule(np.zeros(d.n_classes))
         alone, x, *_ = self.alone.updated([])
         F, aligned, before = self.alone.scores(alone, x), (self.w, self.F), self.target
         left_out = self.alone.left_out(F, [], self.ratio, N_LEFT_OUT)
@@ -183,7 +183,7 @@ class Rounds:
         a = shift.weight / temperature(left_out, y, own)
         b = (1.0 - shift.weight) / temperature(ours, y, own)
         mixed = (a * one + b * other for one, other in zip((alone, F), aligned, strict=True))
-        target = self.solver.label(*mixed, Labelling(np.log(shift.shares / d.prior)))
+        target = self.solver.label(*mixed, LabelRule(np.log(shift.shares / d.prior)))
         self.restart(
             shift.shares, target, EstimatedShares(plain.offsets, belief=shift.belief, prior=d.prior)
         )
@@ -210,7 +210,7 @@ class Rounds:
         y, weights = d.y[: len(left_out)], d.weights[: len(left_out)]
         offsets = small_class_offsets(left_out, y, weights, self.ratio)
         if offsets.any():
-            self.settle(Labelling(offsets))
+            self.settle(LabelRule(offsets))
 
     def temperatures(self) -> tuple[float, float]:
         """Return the temperature of left-out source rows, and its maximum with that of the target.

@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._kernel.class_shares import Labelling
+from transferable._kernel.class_shares import LabelRule
 from transferable._kernel.covariances import Covariances, KernelCovariances, projected_covariances
 from transferable._kernel.objective import Matrix, Term
 from transferable._linalg.anchors import AnchorSums
@@ -45,7 +45,7 @@ _COLUMNS = 32  # of the kernel matrix that are worked on at once
 
 
 @dataclass(eq=False)
-class Labels:
+class PseudoLabels:
     """Labels of the target rows at hand as class codes, weight of each class, share changed."""
 
     codes: NDArray[np.intp]
@@ -139,11 +139,11 @@ class Solver:
         self,
         w: Matrix,
         F: Matrix,
-        labelling: Labelling,
-        before: Labels | None = None,
+        labelling: LabelRule,
+        before: PseudoLabels | None = None,
         *,
         settled: bool = False,
-    ) -> Labels:
+    ) -> PseudoLabels:
         """Return labels of the target rows: known ones, and by score for the others.
 
         `before` are the labels to compare with; `settled` labels are final.
@@ -155,15 +155,15 @@ class Solver:
             codes[d.unknown] = labelling.codes(F[rows], settled)
         if before is not None and len(codes):
             changed = float((codes != before.codes).mean())
-        return Labels(codes, np.bincount(codes, d.weights[d.target], d.n_classes), changed)
+        return PseudoLabels(codes, np.bincount(codes, d.weights[d.target], d.n_classes), changed)
 
-    def label_by(self, learn: Callable[..., Callable[[Any], NDArray[np.intp]]]) -> Labels:
+    def label_by(self, learn: Callable[..., Callable[[Any], NDArray[np.intp]]]) -> PseudoLabels:
         """Return labels by a learner given features, codes and weights of labelled rows."""
         d, Z = self.problem.domains, self.problem.Z
         rows = d.first_labelled(LIMITS.pool_rows)
         label = learn(Z[rows], d.with_target(d.known)[rows], d.row_weights[rows])
         codes = d.fixed(np.asarray(label(Z[d.target]), dtype=np.intp))
-        return Labels(codes, np.bincount(codes, d.weights[d.target], d.n_classes))
+        return PseudoLabels(codes, np.bincount(codes, d.weights[d.target], d.n_classes))
 
     # Each of the two solvers implements these.
     reweighted: Callable[[NDArray[np.float64]], Any]
@@ -234,7 +234,7 @@ class ExactSolver(Solver):
         w[rows] = solve_positive(inside, self.Y[rows])
         return w, self.scores(w)
 
-    def group_columns(self, B: NDArray[np.float64], labels: Labels) -> Matrix:
+    def group_columns(self, B: NDArray[np.float64], labels: PseudoLabels) -> Matrix:
         """Return the columns of which each row has those of its group, times its weight."""
         d = self.problem.domains
         of_source, of_target = d.sources * d.n_classes + d.y, d.source_counts.size + labels.codes
@@ -242,7 +242,7 @@ class ExactSolver(Solver):
         return self.problem.arrays.table(E)
 
     def with_covariances(
-        self, term: Covariances, labels: Labels, ratio: NDArray[np.float64], balance: float
+        self, term: Covariances, labels: PseudoLabels, ratio: NDArray[np.float64], balance: float
     ) -> Self:
         """Return a solver whose system has the term for these labels."""
         p = self.problem
@@ -403,7 +403,7 @@ class LandmarkSolver(Solver):
         sums = group_sums(self.features, known, d.n_classes, d.target, weights)
         return moments.gram, table(sums)
 
-    def _target_sums(self, labels: Labels) -> Matrix:
+    def _target_sums(self, labels: PseudoLabels) -> Matrix:
         """Return sums of the target's features by class."""
         d = self.problem.domains
         return group_sums(self.features, labels.codes, d.n_classes, d.target, d.weights)
@@ -414,7 +414,7 @@ class LandmarkSolver(Solver):
         d = self.problem.domains
         return self._moments(d.sources * d.n_classes + d.y, d.source_counts.size, d.source)
 
-    def _target_moments(self, labels: Labels) -> list[Moments]:
+    def _target_moments(self, labels: PseudoLabels) -> list[Moments]:
         """Return moments of the target rows of each class."""
         d = self.problem.domains
         return self._moments(d.with_target(labels.codes), d.n_classes, d.target)
@@ -475,14 +475,14 @@ class LandmarkSolver(Solver):
         w = solve_positive(gram, plain.image)
         return w, self.scores(w)
 
-    def group_columns(self, B: NDArray[np.float64], labels: Labels) -> Matrix:
+    def group_columns(self, B: NDArray[np.float64], labels: PseudoLabels) -> Matrix:
         """Return the projected columns of which each row has those of its group."""
         target = self._target_sums(labels)
         sums = namespace(target).concat([self._source_sums, target], axis=1)
         return sums @ self.problem.arrays.table(B)
 
     def with_covariances(
-        self, term: Covariances, labels: Labels, ratio: NDArray[np.float64], balance: float
+        self, term: Covariances, labels: PseudoLabels, ratio: NDArray[np.float64], balance: float
     ) -> Self:
         """Return a solver whose system has the term for these labels."""
         d = self.problem.domains

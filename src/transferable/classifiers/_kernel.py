@@ -19,7 +19,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.utils import check_random_state
 
 from transferable._kernel import choose
-from transferable._kernel.class_shares import ClassShares, GivenShares, Labelling, given_shares
+from transferable._kernel.class_shares import ClassShares, GivenShares, LabelRule, given_shares
 from transferable._kernel.objective import Objective, Term
 from transferable._kernel.rounds import Rounds
 from transferable._kernel.solvers import ExactSolver, LandmarkSolver, Solver
@@ -178,7 +178,7 @@ class KernelClassifier(DomainClassifier):
         make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
         rounds = self._solve(make(problem, objective.fixed), objective, given)
         self._keep(rounds, given)
-        source = Labelling.codes(rounds.labelling, rounds.F[domains.source])
+        source = LabelRule.codes(rounds.labelling, rounds.F[domains.source])
         codes = np.concatenate([source, rounds.target.codes])
         self.transduction_ = domains.restore(domains.classes[codes])
 
@@ -198,7 +198,7 @@ class KernelClassifier(DomainClassifier):
     ) -> Rounds:
         """Run all rounds, with the class prior that is given, estimated or the source's."""
         d, follow = solver.problem.domains, self.class_shares if given is None else "source"
-        labelling, prior = Labelling(np.zeros(d.n_classes)), d.prior
+        labelling, prior = LabelRule(np.zeros(d.n_classes)), d.prior
         if given is not None and d.n_target:
             labelling = GivenShares(given, SOFTNESS, d)
             prior = labelling.prior
@@ -270,7 +270,7 @@ class KernelClassifier(DomainClassifier):
         fixed, d = plain._objective(problem).fixed, problem.domains
         solver = make(problem, fixed).reweighted(np.ones(d.n_classes))
         w, x, *_ = solver.updated([])
-        return solver.label(w, solver.scores(w, x), Labelling(np.zeros(d.n_classes))).codes
+        return solver.label(w, solver.scores(w, x), LabelRule(np.zeros(d.n_classes))).codes
 
     def _probabilities(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = scores / self.temperature_

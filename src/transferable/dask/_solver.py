@@ -18,9 +18,9 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 from numpy.typing import NDArray
 
-from transferable._kernel.class_shares import Labelling, Scores, least_costs
+from transferable._kernel.class_shares import LabelRule, Scores, least_costs
 from transferable._kernel.objective import Matrix, Term
-from transferable._kernel.solvers import Labels, LandmarkSolver, Sums, group_sums
+from transferable._kernel.solvers import LandmarkSolver, PseudoLabels, Sums, group_sums
 from transferable._linalg.anchors import Anchors
 from transferable._linalg.arrays import CPU, row_blocks
 from transferable._linalg.kernels import KernelFunction
@@ -81,11 +81,11 @@ class BlockSolver(LandmarkSolver):
         self,
         w: Matrix,
         F: Matrix,
-        labelling: Labelling,
+        labelling: LabelRule,
         before: Any = None,
         *,
         settled: bool = False,
-    ) -> Labelled:
+    ) -> HeldLabels:
         """Return labels of all target rows by their scores.
 
         Offsets of a round are chosen for the pool's rows, as in memory; final ones for all.
@@ -94,16 +94,16 @@ class BlockSolver(LandmarkSolver):
         everybody = BlockScores(blocks.tasks(_scores, sent), self._workers) if settled else None
         codes = labelling.codes(F[self.problem.domains.target], settled, everybody)
         tasks = blocks.tasks(_label, sent, delayed(labelling.offsets))
-        return Labelled.by(tasks, before, blocks.rows, codes)
+        return HeldLabels.by(tasks, before, blocks.rows, codes)
 
-    def label_by(self, learn: Learner) -> Labelled:
+    def label_by(self, learn: Learner) -> HeldLabels:
         """Return labels of all target rows by a learner trained on the pool's source rows."""
         blocks, workers, pool = self._blocks, self._workers, self._blocks.rows.pool_there
         learnt = _learnt(pool, blocks.transform, blocks.classes, learn)
         (label,) = workers.persist([learnt])
         codes = workers.compute(_pool_labels(pool, blocks.transform, label))
         tasks = blocks.tasks(_label_by, label, self.problem.domains.n_classes)
-        return Labelled.by(tasks, None, blocks.rows, codes)
+        return HeldLabels.by(tasks, None, blocks.rows, codes)
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class BlockLabels:
 
 
 @dataclass(eq=False)
-class Labelled(Labels):
+class HeldLabels(PseudoLabels):
     """Labels of all target rows, which workers hold; `codes` are the pool's, where needed."""
 
     blocks: list[Delayed] = field(kw_only=True)  # the BlockLabels of each
@@ -128,8 +128,8 @@ class Labelled(Labels):
 
     @classmethod
     def by(
-        cls, tasks: list[Delayed], before: Labelled | None, rows: HeldRows, codes: Any = None
-    ) -> Labelled:
+        cls, tasks: list[Delayed], before: HeldLabels | None, rows: HeldRows, codes: Any = None
+    ) -> HeldLabels:
         """Run tasks that give :class:`BlockLabels`, kept by workers, and count and sum these."""
         old, n_classes = (
             [None] * len(tasks) if before is None else before.blocks,

@@ -25,7 +25,7 @@ from transferable._kernel.class_shares import (
     ClassShares,
     EstimatedShares,
     GivenShares,
-    Labelling,
+    LabelRule,
     class_log_probabilities,
     estimate_shift,
     given_shares,
@@ -338,7 +338,7 @@ def between_columns(domains: Domains) -> Matrix:
 
 
 @dataclass(frozen=True)
-class Round:
+class Relabelled:
     """Last round: maps and embedded rows, and labels of the target.
 
     `history` has the class prior assumed of the target in every round, `shares` in the end.
@@ -359,7 +359,7 @@ def relabelled(
     *,
     labelling: Any = None,
     settles: bool = True,
-) -> Round:
+) -> Relabelled:
     """Solve and relabel the target, `max_iter` times or until labels settle.
 
     Parameters
@@ -375,7 +375,7 @@ def relabelled(
         Most rounds.
     codes : ndarray of shape (n_target,) or None
         First pseudo-labels; without any, the first solve compares marginals.
-    labelling : Labelling or None
+    labelling : LabelRule or None
         Labels from log-probabilities, and class prior of the next round.
     settles : bool
         Whether a round depends on labels alone, so that settled labels end the rounds.
@@ -400,7 +400,7 @@ def relabelled(
         elif settles and codes is not None and np.sum(codes != renewed) < unsettled:
             break
         codes = renewed
-    return Round(last, renewed, taken, taken[-1])
+    return Relabelled(last, renewed, taken, taken[-1])
 
 
 def label_target(
@@ -437,7 +437,7 @@ def follow_shares(
     prepare: Callable[[Domains], Embed],
     estimator: ClassifierMixin | None,
     max_iter: int,
-) -> Round:
+) -> Relabelled:
     """Run rounds of JDA, BDA or McDA with the class prior that is given, estimated or the source's.
 
     Labels come from the estimator's probabilities, corrected to the class prior assumed of the
@@ -457,7 +457,7 @@ def follow_shares(
     return replace(found, codes=codes, shares=shares)
 
 
-def follow_shift(found: Round, domains: Domains, run: Callable[..., Round]) -> Round:
+def follow_shift(found: Relabelled, domains: Domains, run: Callable[..., Relabelled]) -> Relabelled:
     """Run rounds that follow the label shift shown by rows and maps, if any."""
     if domains.n_target == 0:
         return found
@@ -482,7 +482,7 @@ def _corrected(
     domains: Domains,
     Z: Matrix,
     estimator: ClassifierMixin | None,
-    labelling: Labelling,
+    labelling: LabelRule,
     *,
     settled: bool = False,
 ) -> Codes:

@@ -28,9 +28,9 @@ from transferable.cli import app
 from transferable.tables import TableEncoder
 
 PATHS = {
-    "AutoAdapter().adapt": (190, 24, 4),
-    "transferable adapt": (289, 36, 4),
-    "transferable adapt --model --report": (397, 46, 7),
+    "AutoAdapter().adapt": (189, 24, 4),
+    "transferable adapt": (281, 36, 4),
+    "transferable adapt --model --report": (388, 45, 7),
 }
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 from problems import small_problem
 from transferable import TFDF
 from transferable.diagnostics import Assessment, RowsToLabel, Trust
-from transferable.report import Facts, describe
+from transferable.report.data import Facts, describe
 from transferable.trust import changes_of
 
 VOID = {"meta", "img", "br", "hr", "link", "input"}

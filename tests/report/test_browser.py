@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from report.examples import report_data
-from transferable.report import render_report
+from transferable.report.sections import render_report
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright, of the extra test")

@@ -20,8 +20,8 @@ from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import AdaptedClassifier
 from transferable.datasets import make_shifted
 from transferable.events import listen
-from transferable.report import Facts, describe, render_report, write_report
-from transferable.report.sections import pictures, short
+from transferable.report.data import Facts, describe
+from transferable.report.sections import pictures, render_report, short, write_report
 from transferable.tables import TableClassifier
 from transferable.transformers import CORAL
 

@@ -8,8 +8,8 @@ import pytest
 
 from report.examples import Page
 from transferable import TFDFV, AutoAdapter
-from transferable.report import describe, write_report
-from transferable.report.data import Texts
+from transferable.report.data import Texts, describe
+from transferable.report.sections import write_report
 from transferable.tables import TableClassifier
 
 ODD = "<b>bold</b> שלום 😀 " + "very " * 80 + "the end"

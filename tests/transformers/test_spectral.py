@@ -11,8 +11,7 @@ from problems import random_codes, small_problem
 from transferable.classifiers import AdaptedClassifier
 from transferable.domains import Domains
 from transferable.transformers import BDA, JDA, JGSA, LPJT, SCA, TCA, TJM, McDA
-from transferable.transformers._features import by_row
-from transferable.transformers._spectral import mean_columns, means_by_group
+from transferable.transformers._spectral import mean_columns
 
 K_COMPONENTS = 3
 
@@ -194,8 +193,7 @@ def test_means_of_weighted_rows_are_those_of_repeated_rows():
 def test_class_weights_are_the_roots_of_the_shares():
     codes = random_codes(0, 13, 10, 3)
     domains, source = domains_with(codes, 13), np.arange(23) < 13
-    B = means_by_group(domains, codes[13:], balance=1.0, class_weighted=True)
-    E = by_row(B, domains, codes[13:])
+    E = mean_columns(domains, codes[13:], 1.0, class_weighted=True)
     for c in (0, 1):  # the last has no target row
         s, t = source & (codes == c), ~source & (codes == c)
         expected = s / np.sqrt(13 * s.sum()) - t / np.sqrt(10 * t.sum())

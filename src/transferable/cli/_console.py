@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, partialmethod
 from importlib.util import find_spec
 from pathlib import Path
 from time import monotonic
@@ -43,8 +43,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how spreadsheets know one
 class Terminal(Console):
     """Console, on standard output by default, that prints text without markup or control codes."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False, **options)
+    __init__ = partialmethod(Console.__init__, highlight=False, markup=False, emoji=False)
 
     def render_str(self, text: str, **options: Any) -> Any:
         return super().render_str(visible(text), **options)

@@ -14,7 +14,6 @@ import pandas as pd
 import typer
 from numpy.typing import NDArray
 from pandas.api.types import is_float_dtype
-from sklearn.base import is_regressor
 
 from transferable.cli._console import Messages
 from transferable.cli._options import Columns, Format, Task
@@ -54,6 +53,7 @@ class Inputs(NamedTuple):
     model: FileClassifier
     true: Any = None  # the column of the target's true labels, if there is one
     parts: Sequence[pd.DataFrame] = ()  # the table of each source, if there are several
+    numbers: bool = False  # whether the labels are numbers, not classes
     unit: str = "rows"
 
     def encoder(self, scale: str | None = None) -> TableEncoder:
@@ -69,11 +69,6 @@ class Inputs(NamedTuple):
             encoder.transform(self.source, np.ones(len(self.source))),
             encoder.transform(self.target),
         )
-
-    @property
-    def numbers(self) -> bool:
-        """Whether the labels are numbers, not classes."""
-        return is_regressor(self.model)
 
     def refuse_numbers(self, what: str) -> None:
         """Refuse labels that are numbers."""
@@ -235,9 +230,10 @@ def read_tables(
     )
     parts = sources if len(sources) > 1 else ()
     pair = list(parts) or source, label, target
-    found = Inputs(pair, source, target, label, np.empty(0), model, true, parts)
+    numbers = task == Task.numbers
+    found = Inputs(pair, source, target, label, np.empty(0), model, true, parts, numbers)
     _check(found, truth, problems)
-    if not given.yes and not found.numbers:
+    if not given.yes and not numbers:
         _check_classes(source[label], who(source, "the source"))
     _note_weak_columns(found, messages)
     if truth is None and in_target:
@@ -247,7 +243,7 @@ def read_tables(
         )
     if files[-1].resolve() in [file.resolve() for file in files[:-1]]:
         messages.note("target and source are the same file; there is nothing to adapt to.")
-    if found.numbers:
+    if numbers:
         return found._replace(labels=numbers_in(source[label], who(source, "the source")))
     return found._replace(labels=source[label].to_numpy(dtype=str))
 

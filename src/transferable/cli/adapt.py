@@ -192,12 +192,7 @@ class _Adaptation(NamedTuple):
     evaluation: dict[str, Any] | None
     trust: Assessment | None
     seconds: float
-
-    def counts(self) -> dict[str, tuple[int, int]]:
-        """Return the rows of each class in the source and as predicted in the target."""
-        ours = Counter(self.inputs.labels.tolist())
-        theirs = Counter(self.lines["prediction"].tolist())
-        return {name: (ours[name], theirs[name]) for name in self.model.classes_.tolist()}
+    counts: dict[Any, tuple[int, int]]  # rows of each class in the source, and as predicted
 
 
 def _adapt(
@@ -237,7 +232,10 @@ def _adapt(
     evaluation = None
     if inputs.true is not None and not uses_labels:
         evaluation = inputs.evaluate(lines["prediction"].to_numpy(), messages)
-    return _Adaptation(model, inputs, lines, learnt, evaluation, trust, seconds)
+    ours, theirs = (Counter(c.tolist()) for c in (inputs.labels, lines["prediction"]))
+    classes = getattr(model, "classes_", np.empty(0)).tolist()
+    counts = {name: (ours[name], theirs[name]) for name in classes}
+    return _Adaptation(model, inputs, lines, learnt, evaluation, trust, seconds, counts)
 
 
 def _on_sources(model: FileClassifier, parts: Sequence[pd.DataFrame]) -> str:
@@ -330,7 +328,7 @@ def _print(
     numbers = [f"source {unit}", f"target {unit}, predicted", "mean confidence"]
     rows = [
         [name, f"{ours:,}", f"{theirs:,}", f"{confidence[name]:.1%}" if theirs else "-"]
-        for name, (ours, theirs) in result.counts().items()
+        for name, (ours, theirs) in result.counts.items()
     ]
     if trust is not None:
         numbers.append("by the source alone")
@@ -378,7 +376,7 @@ def _predicted(result: _Adaptation) -> dict[str, Any]:
     return {
         "classes": {
             name: {"source": ours, "predicted": theirs}
-            for name, (ours, theirs) in result.counts().items()
+            for name, (ours, theirs) in result.counts.items()
         },
         "mean_confidence": float(result.lines["confidence"].mean()),
     }

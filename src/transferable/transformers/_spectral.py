@@ -301,28 +301,24 @@ def means_solver(
     root = Root.diagonal(1.0 / np.sqrt(regularization * features.scale))
 
     def solve(codes: Codes | None, k: int) -> Solution:
-        columns = features.transposed_times(by_row(means(domains, codes), domains, codes))
+        columns = features.transposed_times(means(domains, codes))
         return leading_updated(features.total_scatter, root, columns, k)
 
     return solve
 
 
-def means_by_group(
-    domains: Domains, codes: Codes | None, *, balance: float = 0.5, class_weighted: bool = False
+def mean_columns(
+    domains: Domains, codes: Codes | None, balance: float = 0.5, *, class_weighted: bool = False
 ) -> Matrix:
-    """Return B by group with E = G B, M = E E' of JDA for the target's pseudo-labels.
+    """Return the columns E with M = E E' of JDA for the target's pseudo-labels.
 
-    Without any, it compares marginals only. `class_weighted` weights a class's mean by the root of
+    Without any, M compares marginals only. `class_weighted` weights a class's mean by the root of
     its share of the domain, as weighted BDA does.
     """
-    counts = domains.counts(codes)
     balance = 0.0 if codes is None else balance
-    return Means(1.0, class_weighted).by_group(domains, counts, domains.ratios, balance)
-
-
-def mean_columns(domains: Domains, codes: Codes | None, balance: float = 0.5) -> Matrix:
-    """Return the columns E of JDA's M."""
-    return by_row(means_by_group(domains, codes, balance=balance), domains, codes)
+    term = Means(1.0, class_weighted)
+    B = term.by_group(domains, domains.counts(codes), domains.ratios, balance)
+    return by_row(B, domains, codes)
 
 
 def between_columns(domains: Domains) -> Matrix:

@@ -24,7 +24,7 @@ from transferable.transformers._spectral import (
     Solution,
     SpectralTransformer,
     follow_shares,
-    means_by_group,
+    mean_columns,
     means_solver,
     predicted,
 )
@@ -85,7 +85,7 @@ class JDA(SpectralTransformer, example="n_components=2"):
     target_labels: Literal["ignore", "use"] = "ignore"
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        means = partial(means_by_group, balance=self.balance, class_weighted=self.class_weighted)
+        means = partial(mean_columns, balance=self.balance, class_weighted=self.class_weighted)
 
         def prepare(domains: Domains) -> Embed:
             solve = means_solver(domains, features, means, self.regularization)

@@ -10,7 +10,7 @@ from transferable.transformers._spectral import (
     ALIGNED,
     Solution,
     SpectralTransformer,
-    means_by_group,
+    mean_columns,
     means_solver,
 )
 
@@ -56,6 +56,6 @@ class TCA(SpectralTransformer, example="n_components=2"):
     source_weights: SourceWeights = "auto"
 
     def _learn(self, domains: Domains, features: Features) -> Solution:
-        solve = means_solver(domains, features, means_by_group, self.regularization)
+        solve = means_solver(domains, features, mean_columns, self.regularization)
         self.source_weights_ = domains.source_weights
         return self._scaled(*solve(None, self._wanted(features.rank)))

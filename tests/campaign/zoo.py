@@ -55,7 +55,7 @@ from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier, AutoAdapter
 from transferable.experimental import DMM
 from transferable.limits import LIMITS
 from transferable.model_selection import LabelFreeSearch, RankSum
-from transferable.tables import TableClassifier
+from transferable.tables import TableClassifier, TableRegressor
 from transferable.transformers import CORAL, JDA, PerDomainScaler
 
 ESTIMATORS = [*all_estimators(), *all_estimators("regressor")]
@@ -216,6 +216,21 @@ def _table(X):
     return frame
 
 
+def _with_words(X):
+    said = np.where(X[:, 0] > 0, "sturdy and quite cheap", "dull but never very dear")
+    return _table(X).assign(said=said)
+
+
+def _of_words():
+    source = _with_words(PROBLEM.Xs).assign(label=LABELS)
+    return TableClassifier(TFDFV()).adapt(source, "label", _with_words(PROBLEM.Xt))
+
+
+def _of_numbers():
+    source = _table(PROBLEM.Xs).assign(label=PROBLEM.Xs[:, 4])
+    return TableRegressor().adapt(source, "label", _table(PROBLEM.Xt))
+
+
 def _of_tables(**settings):
     model = TableClassifier(settings.pop("estimator", TFDFV()), **settings)
     source = _table(PROBLEM.Xs).assign(label=LABELS)
@@ -309,6 +324,7 @@ def _makers():
         yield f"table-{scale}", lambda scale=scale: _of_tables(scale=scale)
     search = LabelFreeSearch(AutoAdapter(effort="fast"), {"caution": [0.0]}, anchor=None)
     yield "table-searched", lambda: _of_tables(estimator=search)
+    yield from {"table-words": _of_words, "table-numbers": _of_numbers}.items()
     yield "table-auto", lambda: _of_tables(estimator=None)
     yield "table-drop", lambda: _of_tables(drop=["a"], ids=["d"])
     if find_spec("torch"):
@@ -356,6 +372,8 @@ def rows(name):
         files = Pictures([Path("a.png"), Path("b.png")], ["a.png", "b.png"])
         probe, found = Embedder(colours, cache=None).probe, np.eye(2, 3, dtype=np.float32) * 99
         return Embeddings(files, found, np.arange(2), {}, probe)
+    if name == "table-words":
+        return _with_words(PROBLEM.Xt)
     if name.startswith("table-"):
         return _table(PROBLEM.Xt)
     if name.endswith("_framed") or name.startswith("framed"):

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-MAX_WORDS = 18_000  # of docs/**/*.md, as `wc -w` counts
+MAX_WORDS = 19_500  # of docs/**/*.md, as `wc -w` counts
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
     *sorted(path for path in ROOT.glob("docs/**/*.md") if "reference" not in path.parts),

@@ -48,14 +48,12 @@ from transferable._linalg.systems import (
     inverse,
     principal_basis,
 )
-from transferable._sklearn import StrOptions
 from transferable.domains import Domains
 from transferable.events import stage
 from transferable.limits import LIMITS
 
 Graph = Literal["auto", "neighbors", "anchors"] | int
 SourceWeights = Literal["auto"] | Mapping[Any, float] | ArrayLike
-SOURCE_WEIGHTS = [StrOptions({"auto"}), Mapping, "array-like"]
 
 FLOW = 30  # directions of the flow that "auto" takes
 N_VALIDATION_ROWS = 1000  # source rows that are left out in turn; their order is random already

@@ -27,13 +27,19 @@ from transferable._linalg.arrays import CPU, Arrays, is_torch_array, to_numpy, u
 from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable._linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
 from transferable._linalg.search import nearest
-from transferable._sklearn import CLASS_SHARES, POSITIVE, WEIGHT, HasMethods, Interval, StrOptions
+from transferable._sklearn import (
+    CLASS_SHARES,
+    COUNT,
+    POSITIVE,
+    WEIGHT,
+    Interval,
+    StrOptions,
+)
 from transferable.base import DomainClassifier, Takes, trained
 from transferable.domains import Domains
 from transferable.events import stage
 from transferable.limits import LIMITS
 
-COUNT = Interval(Integral, 1, None, closed="left")
 SOFTNESS = 0.2  # softness of labels that must meet a given class prior, in units of the scores
 
 
@@ -154,15 +160,9 @@ class KernelClassifier(DomainClassifier):
         ],
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [POSITIVE],
-        "max_iter": [COUNT],
-        "estimator": [HasMethods(["fit", "predict"]), None],
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
-        "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
         "device": [str],
         "class_shares": [StrOptions({"estimated"}), *CLASS_SHARES],
-        "source_weights": choose.SOURCE_WEIGHTS,
-        "target_labels": [StrOptions({"ignore", "use"})],
-        "verbose": ["boolean"],
     }
 
     @abstractmethod

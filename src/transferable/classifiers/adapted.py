@@ -29,7 +29,6 @@ class Adapted(Wrapper, DomainAdapter):
 
     _parameter_constraints = {  # noqa: RUF012
         "transformer": [HasMethods(["fit_transform", "transform"]), None],
-        "estimator": [HasMethods(["fit", "predict"]), None],
     }
 
     _takes_weights = True

@@ -5,9 +5,7 @@ Wang, Bu and Breckon, IJCNN 2019, and the structured prediction of Wang and Brec
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,11 +14,12 @@ from scipy.special import log_softmax
 
 from transferable._linalg.arrays import unit_rows
 from transferable._linalg.systems import leading_dense, principal_basis, row_basis
-from transferable._sklearn import POSITIVE, Interval
+from transferable._sklearn import COUNT, POSITIVE
 from transferable.base import DomainClassifier
 from transferable.classifiers.self_training import most_confident
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
+from transferable.exceptions import warn_of_fewer
 
 _ROUNDING = 1e-12
 _MOST_COMPONENTS = 128  # as published; beyond the rank there is nothing to keep
@@ -82,10 +81,9 @@ class CAPLS(DomainClassifier, example=""):
 
     _structured: ClassVar[bool] = False
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "n_components": [Interval(Integral, 1, None, closed="left"), None],
-        "pca_components": [Interval(Integral, 1, None, closed="left"), None],
+        "n_components": [COUNT, None],
+        "pca_components": [COUNT, None],
         "ridge": [POSITIVE],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     def _fit_domains(self, domains: Domains) -> None:
@@ -142,12 +140,7 @@ class CAPLS(DomainClassifier, example=""):
         P = leading_dense(Sd, Sl, self.n_components or _MOST_COMPONENTS)[1]
         rank = P.shape[1]
         if self.n_components is not None and rank < self.n_components:
-            warnings.warn(
-                f"n_components={self.n_components} is more than the {rank} directions that the "
-                f"labelled rows span; it is reduced to {rank}.",
-                UserWarning,
-                stacklevel=4,
-            )
+            warn_of_fewer(self.n_components, rank)
         return P if rank else np.zeros((len(Sd), 1))
 
     def _scores(self, rows: Any) -> NDArray[np.float64]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.svm import SVC
 
 from transferable._linalg.kernels import KernelFunction
 from transferable._linalg.memory import refuse_if_too_large
-from transferable._sklearn import POSITIVE, Interval, StrOptions
+from transferable._sklearn import POSITIVE, StrOptions
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.events import rounds
@@ -73,8 +72,6 @@ class DASVM(DomainClassifier, example=""):
         "C": [POSITIVE],
         "kernel": [StrOptions({"linear", "rbf"})],
         "gamma": [POSITIVE, StrOptions({"scale"})],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
     }
 
     def _fit_domains(self, domains: Domains) -> None:

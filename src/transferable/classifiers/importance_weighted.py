@@ -15,7 +15,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from transferable._sklearn import HasMethods, Interval, StrOptions
+from transferable._sklearn import Interval, StrOptions
 from transferable.base import DomainAdapter, DomainClassifier, class_scores
 from transferable.domains import Domains
 from transferable.ratios import RATIOS, effective_sample_size
@@ -36,7 +36,6 @@ class Weighting(DomainAdapter):
 
     _published = {"clip": None}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "estimator": [HasMethods(["fit", "predict"]), None],
         "ratio": [StrOptions(set(RATIOS)), callable],
         "clip": [Interval(Real, 1, None, closed="left"), None],
     }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import field
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from transferable._linalg.memory import refuse_if_too_large
 from transferable._linalg.simplex import exact_coupling, load_pot, mean_scaled_cost
-from transferable._sklearn import WEIGHT, HasMethods, Interval
+from transferable._sklearn import WEIGHT
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
@@ -68,10 +67,7 @@ class JDOTClassifier(DomainClassifier, example=""):
     max_memory: int | str | None = None
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "estimator": [HasMethods(["fit", "predict"]), None],
         "distance_weight": [WEIGHT],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "max_memory": [Interval(Integral, 1, None, closed="left"), str, None],
     }
 
     def _fit_domains(self, domains: Domains) -> None:

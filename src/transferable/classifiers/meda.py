@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Literal
 
 from transferable._kernel.choose import Problem
 from transferable._kernel.objective import Means, Objective
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import COUNT, Interval, StrOptions
 from transferable.classifiers._kernel import KernelClassifier
 
 
@@ -77,5 +77,5 @@ class MEDA(ARTL, example="manifold_dim=None"):
 
     _parameter_constraints = {  # noqa: RUF012
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
-        "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
+        "manifold_dim": [StrOptions({"auto"}), COUNT, None],
     }

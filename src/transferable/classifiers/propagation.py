@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.sparse.linalg import cg
 
 from transferable._linalg.arrays import unit_rows
 from transferable._linalg.search import cosine_neighbors, nearest, normalised_adjacency
-from transferable._sklearn import Interval
+from transferable._sklearn import COUNT, Interval
 from transferable.base import DomainClassifier
 from transferable.domains import Domains
 
@@ -69,7 +69,7 @@ class LabelPropagation(DomainClassifier, example=""):
 
     _accept_sparse = True
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "n_neighbors": [Interval(Integral, 1, None, closed="left")],
+        "n_neighbors": [COUNT],
         "spread": [Interval(Real, 0, 1, closed="left")],
     }
 

@@ -6,7 +6,6 @@ The printed forms are not normalised, so no weight suits two datasets. They repr
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -26,7 +25,7 @@ from transferable._kernel.objective import (
 )
 from transferable._kernel.rounds import Rounds
 from transferable._linalg.arrays import namespace
-from transferable._sklearn import POSITIVE, Interval, StrOptions
+from transferable._sklearn import COUNT, POSITIVE, StrOptions
 from transferable.classifiers.tfdf import TFDF, TFDFV
 from transferable.domains import Domains
 
@@ -192,7 +191,7 @@ class PublishedTFDF(TFDF):
     _parameter_constraints = {  # noqa: RUF012
         "alignment_form": [StrOptions({"normalised", "printed"})],
         "confusion_form": [StrOptions({"normalised", "printed"})],
-        "confusion_iter": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "confusion_iter": [StrOptions({"auto"}), COUNT],
         "solver": [StrOptions({"adam", "closed_form"})],
         "learning_rate": [POSITIVE],
     }

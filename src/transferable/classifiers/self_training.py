@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.base import ClassifierMixin, clone
 from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 
-from transferable._sklearn import HasMethods, Interval
+from transferable._sklearn import Interval
 from transferable.base import DomainClassifier, class_scores
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
@@ -63,9 +63,7 @@ class SelfTraining(DomainClassifier, example=""):
     max_iter: int = 10
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "estimator": [HasMethods(["fit", "predict"]), None],
         "trusted": [Interval(Real, 0, 1, closed="right")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
     }
 
     @property

@@ -6,14 +6,14 @@ unsupervised domain adaptation".
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar, Literal
 
 from transferable._kernel.choose import Problem
 from transferable._kernel.class_shares import ClassShares
 from transferable._kernel.covariances import Covariances
 from transferable._kernel.objective import ClassConfusion, Means, Objective, Variance
-from transferable._sklearn import WEIGHT, Interval, StrOptions
+from transferable._sklearn import COUNT, WEIGHT, Interval, StrOptions
 from transferable.classifiers._kernel import KernelClassifier
 
 
@@ -105,7 +105,7 @@ class TFDF(KernelClassifier):
         "confusion": [WEIGHT],
         "second_order": [WEIGHT],
         "balance": [StrOptions({"adaptive", "printed"}), Interval(Real, 0, 1, closed="both")],
-        "manifold_dim": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left"), None],
+        "manifold_dim": [StrOptions({"auto"}), COUNT, None],
     }
 
     @classmethod

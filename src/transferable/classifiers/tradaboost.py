@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils import get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from transferable._sklearn import HasMethods, Interval
+from transferable._sklearn import COUNT, HasMethods, Interval
 from transferable.base import DomainClassifier, class_scores
 from transferable.classifiers.self_training import most_confident
 from transferable.domains import Domains
@@ -85,10 +85,9 @@ class TrAdaBoost(DomainClassifier, example=""):
     n_estimators: int = 50
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "estimator": [HasMethods(["fit", "predict"]), None],
         "labeler": [HasMethods(["fit", "predict"]), None],
         "trusted": [Interval(Real, 0, 1, closed="right")],
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        "n_estimators": [COUNT],
     }
 
     @property

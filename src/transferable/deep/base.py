@@ -157,8 +157,6 @@ class DeepClassifier(DomainClassifier, DomainTransformer):
         "device": [str],
         "deterministic": ["boolean"],
         "checkpoint": [str, os.PathLike, None],
-        "random_state": ["random_state"],
-        "verbose": ["boolean"],
     }
 
     def adapt(

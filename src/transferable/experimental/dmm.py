@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,16 @@ from sklearn.svm import SVC
 from transferable._linalg.arrays import unit_rows
 from transferable._linalg.simplex import minimise_on_simplices
 from transferable._linalg.systems import Matrix, Root, leading_updated, row_basis
-from transferable._sklearn import POSITIVE, WEIGHT, Interval, StrOptions
+from transferable._sklearn import COUNT, POSITIVE, WEIGHT, Interval, StrOptions
 from transferable.base import DomainClassifier, class_scores
 from transferable.domains import Domains
 from transferable.events import iterate, rounds
+from transferable.exceptions import warn_of_fewer
 from transferable.transformers._spectral import mean_columns
 
 _STEPS = 10**6  # of the machine's solver, which nothing else ends where C is huge
 _TOLERANCE = 1e-10  # at which classes compared in another order give the same scores
 _MOST_COMPONENTS = 30
-_COUNT = Interval(Integral, 1, None, closed="left")
 
 
 class DMM(DomainClassifier, example=""):
@@ -104,7 +103,7 @@ class DMM(DomainClassifier, example=""):
     max_iter: int = 10
 
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "n_components": [_COUNT, None],
+        "n_components": [COUNT, None],
         "map_kernel": [StrOptions({"linear"}), None],
         "regularization": [POSITIVE],
         "balance": [Interval(Real, 0, 1, closed="both")],
@@ -113,7 +112,6 @@ class DMM(DomainClassifier, example=""):
         "C": [POSITIVE],
         "kernel": [StrOptions({"rbf", "linear"})],
         "gamma": [POSITIVE],
-        "max_iter": [_COUNT],
     }
 
     def _fit_domains(self, domains: Domains) -> None:
@@ -141,12 +139,7 @@ class DMM(DomainClassifier, example=""):
             codes = renewed
         self.n_components_ = A.shape[1]
         if self.n_components is not None and self.n_components_ < self.n_components:
-            warnings.warn(
-                f"n_components={self.n_components} is more than the rows allow; reduced to "
-                f"{self.n_components_}.",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn_of_fewer(self.n_components, self.n_components_)
         self.transduction_ = domains.restore(domains.classes[predicted])
         weights[domains.target] = 0.0
         self.sample_weight_ = domains.restore(weights)

@@ -12,7 +12,6 @@ from transferable._sklearn import Interval
 from transferable.domains import Domains
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
-    ROUNDS,
     Solution,
     SpectralTransformer,
 )
@@ -61,7 +60,6 @@ class LDML(SpectralTransformer, example="n_components=2"):
 
     family = "experimental"
     _parameter_constraints = {  # noqa: RUF012
-        **ROUNDS,
         "weight_share": [Interval(Real, 1e-6, 1, closed="both")],
     }
 

@@ -21,7 +21,7 @@ from sklearn.utils import get_tags
 
 from transferable._linalg.arrays import Reordered, like
 from transferable._sklearn import (
-    JOBS,
+    COUNT,
     HasMethods,
     Interval,
     StrOptions,
@@ -158,11 +158,9 @@ class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
         "param_grid": [dict, list, None],
         "scoring": [str, callable, RankSum, dict],
         "refit": [str, None],
-        "average": [Interval(Integral, 1, None, closed="left"), None],
+        "average": [COUNT, None],
         "anchor": [HasMethods(["fit", "predict_proba"]), StrOptions({"auto"}), None],
-        "n_jobs": JOBS,
         "random_state": [Interval(Integral, 0, None, closed="left")],
-        "verbose": ["boolean"],
     }
 
     @property

@@ -19,7 +19,7 @@ from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from transferable._pool import Kind, Specification, fit_pool, pool_of
-from transferable._sklearn import JOBS, Interval, StrOptions
+from transferable._sklearn import Interval
 from transferable.base import DomainRegressor, Takes
 from transferable.domains import Domains, as_numbers
 from transferable.regressors._measured import (
@@ -157,11 +157,7 @@ class AutoRegressor(DomainRegressor):
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _scales_domains = True  # tables need not be scaled each by itself
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
-        "target_labels": [StrOptions({"ignore", "use"})],
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
-        "n_jobs": JOBS,
-        "random_state": ["random_state"],
-        "verbose": ["boolean"],
     }
 
     def _fit_domains(self, domains: Domains) -> None:

@@ -67,7 +67,6 @@ class KernelParameters(DomainTransformer):
         "gamma": [POSITIVE, StrOptions({"scale"})],
         "degree": [COUNT],
         "coef0": [NUMBER],
-        "random_state": ["random_state"],
     }
 
     kernel: Kernel | None

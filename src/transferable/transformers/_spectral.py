@@ -20,7 +20,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.utils import check_random_state
 
-from transferable._kernel.choose import SOURCE_WEIGHTS, source_weights
+from transferable._kernel.choose import source_weights
 from transferable._kernel.class_shares import (
     ClassShares,
     EstimatedShares,
@@ -37,10 +37,8 @@ from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
 from transferable._linalg.systems import Matrix, Root, leading_updated
 from transferable._sklearn import (
-    CLASS_SHARES,
     COUNT,
     POSITIVE,
-    HasMethods,
     Interval,
     StrOptions,
 )
@@ -62,10 +60,6 @@ from transferable.transformers._features import (
 )
 from transferable.transformers._nearest_row import SMALLEST, NearestRow
 
-# Ranges of parameters that not every method has.
-ROUNDS = {"estimator": [HasMethods(["fit", "predict"]), None], "max_iter": [COUNT]}
-ALIGNED = {"source_weights": SOURCE_WEIGHTS}
-SHARES = {"class_shares": CLASS_SHARES}
 _DEFAULT_COMPONENTS = 30
 
 Codes = NDArray[np.intp]
@@ -156,7 +150,6 @@ class SpectralTransformer(KernelParameters):
         "scaling": [StrOptions({"unit", "constraint"})],
         "normalize": ["boolean"],
         "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
-        "max_memory": [COUNT, str, None],
     }
 
     n_components: int | None = field(default=None, kw_only=False)

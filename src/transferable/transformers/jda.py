@@ -12,14 +12,11 @@ from sklearn.base import ClassifierMixin
 
 from transferable._kernel.choose import SourceWeights
 from transferable._kernel.class_shares import ClassShares
-from transferable._sklearn import Interval, StrOptions
+from transferable._sklearn import Interval
 from transferable.base import Takes
 from transferable.domains import Domains, as_labels
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
-    ALIGNED,
-    ROUNDS,
-    SHARES,
     Embed,
     Solution,
     SpectralTransformer,
@@ -71,10 +68,6 @@ class JDA(SpectralTransformer, example="n_components=2"):
 
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
     _published = {"n_components": 100, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
-    _parameter_constraints = {  # noqa: RUF012
-        **(ROUNDS | SHARES | ALIGNED),
-        "target_labels": [StrOptions({"ignore", "use"})],
-    }
     balance: ClassVar[float] = 0.5
     class_weighted: ClassVar[bool] = False
 

@@ -14,7 +14,6 @@ from transferable._sklearn import POSITIVE, WEIGHT
 from transferable.domains import Domains
 from transferable.transformers._features import Features, by_domain, by_row
 from transferable.transformers._spectral import (
-    ROUNDS,
     Codes,
     Solution,
     Solver,
@@ -72,7 +71,6 @@ class JGSA(SpectralTransformer, example="n_components=2"):
 
     _needs_factor = _paired = True
     _parameter_constraints = {  # noqa: RUF012
-        **ROUNDS,
         "target_variance": [POSITIVE],
         "discrimination": [WEIGHT],
     }

@@ -19,7 +19,6 @@ from transferable._sklearn import COUNT, POSITIVE, WEIGHT, Interval
 from transferable.domains import Domains
 from transferable.transformers._features import Features, by_domain, by_row
 from transferable.transformers._spectral import (
-    ROUNDS,
     Codes,
     Solution,
     SpectralTransformer,
@@ -91,7 +90,6 @@ class LPJT(SpectralTransformer, example="n_components=2"):
     _needs_factor = _paired = True
     _feature_tables = 20  # its features are twice as wide, and terms are applied to them
     _parameter_constraints = {  # noqa: RUF012
-        **ROUNDS,
         "target_variance": [POSITIVE],
         "locality": [WEIGHT],
         "weight_share": [Interval(Real, 1e-6, 1, closed="both")],

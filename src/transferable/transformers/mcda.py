@@ -15,8 +15,6 @@ from transferable._sklearn import WEIGHT
 from transferable.domains import Domains
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
-    ROUNDS,
-    SHARES,
     Codes,
     Embed,
     Solution,
@@ -70,7 +68,7 @@ class McDA(SpectralTransformer, example="n_components=2"):
 
     _needs_factor = True
     _published = {"n_components": 20, "kernel": "linear", "regularization": 1.0, "normalize": True}  # noqa: RUF012
-    _parameter_constraints = {**(ROUNDS | SHARES), "second_order": [WEIGHT]}  # noqa: RUF012
+    _parameter_constraints = {"second_order": [WEIGHT]}  # noqa: RUF012
 
     estimator: ClassifierMixin | None = None
     max_iter: int = 10

@@ -95,7 +95,6 @@ class OTMapping(DomainTransformer):
         "smoothness": [POSITIVE],
         "n_neighbors": [COUNT],
         "n_rounds": [COUNT],
-        "max_memory": [COUNT, str, None],
     }
 
     method: str = field(default="class", kw_only=False)

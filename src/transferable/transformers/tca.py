@@ -7,7 +7,6 @@ from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.transformers._features import Features
 from transferable.transformers._spectral import (
-    ALIGNED,
     Solution,
     SpectralTransformer,
     mean_columns,
@@ -50,8 +49,6 @@ class TCA(SpectralTransformer, example="n_components=2"):
 
     takes = Takes(several_sources=True, sample_weight=True, no_labels=True)
     _published = {"kernel": "linear", "regularization": 1.0}  # noqa: RUF012
-
-    _parameter_constraints = ALIGNED
 
     source_weights: SourceWeights = "auto"
 

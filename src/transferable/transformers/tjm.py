@@ -7,7 +7,6 @@ from scipy.linalg import cho_solve, cholesky
 
 from transferable._linalg.kernels import Kernel
 from transferable._linalg.systems import Matrix, Root, leading_updated
-from transferable._sklearn import COUNT
 from transferable.base import Takes
 from transferable.domains import Domains
 from transferable.events import rounds
@@ -56,7 +55,6 @@ class TJM(SpectralTransformer, example="n_components=2"):
     _published = {"n_components": 20, "regularization": 1.0}  # noqa: RUF012
     _parameter_constraints = {  # noqa: RUF012
         "kernel": KernelParameters._parameter_constraints["kernel"],
-        "max_iter": [COUNT],
     }
 
     kernel: Kernel | None = "linear"

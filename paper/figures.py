@@ -16,8 +16,7 @@ from sklearn.utils import Bunch
 from transferable._linalg.arrays import unit_rows
 from transferable.diagnostics import unit_variance
 from transferable.metrics import mmcd_distance, mmd_distance
-from transferable.plots import DomainScatterDisplay
-from transferable.plots.displays import INK, finish, line_style
+from transferable.plots import INK, DomainScatterDisplay, finish, line_style
 
 from .benchmarks import BENCHMARKS
 from .plans import METHOD, SENSITIVITY, SOURCE_ONLY, parameter_path

@@ -1,4 +1,4 @@
-"""Displays of rows and gaps, in scikit-learn's manner, and the style that they share.
+"""Pictures of rows and gaps as Display objects, in scikit-learn's manner.
 
 Colours are distinct for any kind of colour vision and stand out from white and from black paper
 alike, so that a picture can be shown on either. Shape or place repeats their meaning.
@@ -25,6 +25,8 @@ from transferable._linalg.arrays import dense
 from transferable.diagnostics import MEASURES, DomainGap, domain_gap, shared_space
 from transferable.domains import marked_ids
 from transferable.events import rounds
+
+__all__ = ["DomainGapDisplay", "DomainScatterDisplay"]
 
 INK, GRID = "#222222", "#e4e4e4"
 DOMAIN_COLOURS = ("#0072b2", "#d55e00")

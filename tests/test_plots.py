@@ -1,16 +1,17 @@
-"""What the displays of rows and gaps draw."""
+"""What the displays of rows and gaps draw, in legible colours."""
 
 import io
 
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
 from problems import small_problem
 from transferable import TFDFV
 from transferable.diagnostics import domain_gap
-from transferable.plots import DomainGapDisplay, DomainScatterDisplay
+from transferable.plots import CLASS_COLOURS, DOMAIN_COLOURS, DomainGapDisplay, DomainScatterDisplay
 
 TASK = small_problem(n_source=40, n_target=30)
 DOMAIN = np.repeat([1, -1], [40, 30])
@@ -128,3 +129,20 @@ def test_names_from_a_strangers_file_are_drawn_as_they_stand(name):
     display.figure_.savefig(io.BytesIO(), format="svg")
     gap = domain_gap(TASK.Xs, TASK.Xt, labels[:40], labels[40:])
     DomainGapDisplay({name: gap, "after": gap}).plot().figure_.savefig(io.BytesIO(), format="png")
+
+
+def luminance(colour):
+    """Relative luminance as WCAG 2 defines it."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(first, second):
+    light, dark = sorted((luminance(first), luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("paper", ["#ffffff", "#15181d"])
+@pytest.mark.parametrize("colour", sorted({*CLASS_COLOURS, *DOMAIN_COLOURS}))
+def test_marks_have_the_contrast_that_wcag_asks_of_graphics(colour, paper):
+    assert contrast(colour, paper) >= 3

@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 from sklearn.svm import SVC
 
-from plots.test_style import contrast
 from problems import small_problem
 from report.examples import Page, fixed_trust, report_data
+from test_plots import contrast
 from transferable import TFDFV, AutoAdapter
 from transferable.classifiers import AdaptedClassifier
 from transferable.datasets import make_shifted

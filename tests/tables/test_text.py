@@ -234,3 +234,15 @@ def test_commands_read_texts(tmp_path):
         more = ["--methods", "coral,tfdf"] if command == "compare" else []
         result = invoke(command, books, tools, "--label", "label", *more)
         assert result.exit_code in (0, 1), result.stderr
+
+
+def test_messages_quote_the_beginning_of_a_long_text():
+    answers = [f"{k} " + "and so on " * 50 for k in range(4)]
+    source, target = (
+        pd.DataFrame({"said": some * 20, "size": 1.0}) for some in (answers, answers[:2])
+    )
+    encoder = TableEncoder().adapt(source, None, target)
+    assert max(map(len, encoder.notes_)) < 400
+    with pytest.raises(TableError, match="but it holds '0 and so") as caught:
+        encoder.transform(target.assign(size=answers[0]))
+    assert len(str(caught.value)) < 250

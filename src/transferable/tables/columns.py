@@ -14,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from pandas.api.types import is_complex_dtype, is_integer_dtype, is_numeric_dtype
 
-from transferable.tables.reading import Problems, TableError, listed, plain_numbers, who
+from transferable.tables.reading import Problems, TableError, brief, listed, plain_numbers, who
 from transferable.tables.text import Words, are_sentences
 
 Kind = Literal["numeric", "categorical", "empty"]
@@ -109,8 +109,8 @@ def _as_numbers(column: pd.Series, where: str) -> NDArray[np.float64]:
         values = column.dropna()
         example = next((value for value in values if not _is_number(value)), values.iloc[0])
         raise TableError(
-            f"{name} must hold numbers, but it holds {example!r}; leave cells empty where a value "
-            "is missing."
+            f"{name} must hold numbers, but it holds {brief(example)!r}; leave cells empty where a "
+            "value is missing."
         )
     if not is_numeric_dtype(column.dtype):
         column = column.map(float, na_action="ignore")

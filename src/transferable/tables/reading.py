@@ -39,6 +39,7 @@ from transferable.exceptions import installing
 
 __all__ = ["FORMATS", "Dialect", "iter_table", "read_table"]
 
+_QUOTED = 60  # letters of a value that a message shows
 _PIECE_BYTES = 4_000_000
 _PIECE_ROWS = 20_000
 # From pandas 3.1 on, numbers are read exactly by default.
@@ -85,9 +86,15 @@ class Problems(list[str]):
             raise TableError(" ".join(self))
 
 
+def brief(value: Any) -> str:
+    """Return a value as text that a message may quote: of a long one the beginning."""
+    text = str(value)
+    return text if len(text) <= _QUOTED else text[: _QUOTED - 1] + "…"
+
+
 def listed(names: Iterable[Any], most: int = 8) -> str:
-    """Return names in quotation marks, the first few of many."""
-    quoted = [repr(str(name)) for name in names]
+    """Return names in quotation marks, the first few of many, and of long ones the beginning."""
+    quoted = [repr(brief(name)) for name in names]
     more = f" and {len(quoted) - most} more" if len(quoted) > most else ""
     return ", ".join(quoted[:most]) + more
 

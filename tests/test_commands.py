@@ -28,9 +28,9 @@ from transferable.cli import app
 from transferable.tables import TableEncoder
 
 PATHS = {
-    "AutoAdapter().adapt": (189, 24, 4),
-    "transferable adapt": (281, 36, 4),
-    "transferable adapt --model --report": (388, 45, 7),
+    "AutoAdapter().adapt": (188, 24, 3),
+    "transferable adapt": (280, 36, 3),
+    "transferable adapt --model --report": (385, 45, 6),
 }
 
 

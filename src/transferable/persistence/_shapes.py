@@ -10,6 +10,7 @@ to, but without, k. Alternatives are separated by a slash.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -54,6 +55,7 @@ TargetRows.directions float[t,*]  TargetRows.lengths float[t]
 """Shapes by the name of an attribute; what is not here is compared when the model is tried."""
 
 
+@dataclass
 class Sizes:
     """Sizes that an object states.
 
@@ -65,9 +67,10 @@ class Sizes:
         Columns of the whole model.
     """
 
-    def __init__(self, p: int | None, k: int | None, columns: int | None = None) -> None:
-        self.p, self.k, self.columns = p, k, columns
-        self._named: dict[str, int] = {}
+    p: int | None
+    k: int | None
+    columns: int | None = None
+    _named: dict[str, int] = field(default_factory=dict, init=False)
 
     def fits(self, value: Any, shapes: str | None) -> bool:
         """Return whether an array has one of these shapes; others have finite numbers only."""

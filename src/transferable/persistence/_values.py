@@ -78,6 +78,7 @@ def _is_own(cls: type) -> bool:
     )
 
 
+@dataclasses.dataclass
 class Writer:
     """Description of objects, and the arrays that it names.
 
@@ -87,8 +88,7 @@ class Writer:
         The arrays, in the order of their names.
     """
 
-    def __init__(self) -> None:
-        self.arrays: list[NDArray[Any]] = []
+    arrays: list[NDArray[Any]] = dataclasses.field(default_factory=list)
 
     def value(self, value: Any, where: str) -> Any:
         """Return the description of a value; `where` is what an error calls it."""

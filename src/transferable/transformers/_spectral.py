@@ -291,7 +291,8 @@ def means_solver(
     regularization: float,
 ) -> Solver:
     """Return the solver for B = Phi'HPhi, A = Phi'M Phi + ridge I, M = E E' with E of `means`."""
-    root = Root.diagonal(1.0 / np.sqrt(regularization * features.scale))
+    scaled = partial(np.multiply, 1.0 / np.sqrt(regularization * features.scale))
+    root = Root(scaled, scaled)
 
     def solve(codes: Codes | None, k: int) -> Solution:
         columns = features.transposed_times(means(domains, codes))

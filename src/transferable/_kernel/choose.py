@@ -75,21 +75,12 @@ _WEIGHTS = 0.1, 20.0  # least and largest weight of the graph
 
 
 class Features(NamedTuple):
-    """Map from rows to features, as :func:`~transferable._linalg.arrays.unit_rows` takes it.
+    """Map from rows to features, as :func:`~transferable._linalg.arrays.unit_rows` takes it."""
 
-    Attributes
-    ----------
-    flow : ndarray of shape (n_features, 2 k)
-        Factor of the geodesic flow between subspaces of dimension k; no columns for no flow.
-    centre : ndarray of shape (n_features + 1,) or None
-        Point from which rows have a direction, if any.
-    beside : float
-        Weight of the rows themselves beside the flow.
-    """
-
-    flow: NDArray[np.float64]
+    flow: NDArray[np.float64]  # (n_features, 2 k): factor of the geodesic flow; empty for none
+    # (n_features + 1,): point from which rows have a direction, if any
     centre: NDArray[np.float64] | None = None
-    beside: float = 0.0
+    beside: float = 0.0  # weight of the rows themselves beside the flow
 
 
 @dataclass(frozen=True)

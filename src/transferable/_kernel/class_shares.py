@@ -116,15 +116,7 @@ class GivenShares(LabelRule):
     """Rule with offsets, so that the labels of every round have a given class prior.
 
     Known labels count: a class with more of them than its share of the rows gets no others.
-
-    Parameters
-    ----------
-    shares : ndarray of shape (n_classes,)
-        The shares.
-    softness : float
-        Softness of the labels of a round, in units of the scores.
-    domains : Domains
-        The problem.
+    `softness` is that of the labels of a round, in units of the scores.
     """
 
     def __init__(self, shares: Shares, softness: float, domains: Domains) -> None:
@@ -250,14 +242,8 @@ def estimate_shift(
     confidence on the target matches its accuracy on the source. The class prior is the
     maximum-likelihood estimate under it and that of the aligned labels, weighted by that trust.
 
-    Parameters
-    ----------
-    scores, left_out : ndarrays of shapes (n_rows, n_classes) and (n_left_out, n_classes)
-        Scores of target rows, and of the first source rows, each of these left out.
-    aligned : ndarray of shape (n_classes,)
-        Class prior of the labels with alignment.
-    domains : Domains
-        The problem.
+    `scores` are those of target rows, `left_out` of the first source rows, each of these left out,
+    and `aligned` is the class prior of the labels with alignment.
     """
     prior, y, C = domains.prior, domains.y[: len(left_out)], domains.n_classes
     own, asked = domains.weights[: len(y)], domains.weights[domains.target][: len(scores)]

@@ -106,17 +106,7 @@ def pairs_of_groups(
 class KernelCovariances:
     """The term over all rows, for one labelling.
 
-    Parameters
-    ----------
-    term : Covariances
-        The term.
-    K : array of shape (n, n)
-        The kernel matrix.
-    known : dict
-        Products that no pseudo-label changes, added on first use.
-    domains, target, ratio, balance, table
-        The problem, the labels of the target, the ratio of the class priors, mu, and as in
-        :func:`pairs_of_groups`.
+    `known` has products that no pseudo-label changes, added on first use; `target` are the labels.
     """
 
     def __init__(

@@ -31,28 +31,12 @@ _LOG_TEMPERATURES = (-7.0, 3.0)
 
 
 class Rounds:
-    """Coefficients, scores and pseudo-labels after the last round.
+    """Coefficients w, scores F and pseudo-labels after the last round.
 
-    Attributes
-    ----------
-    solver : Solver
-        The objective with the present class prior, without the terms of few columns.
-    w, F, x : array
-        The classifier, its scores of all rows, and those of the dual (`solvers.py`).
-    target, first : PseudoLabels
-        Current labels of the target rows, and those that the rounds began with.
-    labelling : LabelRule
-        The rule from scores to labels.
-    shares, ratio : ndarray of shape (n_classes,)
-        Class prior assumed of the target, and its ratio to that of the source.
-    balance : float
-        mu of the last round.
-    aligned : dict of arrays
-        By name, the projected columns of the terms that labels change.
-    history : list of dict
-        For each round the objective, its terms, the balance and the share of changed labels.
-    shares_history : list of ndarray
-        The class prior of each round.
+    `solver` has the objective with the present class prior `shares`, without the terms of few
+    columns, which `aligned` has by name. `x` are the scores of the dual (`solvers.py`), `first` the
+    labels that the rounds began with, `ratio` the class prior over that of the source. `history`
+    has for each round the objective, its terms, the balance and the share of changed labels.
     """
 
     def __init__(

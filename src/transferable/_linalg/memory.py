@@ -47,16 +47,7 @@ def refuse_if_too_large(
 ) -> None:
     """Refuse a fit before it allocates more than copies of rows, and report how many would fit.
 
-    Parameters
-    ----------
-    who : str
-        Name of the estimator.
-    needed : int
-        Bytes, which grow with the square of the rows.
-    n_source, n_target : int
-        Numbers of rows.
-    max_memory : int, str or None
-        Bytes, or a text such as "4GB"; None is half of the free memory.
+    The bytes that it needs grow with the square of the rows.
     """
     budget = memory_budget(max_memory, CPU)
     if needed <= budget:

@@ -76,21 +76,8 @@ def _far_apart(X: Any, count: int, rng: np.random.RandomState) -> list[int]:
 class Nystrom:
     """Map from rows to features, fitted to landmarks.
 
-    Parameters
-    ----------
-    landmarks : array or sparse matrix of shape (m, d)
-        The landmark rows.
-    kernel : KernelFunction
-        The kernel.
-    arrays : Arrays
-        Library and device of the features.
-
-    Attributes
-    ----------
-    whitening : array of shape (m, r)
-        B in float64; directions that are rounding errors in the rows' precision are left out.
-    gram : array of shape (m, m)
-        K(L, L) in float64.
+    `whitening` is B, in float64, without directions that are rounding errors in the precision of
+    the rows; `gram` is K(L, L).
     """
 
     def __init__(self, landmarks: Any, kernel: KernelFunction, arrays: Arrays) -> None:
@@ -127,24 +114,11 @@ class Nystrom:
 
 
 class FeatureTable:
-    """Phi of given rows.
+    """Phi of given rows, which lie on the host or on the device of the features.
 
-    Parameters
-    ----------
-    Z : array or sparse matrix of shape (n, d)
-        The rows, on the host or on the device of the features.
-    nystrom : Nystrom
-        The map from rows to features.
-    arrays : Arrays
-        Library and device of the features.
-    held : bool
-        Whether Phi is kept. If not, blocks are computed on every request.
-    known : array or None
-        Phi, where it was computed before.
-    block_rows : int or None
-        Rows of a block; None takes as many as suit the device.
-    chunk : int or None
-        Columns of Phi that `between` works on at once; None is all of them.
+    Phi is kept if `held`, where it was not `known` before; else blocks of so many rows, or of as
+    many as suit the device, are computed on every request. `between` works on `chunk` columns of
+    Phi at once; None is all of them.
     """
 
     def __init__(

@@ -104,15 +104,8 @@ def block_rows(like: Any, width: int) -> int:
 def largest(S: Any, k: int, n_summed: int = 0) -> tuple[Any, Any]:
     """Return values and columns of the k largest entries of each row, in any order.
 
-    Parameters
-    ----------
-    S : array of shape (n, width)
-        Inner products of rows of unit length.
-    k : int
-        At most the width.
-    n_summed : int
-        Products that each entry is the sum of. Entries that their rounding can have parted from
-        the k-th largest are equal to it, and of these the first are taken.
+    Entries are inner products of rows of unit length, sums of `n_summed` products. Those that their
+    rounding can have parted from the k-th largest are equal to it, and the first are taken.
     """
     xp, (n, width) = namespace(S), S.shape
     if width == k:
@@ -186,19 +179,9 @@ def _warn_of_time(seconds: float, n: int, width: int) -> None:
 def cosine_neighbors(X: Any, n_neighbors: int, self_loops: bool = False) -> Any:
     """Return the symmetric graph that joins rows if either is among the other's nearest by cosine.
 
-    Parameters
-    ----------
-    X : array, sparse matrix or torch tensor of shape (n, d)
-        Rows; their length does not matter.
-    n_neighbors : int
-        Neighbours for each row, fewer than n.
-    self_loops : bool
-        Whether each row is joined to itself too, with weight 1, as in the code of ARTL and MEDA.
-
-    Returns
-    -------
-    weights : CSR array of shape (n, n), or a sparse CSR tensor on the device of X
-        The cosines on the edges; rows at an obtuse angle are not joined.
+    It is sparse, on the device of X, with the cosines on its edges; rows at an obtuse angle are not
+    joined. With `self_loops` each row is joined to itself too, with weight 1, as in the code of
+    ARTL and MEDA.
     """
     found = nearest(unit_rows(X), None, n_neighbors)
     if is_torch_array(X):

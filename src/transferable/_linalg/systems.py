@@ -105,19 +105,9 @@ def _root(A: Any) -> Any:
 def factored(rows: Any) -> tuple[Any, NDArray[np.intp], Any]:
     """Return the LU of a wide matrix, with pivots from all of its columns.
 
-    Parameters
-    ----------
-    rows : array of shape (k, n)
-        The matrix in float64, k <= n, which may be overwritten.
-
-    Returns
-    -------
-    factor : array of shape (k, k)
-        LU of the transpose of H, the square matrix of the columns chosen for pivots.
-    order : ndarray of shape (n,)
-        Positions of the columns, those of H first.
-    V : array of shape (k, n - k)
-        H^-1 N, with N the other columns.
+    The matrix, of shape (k, n) with k <= n, may be overwritten. Returned are the LU of the
+    transpose of H, the square matrix of the columns chosen for pivots; the positions of all
+    columns, those of H first; and H^-1 N, with N the other columns.
     """
     (k, n), on_torch = rows.shape, is_torch_array(rows)
     if k == 0:

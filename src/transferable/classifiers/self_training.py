@@ -90,12 +90,8 @@ class SelfTraining(DomainClassifier, example=""):
 def most_confident(scores: NDArray[np.float64], share: float) -> NDArray[np.intp]:
     """Return codes of the most confident rows, this share of each predicted class; -1 for others.
 
-    Parameters
-    ----------
-    scores : ndarray of shape (n, n_classes)
-        A row's class is the one of its highest score, and that score is its confidence.
-    share : float
-        Between 0 and 1; a class keeps the largest whole number of rows that is not above it.
+    A row's highest score is its confidence. A class keeps the largest whole number of rows that is
+    not above its share.
     """
     codes = scores.argmax(axis=1)
     trusted = np.full(len(codes), -1)

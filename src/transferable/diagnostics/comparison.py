@@ -137,19 +137,6 @@ def _outcome(
 
 
 def labels_by(model: Any, Xt: Any) -> NDArray[Any]:
-    """Return the labels that a fitted model gives its target rows; those that it holds as they are.
-
-    Parameters
-    ----------
-    model : classifier
-        Fitted, with `adapt`.
-    Xt : array-like or frame
-        The target rows it was fitted to.
-
-    Returns
-    -------
-    labels : ndarray of shape (n_target,)
-        One label for each row.
-    """
+    """Return the labels of the target rows of a fitted model, as it holds them if it does."""
     table = getattr(model, "labels_", None)
     return np.asarray(model.predict(Xt) if table is None else table["prediction"])

@@ -352,23 +352,10 @@ def relabelled(
 ) -> Relabelled:
     """Solve and relabel the target, `max_iter` times or until labels settle.
 
-    Parameters
-    ----------
-    domains : Domains
-        The problem.
-    prepare : callable
-        Does once what pseudo-labels do not change, for a class prior of the target, and returns
-        the map from pseudo-labels to maps and embedded rows.
-    estimator : classifier or None
-        Labels embedded rows; None is 1-NN.
-    max_iter : int
-        Most rounds.
-    codes : ndarray of shape (n_target,) or None
-        First pseudo-labels; without any, the first solve compares marginals.
-    labelling : LabelRule or None
-        Labels from log-probabilities, and class prior of the next round.
-    settles : bool
-        Whether a round depends on labels alone, so that settled labels end the rounds.
+    `prepare` does once what pseudo-labels do not change, for a class prior of the target, and
+    returns the map from pseudo-labels to maps and embedded rows. Without first pseudo-labels, the
+    first solve compares marginals. A `labelling` makes labels of log-probabilities, and the class
+    prior of the next round. Settled labels end the rounds where these depend on labels alone.
     """
     solve, taken = prepare(domains), []
     codes = codes if domains.n_target else domains.known

@@ -21,7 +21,6 @@ from transferable.images.reading import (
     FilePath,
     PictureError,
     Pictures,
-    listed,
     one_line,
     read_folder,
     thumbnail,
@@ -29,6 +28,7 @@ from transferable.images.reading import (
 from transferable.labelling import SIDE
 from transferable.progress import shown
 from transferable.tables.classifier import classifier_for
+from transferable.tables.reading import listed
 from transferable.wrapping import (
     FileClassifier,
     columns_of,
@@ -184,11 +184,11 @@ class ImageClassifier(FileClassifier):
         lost = sorted(set(labels.tolist()) - set(kept.tolist()), key=str)
         if len(set(kept.tolist())) < 2:
             raise PictureError(
-                f"of the source's classes only {listed([str(c) for c in np.unique(kept)])} can be "
+                f"of the source's classes only {listed(np.unique(kept))} can be "
                 "read; a classifier needs at least two."
             )
         if lost:
-            notes.append(f"no picture of {listed([str(c) for c in lost])} can be read: no class")
+            notes.append(f"no picture of {listed(lost)} can be read: no class")
         for text in notes:
             note(text)
         classifier = classifier_for(self.estimator, n_source + n_target)

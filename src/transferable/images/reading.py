@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from transferable._files import visible
 from transferable.exceptions import installing
+from transferable.tables.reading import listed
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
 SUFFIXES = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
 _SIXTEEN_BITS = 257  # a byte for so many steps of 16 bits
-_NAMED = 5  # files in a message
 
 FilePath = str | os.PathLike[str]
 
@@ -174,12 +174,6 @@ def _files(root: Path, notes: list[str]) -> Iterator[Path]:
         notes.append(f"{listed(sorted(others))} are not pictures: left out")
     if unwritable:
         notes.append(f"{listed(sorted(unwritable))} have names that are not UTF-8: left out")
-
-
-def listed(names: Sequence[str]) -> str:
-    """Return names in quotation marks, the first few of many."""
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(f"'{one_line(name)}'" for name in names[:_NAMED]) + more
 
 
 def one_line(name: object) -> str:

@@ -15,6 +15,7 @@ from transferable.classifiers import AdaptedClassifier
 from transferable.cli import app
 from transferable.tables import TableClassifier, TableEncoder, TableError
 from transferable.tables.text import Words
+from transferable.transformers import CORAL
 
 RNG = np.random.default_rng(0)
 GOOD, BAD = ("great fine lovely", "awful broken poor")
@@ -212,6 +213,14 @@ def test_the_package_by_name_is_in_the_model_file(monkeypatch, tmp_path):
     model.embedder = model.encoder_.embedder = hashed
     with pytest.raises(TypeError, match="embedder is hashed, which cannot be saved"):
         transferable.save(model, tmp_path / "m.tfm")
+
+
+def test_methods_of_dense_rows_say_which_take_words(tmp_path):
+    with pytest.raises(TableError, match=r"CORAL takes no sparse rows.*drop=\['review'\]"):
+        TableClassifier(CORAL()).adapt(BOOKS, "label", TOOLS[["review"]])
+    TableClassifier(CORAL(), drop=["review"]).adapt(
+        BOOKS.assign(size=range(70)), "label", TOOLS.assign(size=np.arange(60) * 3)
+    )
 
 
 def test_commands_read_texts(tmp_path):

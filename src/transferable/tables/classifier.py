@@ -12,7 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import RegressorMixin, clone, is_regressor
-from sklearn.utils import column_or_1d
+from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from transferable.base import Takes, refusal
@@ -38,6 +38,7 @@ from transferable.wrapping import (
     columns_of,
     delegated,
     labels_of,
+    unwrap,
 )
 
 _POOL_ROWS = 20_000  # of both domains, beyond which one model is fitted instead of a pool
@@ -321,6 +322,13 @@ class TableClassifier(TakesTables, FileClassifier):
         if label is None or label in source.columns:
             with problems.catching(), silence():  # notes are of no use before an error
                 encoder._learn(source, target, marks, classifier=classifier)
+                if encoder.words_ and not get_tags(classifier).input_tags.sparse:
+                    problems.add(
+                        f"{type(unwrap(classifier)).__name__} takes no sparse rows, which words "
+                        "are. Take a method that does, such as AutoAdapter or TFDF for classes, or "
+                        "leave the words out: "
+                        f"drop={[*encoder.words_]!r}."
+                    )
         problems.raise_if_any()
         for text in (*notes, *encoder.notes_):
             note(text)

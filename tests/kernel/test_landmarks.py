@@ -13,9 +13,8 @@ from transferable._kernel.choose import KernelSizes
 from transferable._kernel.solvers import Sums
 from transferable._linalg.anchors import Anchors
 from transferable._linalg.arrays import CPU, Reordered
-from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.kernels import FeatureTable, KernelFunction, Nystrom
 from transferable._linalg.memory import Plan, memory_budget
-from transferable._linalg.nystrom import FeatureTable, Nystrom
 from transferable.domains import Domains
 from transferable.limits import LIMITS
 

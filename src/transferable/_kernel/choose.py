@@ -32,9 +32,8 @@ from transferable._linalg.arrays import (
     to_numpy,
     unit_rows,
 )
-from transferable._linalg.kernels import KernelFunction
+from transferable._linalg.kernels import KernelFunction, draw_landmarks
 from transferable._linalg.memory import Plan, memory_budget
-from transferable._linalg.nystrom import draw_landmarks
 from transferable._linalg.search import (
     cosine_neighbors,
     nearest,

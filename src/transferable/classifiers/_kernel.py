@@ -24,8 +24,14 @@ from transferable._kernel.objective import Objective, Term
 from transferable._kernel.rounds import Rounds
 from transferable._kernel.solvers import ExactSolver, LandmarkSolver, Solver
 from transferable._linalg.arrays import CPU, Arrays, is_torch_array, to_numpy, unit_rows
-from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction
-from transferable._linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
+from transferable._linalg.kernels import (
+    KERNELS,
+    FeatureTable,
+    Kernel,
+    KernelFunction,
+    Nystrom,
+    draw_landmarks,
+)
 from transferable._linalg.search import nearest
 from transferable._sklearn import (
     CLASS_SHARES,

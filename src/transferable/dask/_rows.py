@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from transferable._linalg.arrays import row_blocks
+from transferable._linalg.kernels import draw_landmarks
 from transferable._linalg.moments import Moments
-from transferable._linalg.nystrom import draw_landmarks
 from transferable.domains import (
     Domains,
     labelled_rows,

@@ -20,9 +20,9 @@ from transferable import classifiers, transformers
 from transferable._kernel import choose
 from transferable._kernel.class_shares import given_shares
 from transferable._linalg.arrays import CPU, unit_rows
+from transferable._linalg.kernels import FeatureTable
 from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.moments import Moments
-from transferable._linalg.nystrom import FeatureTable
 from transferable._linalg.systems import Matrix
 from transferable._sklearn import validate_parameter_constraints
 from transferable.base import DomainAdapter, DomainTransformer, Takes, target_sample

@@ -607,6 +607,24 @@ OF_NUMBERS: dict[str, tuple[Callable[[ReportData], Any], str]] = {
 # -- the page ---------------------------------------------------------------------------------
 
 
+# Every value is escaped, and invisible characters are shown.
+_PAGE = Environment(
+    autoescape=True,
+    undefined=StrictUndefined,
+    finalize=lambda value: value if hasattr(value, "__html__") else visible(value),
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+_PAGE.filters |= {
+    "grouped": "{:,}".format,
+    "percent": percent,
+    "short": short,
+    "tenths": "{:.1f}".format,
+}
+for _kind in (Album, Bar, Passage, Row, Shade):
+    _PAGE.tests[_kind.__name__.lower()] = lambda value, kind=_kind: isinstance(value, kind)
+
+
 def write_report(
     path: str | os.PathLike[str],
     model: Any,
@@ -668,36 +686,12 @@ def render_report(data: ReportData) -> str:
         files("transferable.report").joinpath(name).read_text(encoding="utf-8")
         for name in ("script.js", "style.css", "page.html")
     )
-    return (
-        _environment()
-        .from_string(page)
-        .render(
-            data=data,
-            shown=shown,
-            colours=CLASS_COLOURS,
-            version=versions()["transferable"],
-            script=script,
-            style=style,
-            digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        )
+    return _PAGE.from_string(page).render(
+        data=data,
+        shown=shown,
+        colours=CLASS_COLOURS,
+        version=versions()["transferable"],
+        script=script,
+        style=style,
+        digest=base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
     )
-
-
-def _environment() -> Environment:
-    """Return what renders the page: every value is escaped, invisible characters are shown."""
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=lambda value: value if hasattr(value, "__html__") else visible(value),
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {
-        "grouped": "{:,}".format,
-        "percent": percent,
-        "short": short,
-        "tenths": "{:.1f}".format,
-    }
-    for kind in (Album, Bar, Passage, Row, Shade):
-        environment.tests[kind.__name__.lower()] = lambda value, kind=kind: isinstance(value, kind)
-    return environment

@@ -26,9 +26,8 @@ from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
 from transferable._linalg.arrays import Reordered
-from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction
+from transferable._linalg.kernels import KERNELS, FeatureTable, Kernel, KernelFunction
 from transferable._linalg.moments import Moments, RowTable, moments_of_blocks, moments_of_groups
-from transferable._linalg.nystrom import FeatureTable
 from transferable._linalg.systems import (
     Matrix,
     basis_of_moments,

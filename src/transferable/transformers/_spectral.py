@@ -32,9 +32,8 @@ from transferable._kernel.class_shares import (
 )
 from transferable._kernel.objective import Means
 from transferable._linalg.arrays import CPU, unit_rows
-from transferable._linalg.kernels import Kernel
+from transferable._linalg.kernels import FeatureTable, Kernel, Nystrom, draw_landmarks
 from transferable._linalg.memory import Plan, memory_budget
-from transferable._linalg.nystrom import FeatureTable, Nystrom, draw_landmarks
 from transferable._linalg.systems import Matrix, Root, leading_updated
 from transferable._sklearn import (
     COUNT,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
-from transferable._linalg.kernels import Kernel
-from transferable._linalg.nystrom import draw_landmarks
+from transferable._linalg.kernels import Kernel, draw_landmarks
 from transferable._linalg.systems import gram_basis
 from transferable._sklearn import Interval
 from transferable.base import Takes

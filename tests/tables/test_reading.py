@@ -12,7 +12,7 @@ import pytest
 
 from transferable.events import listen
 from transferable.tables import TableError, read_table
-from transferable.tables.reading import iter_table
+from transferable.tables.reading import Dialect, iter_table
 
 ROOT = Path(__file__).parents[2]
 TABLE = pd.DataFrame(
@@ -234,3 +234,21 @@ def test_another_separator_is_told(tmp_path, name, heading, told):
 def test_a_single_column_is_a_table(tmp_path):
     (tmp_path / "a.csv").write_text("size\n1\n2\n")
     assert read_table(tmp_path / "a.csv").shape == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"decimal": ",,"}, "',,' is no single character"),
+        ({"encoding": "klingon"}, "there is no encoding 'klingon'; try utf-8"),
+    ],
+)
+def test_a_format_that_cannot_be_is_refused(given, told):
+    with pytest.raises(TableError, match=told):
+        Dialect(**given)
+
+
+def test_separators_have_names(tmp_path):
+    path = tmp_path / "table.txt"
+    path.write_text("a\tb\n1\t2\n")
+    assert read_table(path, dialect=Dialect(sep="Tab")).to_numpy().tolist() == [[1, 2]]

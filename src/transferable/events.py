@@ -84,7 +84,7 @@ class Restored:
 
 
 def stage(what: str, share: float | None = None, detail: str = "") -> None:
-    """Report the stage that begins or goes on, the share that is done, and the step, if known."""
+    """Report the stage that begins or continues, the share that is done, and the step, if known."""
     for listener in LISTENERS.get():
         listener(Progress(what, share, detail))
 
@@ -96,7 +96,7 @@ def note(text: str) -> None:
 
 
 def rounds(most: int, what: str = "Adapting") -> Iterator[int]:
-    """Count at most so many rounds, and report how many are done to the listeners."""
+    """Count at most `most` rounds, and report how many are done to the listeners."""
     for i in range(most):
         if LISTENERS.get():
             stage(what, i / most)
@@ -123,5 +123,5 @@ def silence(*listeners: Listener) -> Iterator[None]:
 
 
 def listen(listener: Listener) -> AbstractContextManager[None]:
-    """Pass every event within to the listener, besides those already listening."""
+    """Pass every event within to the listener, in addition to those already listening."""
     return silence(*LISTENERS.get(), listener)

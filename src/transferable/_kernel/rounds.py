@@ -92,7 +92,7 @@ class Rounds:
         *,
         until_settled: bool = True,
     ) -> None:
-        """Make at most so many rounds; `until_settled` stops once pseudo-labels are settled.
+        """Run at most `most` rounds; `until_settled` stops once pseudo-labels are settled.
 
         A round is a `step`, or else the closed form. Where it depends on pseudo-labels alone, all
         later rounds would be equal. Among very many rows a few may alternate for ever; rounds do

@@ -91,7 +91,7 @@ class Anchors:
         return membership_table(_weights(cosines), columns, k)
 
     def sums(self, blocks: Iterable[tuple[Any, Any]], width: int) -> AnchorSums:
-        """Return sums over blocks of rows, each with the features of its rows, so many columns."""
+        """Return sums over blocks of rows, each with the features of its rows and their number."""
         parts = (AnchorSums.of(self.ties(rows), features) for rows, features in blocks)
         return reduce(add, parts, AnchorSums.none(len(self), width, self.arrays))
 

@@ -1,6 +1,6 @@
 """Plans of a fit within a memory budget: all rows or landmarks, features held or not.
 
-Estimates count the allocations of a fit besides copies of its rows, which are made before.
+Estimates count the allocations of a fit except for copies of its rows, which are made before.
 """
 
 from __future__ import annotations

@@ -129,8 +129,8 @@ def moments_of_groups(
 class RowTable:
     """Rows as they are, with the products that :class:`FeatureTable` offers of features.
 
-    `X` is an array, or anything that gives one for a slice of rows; it is read by blocks of so many
-    rows, or of as many as suit caches.
+    `X` is an array, or anything that gives one for a slice of rows; it is read by blocks of
+    `block_rows` rows, or of as many as suit caches.
     """
 
     def __init__(self, X: Any, block_rows: int | None = None) -> None:

@@ -73,8 +73,8 @@ class KernelClassifier(DomainClassifier):
         T, the maximum number of rounds of solving and relabelling; fewer if no label changes.
     n_landmarks : "auto", int or None, default="auto"
         None solves over all rows, at a cost cubic in their number. An integer expands the
-        classifier over so many landmark rows, half of them drawn from each domain, at a cost linear
-        in the number of rows. "auto" is None up to 10,000 rows if that fits ``max_memory``, else
+        classifier over that many landmark rows, half of them from each domain, at a cost linear in
+        the number of rows. "auto" is None up to 10,000 rows if that fits ``max_memory``, else
         1,000 landmarks or as many as fit, with a warning.
     max_memory : int, str or None, default=None
         Memory for a fit, in bytes or as text such as "4GB"; None is half of the free memory. A fit

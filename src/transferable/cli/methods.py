@@ -237,7 +237,7 @@ def use_labels(estimator: Any, column: str | None, *, tune: bool) -> None:
 def for_rows(
     estimator: Any, n_rows: int, settings: Iterable[str], messages: Messages, *, named: bool
 ) -> Any:
-    """Return the method for so many rows: TFDF instead of a default pool, and fewer landmarks.
+    """Return the method for `n_rows` rows: TFDF instead of a default pool, and fewer landmarks.
 
     Landmarks are fewer where rows would take more than 3 GB, unless memory or they were set.
     """

@@ -368,7 +368,7 @@ class Survey:
 
     @classmethod
     def of(cls, block: Block, most: int) -> Survey:
-        """Survey one block, with at most so many places of each domain."""
+        """Survey one block, with at most `most` places of each domain."""
         moments, first = [], []
         for X, place in zip(block.sides, block.places, strict=True):
             parts = (Moments.of(X[rows].astype(np.float64)) for rows in row_blocks(*X.shape))

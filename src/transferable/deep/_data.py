@@ -296,7 +296,7 @@ class Rows:
         return index.cpu().numpy() + self.start
 
     def some(self, most: int) -> Tensor:
-        """Return the positions of at most so many rows, evenly spaced."""
+        """Return the positions of at most `most` rows, evenly spaced."""
         n = min(most, len(self))
         return torch.arange(n) * len(self) // max(n, 1)
 

@@ -201,7 +201,7 @@ def build(
     n_classes: int,
     weights: str | os.PathLike[str] | None = None,
 ) -> nn.Module:
-    """Return a new network for rows of this shape and so many classes, checked on two rows.
+    """Return a new network for rows of a shape and `n_classes` classes, checked on two rows.
 
     It starts from the weights of a file, or from published ones if these are "pretrained".
     """

@@ -88,7 +88,7 @@ class LabelFreeSearch(Wrapper, MetaEstimatorMixin, DomainClassifier):
     refit : str or None, default=None
         Name of the score that decides, needed if there are several.
     average : int or None, default=None
-        Number of the best settings whose probabilities are averaged, as far as there are so many.
+        Number of the best settings whose probabilities are averaged, or fewer if there are fewer.
         One wrong choice matters less among several. None takes one, with an `anchor` five.
     anchor : classifier, "auto" or None, default="auto"
         A model independent of the grid. It is fitted to the same rows, and its probabilities count

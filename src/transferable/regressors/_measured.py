@@ -182,7 +182,7 @@ class MeasuredError:
 
 
 def rows_to_measure(predictions: NDArray[np.float64], n_rows: int) -> RowsToLabel:
-    """Draw every so many-th row by its prediction, from a random start."""
+    """Draw every n-th row by its prediction, from a random start."""
     n, rng = len(predictions), np.random.default_rng(0)
     size = min(n_rows, n)
     order = np.lexsort((rng.random(n), predictions))

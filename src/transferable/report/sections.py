@@ -141,7 +141,7 @@ def _picture(file: Path) -> str | None:
 
 
 def _evenly(rows: NDArray[np.intp], most: int) -> list[int]:
-    """Return at most so many of the rows, the first and the last among them."""
+    """Return at most `most` of the rows, the first and the last among them."""
     return rows[np.unique(np.linspace(0, len(rows) - 1, min(len(rows), most)).astype(int))].tolist()
 
 

@@ -49,7 +49,7 @@ _SAME = 1 - 1e-9  # correlation with the label beyond which a column is that
 
 
 def default_method(n_rows: int = 0) -> type[Any]:
-    """Return the default method for tables of so many rows in all, here and for commands."""
+    """Return the default method for tables of `n_rows` rows in all, here and for commands."""
     return TFDF if n_rows > _POOL_ROWS else AutoAdapter
 
 
@@ -135,7 +135,7 @@ class TableClassifier(TakesTables, FileClassifier):
         return self.estimator_ if hasattr(self, "estimator_") else self._made()
 
     def _made(self, n_rows: int = 0) -> Any:
-        """Return an unfitted estimator for tables of so many rows in all."""
+        """Return an unfitted estimator for tables of `n_rows` rows in all."""
         return classifier_for(self.estimator, n_rows)
 
     def _checked(self, labels: pd.Series, label: str | None, where: str) -> tuple[Any, list[str]]:

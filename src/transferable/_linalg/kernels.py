@@ -215,7 +215,7 @@ class Nystrom:
 class FeatureTable:
     """Phi of given rows, which lie on the host or on the device of the features.
 
-    Phi is kept if `held`, where it was not `known` before; else blocks of so many rows, or of as
+    Phi is kept if `held`, where it was not `known` before; else blocks of that many rows, or of as
     many as suit the device, are computed on every request. `between` works on `chunk` columns of
     Phi at once; None is all of them.
     """

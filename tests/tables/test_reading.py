@@ -239,7 +239,7 @@ def test_a_single_column_is_a_table(tmp_path):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ({"decimal": ",,"}, "',,' is no single character"),
+        ({"decimal": ",,"}, "',,' is not a single character"),
         ({"encoding": "klingon"}, "there is no encoding 'klingon'; try utf-8"),
     ],
 )

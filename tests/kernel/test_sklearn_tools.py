@@ -3,8 +3,6 @@
 Its own checks of an estimator run over every estimator of the library in test_all_estimators.py.
 """
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -52,17 +50,6 @@ def test_pipeline(method):
     name = f"{type(method).__name__.lower()}__sample_domain"
     marked.fit(X, np.r_[P.ys, P.yt], **{name: MARKS})
     np.testing.assert_allclose(marked.predict_proba(X), pipeline.predict_proba(X))
-
-
-def test_clone_and_pickle(estimator):
-    model = estimator.adapt(P.Xs, P.ys, P.Xt)
-    assert not hasattr(clone(model), "classes_")
-    assert clone(model).get_params().keys() == model.get_params().keys()
-    for name, value in model.get_params().items():
-        assert repr(clone(model).get_params()[name]) == repr(value)
-    again = pickle.loads(pickle.dumps(model))  # noqa: S301 (our own bytes)
-    np.testing.assert_array_equal(again.decision_function(P.X), model.decision_function(P.X))
-    np.testing.assert_array_equal(again.transduction_, model.transduction_)
 
 
 @pytest.mark.parametrize("name", ["ridge", "kernel", "manifold_dim", "estimator"])

@@ -66,14 +66,6 @@ def test_frames_of_every_library_are_matched_by_name(make):
     assert encoder.get_feature_names_out().tolist() == [*"abcde", "kind=down", "kind=up"]
 
 
-def test_target_labels_are_never_read():
-    both = pd.DataFrame(columns(PROBLEM.X))
-    expected = TableClassifier(TFDFV()).fit(both, MARKED, sample_domain=MARKS).transduction_
-    y = np.r_[PROBLEM.ys, np.random.default_rng(2).integers(50, 99, len(PROBLEM.yt))]
-    found = TableClassifier(TFDFV()).fit(both, y, sample_domain=MARKS).transduction_
-    np.testing.assert_array_equal(found, expected)
-
-
 def test_an_encoder_of_other_tables_leaves_a_fitted_model_alone():
     model = model_of()
     rows = pd.DataFrame(columns(PROBLEM.Xt))
@@ -81,15 +73,6 @@ def test_an_encoder_of_other_tables_leaves_a_fitted_model_alone():
     other = clone(model.encoder_).adapt(rows * 1, None, rows.assign(a=rows["a"] * 1e6))
     assert not np.array_equal(other.transform(rows), model.encoder_.transform(rows))
     np.testing.assert_array_equal(model.predict_proba(rows), expected)
-
-
-def test_a_fit_that_fails_leaves_the_estimator_as_it_was():
-    model = model_of()
-    rows = pd.DataFrame(columns(PROBLEM.Xt))
-    expected = model.predict(rows)
-    with pytest.raises(ValueError, match="one class"):
-        model.adapt(rows, np.zeros(len(rows)), rows)
-    np.testing.assert_array_equal(model.predict(rows), expected)
 
 
 @pytest.mark.filterwarnings("ignore:.*reduced to:UserWarning")

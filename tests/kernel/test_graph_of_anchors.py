@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable._kernel import choose
-from transferable._linalg.anchors import Anchors
+from transferable._linalg.search import Anchors
 from transferable.domains import Domains
 
 P = small_problem(seed=3, n_source=90, n_target=70)

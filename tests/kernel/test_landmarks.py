@@ -11,10 +11,10 @@ from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
 from transferable._kernel.choose import KernelSizes
 from transferable._kernel.solvers import Sums
-from transferable._linalg.anchors import Anchors
 from transferable._linalg.arrays import CPU, Reordered
 from transferable._linalg.kernels import FeatureTable, KernelFunction, Nystrom
 from transferable._linalg.memory import Plan, memory_budget
+from transferable._linalg.search import Anchors
 from transferable.domains import Domains
 from transferable.limits import LIMITS
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from transferable._linalg.anchors import Anchors, AnchorSums
 from transferable._linalg.arrays import Arrays, unit_rows
-from transferable._linalg.search import spherical_means
+from transferable._linalg.search import Anchors, AnchorSums, spherical_means
 
 RNG = np.random.default_rng(0)
 ROWS = unit_rows(RNG.normal(size=(200, 6)))

@@ -23,7 +23,6 @@ from sklearn.utils import check_random_state
 
 from transferable._kernel.class_shares import agreement
 from transferable._kernel.objective import AnchorSmoothness, Smoothness
-from transferable._linalg.anchors import Anchors
 from transferable._linalg.arrays import (
     Arrays,
     Reordered,
@@ -35,6 +34,7 @@ from transferable._linalg.arrays import (
 from transferable._linalg.kernels import KernelFunction, draw_landmarks
 from transferable._linalg.memory import Plan, memory_budget
 from transferable._linalg.search import (
+    Anchors,
     cosine_neighbors,
     nearest,
     normalised_adjacency,

@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from transferable._linalg.anchors import AnchorSums
 from transferable._linalg.arrays import is_torch_array, namespace
+from transferable._linalg.search import AnchorSums
 from transferable.domains import Domains
 
 Matrix = Any  # a two-dimensional array of numpy or of torch

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 from transferable._kernel.class_shares import LabelRule
 from transferable._kernel.covariances import Covariances, KernelCovariances, projected_covariances
 from transferable._kernel.objective import Matrix, Term
-from transferable._linalg.anchors import AnchorSums
 from transferable._linalg.arrays import namespace, to_numpy
 from transferable._linalg.kernels import FeatureTable
 from transferable._linalg.moments import Moments, moments_of_blocks, moments_of_groups
+from transferable._linalg.search import AnchorSums
 from transferable._linalg.systems import (
     effective_ridge,
     eliminated,

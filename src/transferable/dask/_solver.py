@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 from transferable._kernel.class_shares import LabelRule, Scores, least_costs
 from transferable._kernel.objective import Matrix, Term
 from transferable._kernel.solvers import LandmarkSolver, PseudoLabels, Sums, group_sums
-from transferable._linalg.anchors import Anchors
 from transferable._linalg.arrays import CPU, row_blocks
 from transferable._linalg.kernels import FeatureTable, KernelFunction, Nystrom
 from transferable._linalg.moments import Moments, moments_of_groups
+from transferable._linalg.search import Anchors
 from transferable.dask._rows import Block, HeldRows, Moved, Workers, each_added, summed
 from transferable.domains import digest
 

@@ -6,17 +6,18 @@ from transferable.diagnostics.comparison import (
     compare_methods,
     source_only_methods,
 )
-from transferable.diagnostics.diagnosis import Diagnosis, diagnose
-from transferable.diagnostics.drift import Drift, drift, remembers_target
-from transferable.diagnostics.gap import (
+from transferable.diagnostics.diagnosis import (
     MEASURES,
     ColumnShift,
+    Diagnosis,
     DomainGap,
     column_shifts,
+    diagnose,
     domain_gap,
     shared_space,
     unit_variance,
 )
+from transferable.diagnostics.drift import Drift, drift, remembers_target
 from transferable.trust import Audit, RowsToLabel, Trust
 
 __all__ = [

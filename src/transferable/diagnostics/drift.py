@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from transferable._linalg.arrays import dense
 from transferable._sklearn import safe_indexing
 from transferable.base import DomainAdapter
-from transferable.diagnostics.gap import ColumnShift, column_shifts
+from transferable.diagnostics.diagnosis import ColumnShift, column_shifts
 
 MOST_ROWS = 1000  # new rows that are compared
 _PERMUTATIONS = 199

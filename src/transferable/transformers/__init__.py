@@ -2,8 +2,7 @@
 
 from transferable.transformers.coral import CORAL
 from transferable.transformers.denoising import MarginalizedDenoising
-from transferable.transformers.gfk import GFK
-from transferable.transformers.jda import BDA, JDA
+from transferable.transformers.jda import BDA, JDA, TCA
 from transferable.transformers.jgsa import JGSA
 from transferable.transformers.landmark_features import LandmarkFeatures
 from transferable.transformers.lpjt import LPJT
@@ -11,8 +10,7 @@ from transferable.transformers.mcda import McDA
 from transferable.transformers.ot_mapping import LinearOTMapping, OTMapping
 from transferable.transformers.per_domain_scaler import PerDomainScaler
 from transferable.transformers.sca import SCA
-from transferable.transformers.subspace_alignment import SubspaceAlignment
-from transferable.transformers.tca import TCA
+from transferable.transformers.subspaces import GFK, SubspaceAlignment
 from transferable.transformers.tjm import TJM
 
 __all__ = [

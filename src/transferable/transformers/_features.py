@@ -15,7 +15,7 @@ products with blocks of X.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any, cast
@@ -25,25 +25,20 @@ from numpy.random import RandomState
 from numpy.typing import NDArray
 from scipy.linalg.blas import dsymv
 
-from transferable._linalg.arrays import Reordered
 from transferable._linalg.kernels import KERNELS, FeatureTable, Kernel, KernelFunction
 from transferable._linalg.moments import Moments, RowTable, moments_of_blocks, moments_of_groups
 from transferable._linalg.systems import (
     Matrix,
-    basis_of_moments,
     gram_basis,
-    principal_basis,
     row_basis,
 )
 from transferable._sklearn import COUNT, NUMBER, POSITIVE, StrOptions
 from transferable.base import DomainTransformer
 from transferable.domains import Domains
-from transferable.exceptions import warn_of_fewer
 
 Table = RowTable | FeatureTable
 # Rows of a domain, read in blocks, and their weights.
 WeightedTable = tuple[RowTable, Matrix]
-_SUBSPACE_COMPONENTS = 20
 
 
 class KernelParameters(DomainTransformer):
@@ -310,31 +305,3 @@ def kernel_features(
 def table_of(domains: Domains, rows: slice | NDArray[np.intp]) -> WeightedTable:
     """Return some of the rows with their weights."""
     return RowTable(domains.X).part(rows), domains.weights[rows]
-
-
-class SubspaceTransformer(DomainTransformer):
-    """Base of GFK and subspace alignment: a principal basis of each domain."""
-
-    _parameter_constraints = {"n_components": [COUNT, None]}  # noqa: RUF012
-
-    n_components: int | None = field(default=None, kw_only=False)
-
-    def _bases(self, domains: Domains, source: slice | NDArray[np.intp]) -> tuple[Matrix, Matrix]:
-        """Return bases of a source and the target; without a target, twice the source's."""
-        wanted = _SUBSPACE_COMPONENTS if self.n_components is None else self.n_components
-        sides = source, domains.target if domains.n_target else source
-        if isinstance(domains.X, Reordered):
-            tables = (RowTable(domains.X).part(side) for side in sides)
-            moments = (moments_of_blocks(table, slice(0, table.n)) for table in tables)
-            bases = [basis_of_moments(m, wanted) for m in moments]
-        else:
-            bases = [principal_basis(domains.X[i], wanted, domains.weights[i]) for i in sides]
-        rank = min(basis.shape[1] for basis in bases)
-        if rank == 0:
-            raise ValueError(
-                f"{type(self).__name__} needs rows that vary in both domains; the "
-                f"{domains.n_source} source rows or the {domains.n_target} target rows do not."
-            )
-        if rank < (self.n_components or 0):
-            warn_of_fewer(wanted, rank)
-        return bases[0][:, :rank], bases[1][:, :rank]

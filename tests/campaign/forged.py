@@ -48,15 +48,15 @@ STARTS += ("sqlite3.connect", "os.remove", "os.rename", "os.mkdir", "socket.geta
 KNOWN = tuple({str(Path(p).resolve()) for p in (sys.prefix, sys.base_prefix, *sys.path[1:]) if p})
 
 
-@functools.cache
-def names():
-    """The models of the zoo that there are."""
-    return [name for name in zoo.MAKERS if zoo.model(name) is not None]
-
-
 def kin(seed):
-    """Trials of one model, which a process saves once for all of them."""
-    return seed % len(names())
+    """The model of a trial, and of ten in a row: a process fits and saves it once for all."""
+    return seed // 10 % len(zoo.MAKERS)
+
+
+def named(place):
+    """The name of the model at a place of the zoo, or of the next that there is."""
+    names = [*zoo.MAKERS]
+    return next(n for n in names[place:] + names[:place] if zoo.model(n) is not None)
 
 
 @functools.cache
@@ -150,8 +150,7 @@ def _called(method, X, classes):
 def trial(seed, folder):
     """Forge one file and use it."""
     rng = np.random.default_rng(seed)
-    known = names()
-    name = known[kin(seed)]
+    name = named(kin(seed))
     content = saved(name)
     path = folder / "model.tfm"
     path.write_bytes(content)
@@ -241,7 +240,7 @@ def forge(rng, path, seed):
     parts = forging.members(path)
     model = json.loads(parts[forging.MODEL])
     found = list(forging.nodes(model))
-    holder, key = found[(seed // len(names()) * 37 + seed) % len(found)]
+    holder, key = found[seed * 37 % len(found)]
     change = CHANGES[rng.integers(len(CHANGES))]
     told = f"{key}, {change.__name__}"
     parts |= change(rng, holder, key, model, parts) or {}
@@ -324,8 +323,7 @@ def copied(rng, holder, key, model, parts):
 
 def transplanted(rng, holder, key, model, parts):
     """A valid part of another model."""
-    names_ = names()
-    content = saved(names_[rng.integers(len(names_))])
+    content = saved(named(rng.integers(len(zoo.MAKERS))))
     with ZipFile(io.BytesIO(content)) as archive:
         there = {name: archive.read(name) for name in archive.namelist()}
     found = list(forging.nodes(json.loads(there[forging.MODEL])))

@@ -236,18 +236,19 @@ def _watched(path):
 
 
 def forge(rng, path, seed):
-    """Change one part of a file; what was changed and how."""
-    parts = forging.members(path)
+    """Change one part of a file, or of four files two; what was changed and how."""
+    parts, told = forging.members(path), []
     model = json.loads(parts[forging.MODEL])
-    found = list(forging.nodes(model))
-    holder, key = found[seed * 37 % len(found)]
-    change = CHANGES[rng.integers(len(CHANGES))]
-    told = f"{key}, {change.__name__}"
-    parts |= change(rng, holder, key, model, parts) or {}
+    for place in (seed * 37, rng.integers(2**40))[: 1 + (rng.random() < 0.25)]:
+        found = list(forging.nodes(model))
+        holder, key = found[place % len(found)]
+        change = CHANGES[rng.integers(len(CHANGES))]
+        told.append(f"{key}, {change.__name__}")
+        parts |= change(rng, holder, key, model, parts) or {}
     named = {name for _, name in forging.places(model)}
     kept = {n: c for n, c in parts.items() if not n.endswith(".npy") or n in named}
     forging.resigned(path, parts if rng.random() < 0.1 else kept, model)
-    return told
+    return " and ".join(told)
 
 
 VALUES = [None, True, False, 0, 1, -1, 2, 7, 2**31, 2**40, -(2**63), 1.5, 1e308, 1e-320]

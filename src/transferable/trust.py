@@ -9,7 +9,7 @@ labels that files hold.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from html import escape
 from itertools import combinations
@@ -267,11 +267,6 @@ def changes_of(before: NDArray[Any], after: NDArray[Any]) -> list[tuple[Any, Any
     pairs = zip(before.tolist(), after.tolist(), strict=True)
     counts = Counter(pair for pair in pairs if pair[0] != pair[1])
     return [(*pair, rows) for pair, rows in counts.most_common()]
-
-
-def agreements(labellings: Sequence[Codes]) -> NDArray[np.float64]:
-    """Return Cohen's kappa of every pair of labellings."""
-    return np.array([[agreement(one, other) for other in labellings] for one in labellings])
 
 
 def consensus_weights(

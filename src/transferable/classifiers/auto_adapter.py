@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from transferable._kernel.class_shares import ClassShares, given_shares
+from transferable._kernel.class_shares import ClassShares, agreement, given_shares
 from transferable._linalg.arrays import CPU, dense
 from transferable._linalg.memory import memory_budget
 from transferable._pool import Kind, Specification, fit_pool, flags, pool_of
@@ -38,7 +38,6 @@ from transferable.trust import (
     Probabilities,
     RowsToLabel,
     Trust,
-    agreements,
     assess,
     changes_of,
     label_table,
@@ -441,7 +440,8 @@ class AutoAdapter(DomainClassifier):
 
         names = [member.name for member in self.consensus_.members]
         codes = self.consensus_.tables.argmax(axis=2)
-        return pd.DataFrame(agreements(codes), names, names)
+        kappas = [[agreement(one, other) for other in codes] for one in codes]
+        return pd.DataFrame(kappas, names, names)
 
     @property
     def labels_(self) -> pd.DataFrame:

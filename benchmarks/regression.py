@@ -47,7 +47,7 @@ from transferable.transformers import (
 
 ROOT = Path(__file__).parents[1]
 RECORDS = ROOT / "build" / "regression" / "records.jsonl"
-DRAWS, ROWS = 20, 20
+DRAWS, ROWS = 10, 20
 FOREST = RandomForestRegressor(200, min_samples_leaf=2, max_features=0.5, random_state=0)
 SOURCE = {
     "ridge": LeftOutRidge(),
@@ -163,7 +163,7 @@ def collected(pairs: list[str]) -> dict[tuple[str, str], dict[str, Any]]:
     known = {(r["pair"], r["method"], r["version"]): r for r in map(json.loads, lines)}
     found = {}
     with RECORDS.open("a", encoding="utf-8") as file:
-        for method in ("source", AUTO, *ALIGNED):
+        for method in (AUTO, "source", *ALIGNED):
             for pair in pairs:
                 record = known.get((pair, method, code_version()))
                 if record is None:

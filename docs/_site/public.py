@@ -7,7 +7,8 @@ from importlib import import_module
 MODULES = tuple(
     f"transferable.{name}"
     for name in (
-        *("classifiers", "transformers", "experimental", "deep", "tables", "images", "datasets"),
+        *("classifiers", "regressors", "transformers", "experimental", "deep", "tables", "images"),
+        "datasets",
         *("model_selection", "diagnostics", "report", "plots", "metrics", "ratios"),
         *("persistence", "dask", "exceptions", "testing", "base", "domains", "events", "limits"),
     )
@@ -15,6 +16,7 @@ MODULES = tuple(
 # Modules whose estimators have a page each; all other names stand on the page of their module.
 PAGED = (
     *("transferable.classifiers", "transferable.transformers", "transferable.experimental"),
+    "transferable.regressors",
     "transferable.deep",
     *("transferable.tables", "transferable.images", "transferable.model_selection"),
 )

@@ -9,7 +9,7 @@ from transferable.datasets.fetchers import (
     fetch_tables,
 )
 from transferable.datasets.printed import load_printed_to_handwritten
-from transferable.datasets.toys import make_reviews, make_shifted
+from transferable.datasets.toys import make_drifted, make_reviews, make_shifted
 
 __all__ = [
     "DataFileError",
@@ -20,6 +20,7 @@ __all__ = [
     "fetch_tables",
     "get_data_home",
     "load_printed_to_handwritten",
+    "make_drifted",
     "make_reviews",
     "make_shifted",
 ]

@@ -208,6 +208,57 @@ def make_reviews(
     return Bunch(source=source, target=target[["review"]], yt=target["rating"].to_numpy())
 
 
+def make_drifted(
+    n_source: int = 300, n_target: int = 300, *, drift: float = 1.0, random_state: int | None = 0
+) -> Bunch:
+    """Draw made-up readings of gas sensors that have drifted, with a concentration to predict.
+
+    Four sensors answer to the logarithm of the concentration, and to temperature and humidity. In
+    the target they have lost some of their gain, and the weather is colder.
+
+    Parameters
+    ----------
+    n_source : int, default=300
+        Readings of the first months, with a concentration.
+    n_target : int, default=300
+        Readings of the last months.
+    drift : float, default=1.0
+        Strength of the drift and of the change of weather; 0 is none.
+    random_state : int or None, default=0
+        Seed.
+
+    Returns
+    -------
+    task : Bunch
+        ``source``, a frame with the columns ``sensor_1`` to ``sensor_4``, ``temperature``,
+        ``humidity`` and ``concentration``, ``target``, one without the last, and ``yt``, the
+        concentrations of the target.
+
+    Examples
+    --------
+    >>> from transferable.datasets import make_drifted
+    >>> list(make_drifted().target)
+    ['sensor_1', 'sensor_2', 'sensor_3', 'sensor_4', 'temperature', 'humidity']
+    """
+    import pandas as pd
+
+    rng = np.random.default_rng(random_state)
+    gain, warmth = rng.uniform(0.8, 1.6, 4), rng.normal(0, 0.03, 4)
+    loss, offset = rng.uniform(0.05, 0.2, 4), rng.normal(0.1, 0.1, 4)
+    tables = []
+    for n, moved in ((n_source, 0.0), (n_target, drift)):
+        level = np.exp(rng.normal(0.5, 0.6, n))
+        weather = np.column_stack([rng.normal(20 - 8 * moved, 5, n), rng.normal(50, 12, n)])
+        answer = np.log1p(level)[:, None] * gain * (1 - moved * loss) + moved * offset
+        sensors = answer + (weather[:, :1] - 20) * warmth + 0.05 * rng.normal(size=(n, 4))
+        columns = {f"sensor_{k + 1}": sensors[:, k].round(3) for k in range(4)}
+        columns |= {"temperature": weather[:, 0].round(1), "humidity": weather[:, 1].round()}
+        tables.append(pd.DataFrame(columns | {"concentration": level.round(3)}))
+    source, target = tables
+    yt = target.pop("concentration").to_numpy()
+    return Bunch(source=source, target=target, yt=yt)
+
+
 class _Population:
     """A distribution of rows and labels that both domains are drawn from."""
 

@@ -163,7 +163,6 @@ def test_fractions_are_classes_if_told(folder, invoke):
         ([*ADAPT, "--tune"], "--tune is for classes, and 'price' is a number"),
         ([*ADAPT, "--method", "tfdf"], "TFDF is for classes, and 'price' is a number; take auto"),
         ([*ADAPT, "--probabilities"], "--probabilities is for classes"),
-        (["compare", "source.csv", "target.csv", "--label", "price"], "is for classes"),
         (["diagnose", "source.csv", "target.csv", "--label", "price"], "is for classes"),
         (
             ["audit", "target.csv", "p.csv", "--page", "x.html"],
@@ -175,6 +174,22 @@ def test_what_is_for_classes_says_so_in_a_line(folder, invoke, arguments, said):
     result = invoke(*arguments)
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
+
+
+def test_methods_for_numbers_are_compared(folder, invoke):
+    command = "compare source.csv known.csv --label price --id who --target-label price"
+    methods = ["--methods", "autoregressor,importanceweightedregressor,coral", "--json"]
+    record = json.loads(invoke(*command.split(), *methods).stdout)
+    results = {r["method"]: r for r in record["results"]}
+    assert set(results) >= {"AutoRegressor", "ridge", "forest", "boosting"}
+    assert results["AutoRegressor"]["difference"] == pytest.approx(0)
+    assert not results["forest"]["adapts"]
+    found = [r["rmse"] for r in record["results"]]
+    assert found == sorted(found)
+    assert record["trust"]["of"] == "AutoRegressor"
+    shown = " ".join(invoke(*command.split(), "--methods", "coral").stdout.split())
+    assert "CORAL" in shown
+    assert "cannot be known without labels" in shown
 
 
 def test_other_methods_and_known_labels(folder, invoke):

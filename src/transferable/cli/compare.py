@@ -20,7 +20,14 @@ from transferable.cli._console import (
     reporting,
 )
 from transferable.cli._inputs import Inputs, read_tables
-from transferable.cli.methods import all_methods, configured, method_named, require, takes
+from transferable.cli.methods import (
+    all_methods,
+    configured,
+    for_numbers,
+    method_named,
+    require,
+    takes,
+)
 from transferable.diagnostics import (
     MethodOutcome,
     assess_trust,
@@ -28,7 +35,9 @@ from transferable.diagnostics import (
     source_only_methods,
 )
 from transferable.metrics import consistency_along, neighbor_edges
+from transferable.regressors import AdaptedRegressor
 from transferable.tables import TableEncoder
+from transferable.wrapping import unwrap
 
 _ALIKE = 0.9  # share of rows that methods of a group label as its first does
 
@@ -71,16 +80,20 @@ def run(
     an accuracy, which needs true target labels. Methods of one group agree with its first on at
     least 90 % of the rows. Two models of the source alone are there for comparison; nothing they
     learn, not even a scale, is of the target. All methods have their default parameters.
+    Labels that are numbers are predicted by the methods for these; the difference from
+    AutoRegressor's is root mean squared.
     Ends with status 0, with 1 if a method failed, and with 2 if the input cannot be used.
     """
     messages = Messages(quiet=quiet)
     with reporting():
-        chosen = _chosen(methods, seed, n_landmarks, device)
         inputs = read_tables((source, target), columns, form, messages)
-        inputs.refuse_numbers("'transferable compare'")
+        if inputs.numbers:
+            chosen = _for_numbers(methods, inputs.label, seed)
+        else:
+            chosen = _chosen(methods, seed, n_landmarks, device)
         with messages.hearing():
             encoder = inputs.encoder().adapt(inputs.source, None, inputs.target)
-        alone = source_only_methods()
+        alone = source_only_methods(numbers=inputs.numbers)
         with messages.bar("Comparing methods") as bar:
             steps = iter(bar.through([*alone, *chosen], str))
             outcomes, end = [], None if max_seconds is None else monotonic() + max_seconds
@@ -97,11 +110,17 @@ def run(
                 )
             next(steps, None)
         with messages.bar("Judging the labels"):
-            inputs.model.set_params(estimator=configured(None, seed=seed))
+            judge = "AutoRegressor" if inputs.numbers else None
+            inputs.model.set_params(estimator=configured(judge, seed=seed))
+            if inputs.numbers:
+                inputs.model.adapt(*inputs.pair)
             verdict = assess_trust(inputs.model, *inputs.pair, random_state=seed)
         Xt = inputs.rows(encoder)[1]
-        results = _results(outcomes, verdict.labels, inputs, Xt, set(alone), messages)
-        if not any(r["adapts"] and r["agreement"] is not None for r in results):
+        if inputs.numbers:
+            results = _results_of_numbers(outcomes, verdict.labels, inputs, set(alone), messages)
+        else:
+            results = _results(outcomes, verdict.labels, inputs, Xt, set(alone), messages)
+        if not any(r["adapts"] and not r["failure"] for r in results):
             messages.note("No method was done; only models of the source alone are compared.")
         if as_json:
             record = {
@@ -115,12 +134,17 @@ def run(
             }
             typer.echo(json.dumps(record))
         else:
-            _print(results, evaluated=inputs.true is not None)
-            print_lines(
-                "Agreement with AutoAdapter's labels is not accuracy; methods of one group label "
-                "nine in ten rows alike."
-            )
-            print_lines(f"AutoAdapter: {verdict.trust.lines[0]}", *verdict.trust.lines[1:])
+            if inputs.numbers:
+                _print_numbers(results)
+            else:
+                _print(results, evaluated=inputs.true is not None)
+            if not inputs.numbers:
+                print_lines(
+                    "Agreement with AutoAdapter's labels is not accuracy; methods of one group "
+                    "label nine in ten rows alike."
+                )
+            name = type(unwrap(verdict.pool)).__name__
+            print_lines(f"{name}: {verdict.trust.lines[0]}", *verdict.trust.lines[1:])
         reasons: dict[tuple[str, str], list[str]] = {}
         for r in results:
             if r["failure"]:
@@ -157,7 +181,7 @@ def _encoded(
 ) -> Iterator[tuple[dict[str, Any], Any]]:
     """Yield methods with the rows that ``adapt`` would give them: a pool scales domains itself."""
     pools = {n: m for n, m in chosen.items() if getattr(m, "_scales_domains", False)}
-    for pool in pools.values():
+    for pool in [*pools.values()][:1]:
         own = inputs.encoder()._learn(inputs.source, inputs.target, classifier=pool)
         yield pools, inputs.rows(own)
     yield {n: m for n, m in chosen.items() if n not in pools}, inputs.rows(encoder)
@@ -204,6 +228,55 @@ def _results(
             }
         )
     return sorted(results, key=lambda r: (-(r["accuracy"] or 0), -(r["agreement"] or 0)))
+
+
+def _for_numbers(names: str, label: str | None, seed: int) -> dict[str, Any]:
+    """Return the methods for numbers by name; ridge follows a transformer."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    if not wanted or "all" in wanted:
+        able = [name for name, method in all_methods().items() if method().takes.no_labels]
+        wanted = ["AutoRegressor", "ImportanceWeightedRegressor", *able]
+    made = [for_numbers(name, (), label, seed) for name in wanted]
+    return {
+        type(one).__name__: AdaptedRegressor(one) if hasattr(one, "transform") else one
+        for one in made
+    }
+
+
+def _results_of_numbers(
+    outcomes: list[MethodOutcome],
+    judged: NDArray[Any],
+    inputs: Inputs,
+    alone: set[str],
+    messages: Messages,
+) -> list[dict[str, Any]]:
+    """Return a record of each method, the one of the least error first, or nearest to the judged.
+
+    `difference` is the root mean squared one from the numbers that are judged.
+    """
+    results: list[dict[str, Any]] = []
+    for o in outcomes:
+        record: dict[str, Any] = {"method": o.name, "adapts": o.name not in alone}
+        if o.predicted is not None:
+            record["difference"] = float(np.sqrt(np.mean((o.predicted - judged) ** 2)))
+            record |= inputs.evaluate(o.predicted, messages) or {}
+        record |= {"seconds": round(o.seconds, 3), "failure": o.failure, "left_out": o.left_out}
+        results.append(record)
+    worst = np.inf
+    return sorted(results, key=lambda r: (r.get("rmse", worst), r.get("difference", worst)))
+
+
+def _print_numbers(results: list[dict[str, Any]]) -> None:
+    headings = {"difference": "difference", "median_absolute_error": "median error"}
+    headings |= {"rmse": "RMSE", "r2": "R2"}
+    shown = {key: name for key, name in headings.items() if any(key in r for r in results)}
+    rows = []
+    for r in results:
+        missing = "left out" if r["left_out"] else "failed"
+        known = [f"{r[key]:.4g}" if key in r else missing for key in shown]
+        learnt_from = "both" if r["adapts"] else "source"
+        rows.append([r["method"], learnt_from, *known, f"{r['seconds']:.1f}"])
+    print_table(("method", "from"), [*shown.values(), "seconds"], rows, unwrapped=["method"])
 
 
 def _print(results: list[dict[str, Any]], *, evaluated: bool) -> None:

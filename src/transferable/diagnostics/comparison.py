@@ -13,11 +13,13 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
 from transferable.classifiers import AdaptedClassifier
 from transferable.events import Event, listen
+from transferable.regressors import AdaptedRegressor
 
 _Named = tuple[str, Any]
 
@@ -47,8 +49,14 @@ class MethodOutcome:
     left_out: bool = False
 
 
-def source_only_methods() -> dict[str, Any]:
+def source_only_methods(*, numbers: bool = False) -> dict[str, Any]:
     """Return models of the source alone, which an adapted one should beat."""
+    if numbers:
+        return {
+            "ridge": AdaptedRegressor(),
+            "forest": AdaptedRegressor(None, RandomForestRegressor(200, random_state=0)),
+            "boosting": AdaptedRegressor(None, GradientBoostingRegressor(random_state=0)),
+        }
     return {
         "1-NN": AdaptedClassifier(None, KNeighborsClassifier(1)),
         "logistic regression": AdaptedClassifier(None, LogisticRegression(max_iter=1000)),

@@ -155,7 +155,6 @@ class AutoRegressor(DomainRegressor):
     verbose: bool = False
 
     takes = Takes(several_sources=True, sample_weight=True, target_labels=True)
-    _scales_domains = True  # tables need not be scaled each by itself
     _parameter_constraints = {  # noqa: RUF012 (scikit-learn's convention)
         "max_seconds": [Interval(Real, 0, None, closed="neither"), None],
     }

@@ -52,7 +52,7 @@ def task() -> tuple[Bunch, str]:
 def library(data: Bunch, settings: Settings, *, confusion: bool) -> TFDF:
     """The library's estimator with these settings, fitted."""
     parameters = asdict(settings)
-    del parameters["start"], parameters["self_loops"]
+    del parameters["start"], parameters["self_loops"], parameters["centred"]
     if not confusion:
         for name in ("confusion", "confusion_form", "confusion_iter", "learning_rate", "solver"):
             del parameters[name]

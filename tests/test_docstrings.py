@@ -147,7 +147,7 @@ def test_every_parameter_is_described_with_its_default(name, estimator):
     described = inspect.getdoc(estimator).split("Attributes\n---")[0]
     for parameter in inspect.signature(estimator).parameters.values():
         entry = re.search(rf"^(?:[\w, ]+, )?{parameter.name}\b[\w, ]*( : .*)?$", described, re.M)
-        assert entry, f"{name} does not describe {parameter.name}"
+        assert entry, f"describe {parameter.name} of {name} in {inspect.getsourcefile(estimator)}"
         default = re.search(r"default=(.*)", entry[0])
         if default and isinstance(parameter.default, bool | int | float | str):
             assert str(parameter.default).removesuffix(".0") in {
@@ -156,9 +156,17 @@ def test_every_parameter_is_described_with_its_default(name, estimator):
             }, (name, entry[0])
 
 
+@pytest.mark.parametrize(("name", "estimator"), all_estimators())
+def test_every_parameter_has_a_range(name, estimator):
+    without = set(estimator().get_params(deep=False)) - set(estimator._parameter_constraints)
+    file = inspect.getsourcefile(estimator)
+    assert not without, f"_parameter_constraints of {name} in {file} lack {sorted(without)}"
+
+
 @pytest.mark.parametrize(("name", "estimator"), [*all_estimators(), *deep_estimators()])
 def test_every_estimator_has_an_example(name, estimator):
-    assert ">>> " in inspect.getdoc(estimator).split("Examples\n---")[1], name
+    shown = inspect.getdoc(estimator).partition("Examples\n---")[2]
+    assert ">>> " in shown, f"give {name} an example in {inspect.getsourcefile(estimator)}"
 
 
 def public():

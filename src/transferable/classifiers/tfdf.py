@@ -45,7 +45,7 @@ class TFDF(KernelClassifier):
     balance : {"adaptive", "printed"} or float in [0, 1], default="adaptive"
         mu: 0 aligns the marginals, 1 class by class. Estimated from A-distances on held-out rows,
         "adaptive" as in MEDA, "printed" as in the paper.
-    n_neighbors : int, default=5
+    n_neighbors : int, default=4
         p, neighbours of each row in the graph. The paper takes 10; fewer were better on its data.
     manifold_dim : "auto", int or None, default="auto"
         Dimension of the subspaces that the geodesic flow (GFK) joins; None uses the rows as they

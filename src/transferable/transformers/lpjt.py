@@ -43,14 +43,11 @@ class LPJT(SpectralTransformer, example="n_components=2"):
     Parameters
     ----------
     n_components : int or None, default=None
-        Dimension of the shared space. None is 30, or the number of features if fewer. The two maps
-        have twice as many components, of which the last separate the domains and cost accuracy, but
-        may be included by a larger number. One that is too large is reduced with a warning.
+        As in :class:`JGSA`.
     regularization : float, default=1.0
-        lambda: penalty on the maps' difference, relative to the mean squared length of the rows (of
-        their kernel features), which makes it independent of the unit.
+        As in :class:`JGSA`.
     target_variance : float, default=1.0
-        mu: weight of the target's variance, and of ||B||^2.
+        As in :class:`JGSA`.
     locality : float, default=0.05
         gamma: weight of the two graphs.
     weight_share : float, default=0.5

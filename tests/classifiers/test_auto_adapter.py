@@ -102,9 +102,10 @@ def test_labels_are_a_table_that_is_made_once(monkeypatch):
     )
     model = adapted(AutoAdapter(effort="fast"))
     table, rows = model.labels_, model.audit_rows().rows
-    audited = model.audit(rows, PROBLEM.yt[rows]).model
     again = model.label(PROBLEM.Xt)
     assert asked == column(model, "name")  # each member once
+    audited = model.audit(rows, PROBLEM.yt[rows]).model
+    assert asked[len(model.candidates_) :] == ["logistic regression with known labels"]
     pd.testing.assert_frame_equal(again, table)
     assert list(table) == ["prediction", "confidence", "runner_up", "source_only", "unfamiliar"]
     P = np.sort(model.predict_proba(PROBLEM.Xt), axis=1)

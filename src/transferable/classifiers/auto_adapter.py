@@ -575,7 +575,7 @@ class AutoAdapter(DomainClassifier):
         every[consensus.target.places] = labelled
         model = clone(self)
         alone, trust = self.classes_[self._labels["source_only"]], self.trust_
-        if trust is not None and found.corrected is not None:
+        if isinstance(trust, Trust) and found.corrected is not None:
             trust = trust.measured(found.rows, found.corrected, changes_of(alone, every))
         vars(model).update(
             vars(self),

@@ -120,9 +120,6 @@ class MarginalizedDenoising(DomainTransformer):
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
         return unit_rows((_of_words(rows, self.words_) - self.means_) @ self.coefficients_)
 
-    def _width(self, n_features: int) -> int:
-        return self._n_features_out
-
 
 def _of_words(rows: Any, words: NDArray[np.intp]) -> NDArray[np.float64]:
     """Return some columns of rows of unit length, dense."""

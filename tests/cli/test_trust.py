@@ -96,7 +96,7 @@ def test_columns_that_moved_are_scaled_alike_by_adapt_and_compare(folder, invoke
     compared = next(r["accuracy"] for r in results if r["method"] == "AutoAdapter")
     scaled = json.loads(invoke("adapt", *given, "--scale", "per-domain").stdout)["evaluation"]
     assert adapted == compared > 0.8
-    assert abs(adapted - scaled["accuracy"]) <= 0.01
+    assert round(200 * abs(adapted - scaled["accuracy"])) <= 2  # rows
 
 
 def test_people_are_told_the_same(skewed, invoke):

@@ -132,7 +132,11 @@ def mmcd_distance(
     3.0
     """
     Xs, Xt = check_array(Xs, dtype=np.float64), check_array(Xt, dtype=np.float64)
-    check_widths(Xs, Xt)
+    if Xs.shape[1] != Xt.shape[1]:
+        raise ValueError(
+            f"Xt has {Xt.shape[1]} features, but Xs has {Xs.shape[1]}; both samples must be "
+            "described by the same features."
+        )
     if (ys is None) != (yt is None):
         raise ValueError("Give the labels of both samples, ys and yt, or of neither.")
     pairs = [(1.0, Xs, Xt)]
@@ -161,15 +165,6 @@ def _squared(Xs: Matrix, Xt: Matrix, kernel: KernelFunction, second_order: float
         # With K = X X', ||X'ZX||^2 = tr(K Z K Z).
         squared += second_order * float(np.sum((X.T @ ZF) ** 2) if small else np.sum(ZF * ZF.T))
     return squared
-
-
-def check_widths(Xs: Any, Xt: Any) -> None:
-    """Refuse tables of different widths."""
-    if Xs.shape[1] != Xt.shape[1]:
-        raise ValueError(
-            f"Xt has {Xt.shape[1]} features, but Xs has {Xs.shape[1]}; both domains must be "
-            "described by the same features."
-        )
 
 
 def proxy_a_distance(Xs: Any, Xt: Any, *, shrinkage: float = 0.1) -> float:

@@ -170,12 +170,6 @@ def must_raise(errors: Any, call: Callable[[], Any], why: str) -> BaseException:
     raise AssertionError(f"{why}, but nothing was raised")
 
 
-def must_refuse(estimator: Any, what: str, *given: Any, **more: Any) -> None:
-    """Check that ``adapt`` raises an error for input whose support `takes` does not state."""
-    adapt = partial(clone(estimator).adapt, *given, **more)
-    must_raise((ValueError, TypeError), adapt, f"`takes` states no {what}")
-
-
 # -- all kinds -----------------------------------------------------------------------------------
 
 
@@ -377,8 +371,11 @@ def check_weights(estimator: Any) -> None:
     """Give weights of 1, and of 0, whose rows are left out; without support all are refused."""
     p = problem_of(estimator)
     if not takes(estimator).sample_weight:
-        weights = np.ones(N_SOURCE)
-        must_refuse(estimator, "sample_weight", p.Xs, p.ys, p.Xt, sample_weight=weights)
+        must_raise(
+            (ValueError, TypeError),
+            lambda: clone(estimator).adapt(p.Xs, p.ys, p.Xt, sample_weight=np.ones(N_SOURCE)),
+            "`takes` states no sample_weight",
+        )
         return
     ones = outcome(estimator, p.X, p.marked, MARKS, sample_weight=np.ones(len(MARKS)))
     assert_same(ones, outcome(estimator, p.X, p.marked, MARKS), 1e-9)
@@ -431,14 +428,22 @@ def check_known_target_labels(estimator: Any) -> None:
         model = clone(estimator).adapt(p.Xs, p.ys, p.Xt, yt=known)
         assert len(model.transduction_) == len(p.X)
         return
-    must_refuse(estimator, "target_labels", p.Xs, p.ys, p.Xt, yt=known)
+    must_raise(
+        (ValueError, TypeError),
+        lambda: clone(estimator).adapt(p.Xs, p.ys, p.Xt, yt=known),
+        "`takes` states no target_labels",
+    )
 
 
 def check_labels_are_needed_by_those_that_read_them(estimator: Any) -> None:
     """Fit without any labels where that is stated; else the missing labels are refused."""
     p = problem_of(estimator)
     if not takes(estimator).no_labels:
-        must_refuse(estimator, "no_labels", p.Xs, None, p.Xt)
+        must_raise(
+            (ValueError, TypeError),
+            lambda: clone(estimator).adapt(p.Xs, None, p.Xt),
+            "`takes` states no no_labels",
+        )
         return
     must_raise(ValueError, partial(clone(estimator).fit, p.X), "nothing marks the target")
     without = clone(estimator).adapt(p.Xs, None, p.Xt)

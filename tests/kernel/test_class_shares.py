@@ -261,11 +261,11 @@ def test_small_classes_do_not_shrink():
         model = TFDF(class_shares=shares).adapt(X[fit], y[fit], X[1200:])
         found[shares] = model.predict(X[rest]).mean()
     assert found["source"] < y[fit].mean() - 0.03
-    assert found["auto"] == pytest.approx(y[fit].mean(), abs=0.01)
+    assert found["auto"] == pytest.approx(y[fit].mean(), abs=0.015)
 
 
-def test_offsets_of_small_classes_grow_with_what_is_missed():
-    """One row more changes them little."""
+def test_what_is_within_the_slack_is_left_alone():
+    """From one to two slacks offsets grow with what is missed: one row more changes them little."""
     y = np.repeat([0, 1], [800, 200])
 
     def labelled(n_missed):
@@ -275,11 +275,12 @@ def test_offsets_of_small_classes_grow_with_what_is_missed():
         scores = np.c_[np.zeros(1000), margins]
         return scores, small_class_offsets(scores, y, np.ones(1000), np.ones(2))
 
-    gaps = [np.ptp(labelled(n)[1]) for n in (1, 2, 10, 20, 40)]
-    assert 0 < gaps[0] < 0.05 * gaps[-1]
+    assert not labelled(9)[1].any()  # the slack is a hundredth of all rows
+    gaps = [np.ptp(labelled(n)[1]) for n in (11, 12, 15, 20)]
+    assert 0 < gaps[0] < 0.2 * gaps[3]
     assert np.all(np.diff(gaps) > 0)
     scores, offsets = labelled(40)
-    assert np.mean((scores + offsets).argmax(axis=1)) == pytest.approx(0.2, abs=0.0015)
+    assert np.mean((scores + offsets).argmax(axis=1)) == pytest.approx(0.19, abs=0.0015)
 
 
 def test_a_saved_model_keeps_its_offsets(problem, tmp_path):

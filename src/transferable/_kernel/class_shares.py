@@ -43,7 +43,7 @@ _CALIBRATION_RIDGE = 0.005  # of the offsets: a class that is never mistaken kee
 _LOG_FACTORS = (-3.0, 7.0)  # bounds of the logarithm of the factor of the scores
 # Agreement with the first labels, beyond half of that without the shift: not followed, and fully.
 SUPPORT = -0.05, 0.05
-_SLACK = 0.01  # of all rows, half the miss by left-out labels that is made up for in full
+_SLACK = 0.01  # of all rows, by which left-out labels of a class may miss its share
 Scores = NDArray[np.float64]
 _STEPS = 30  # of Newton's method; it needs five to ten
 _SAMPLE = 10_000  # rows that offsets are first sought for; their order is random already
@@ -297,17 +297,19 @@ def small_class_offsets(
 ) -> NDArray[np.float64]:
     """Return offsets with which left-out source rows get as many labels of each class as it has.
 
-    Least squares gives rare classes fewer labels than they have rows. The offsets grow with the
-    share that is missed, so that nothing depends on one row.
+    Least squares gives rare classes fewer labels than they have rows. Misses within the slack are
+    left alone; from there to twice the slack the offsets grow, so that nothing depends on one row.
     """
     C, shifted = left_out.shape[1], weights * ratio[codes]
     own, found = (
         np.bincount(c, shifted, C) / shifted.sum() for c in (codes, left_out.argmax(axis=1))
     )
-    # Half a standard error of the shares of few rows is missed by chance.
-    slack = np.maximum(_SLACK, np.sqrt(own * (1.0 - own) / weights.sum()) / 2)
-    part = min(1.0, float(np.max(np.abs(found - own) / slack)) / 2)
-    wanted = np.maximum(own, 1e-6)
+    # Ignore half a standard error of the shares of few rows.
+    slack = np.maximum(_SLACK, 0.5 * np.sqrt(own * (1.0 - own) / weights.sum()))
+    part = min(1.0, float(np.max(np.abs(found - own) / slack)) - 1.0)
+    if part <= 0.0:
+        return np.zeros(C)
+    wanted = np.maximum(own + np.clip(found - own, -slack, slack), 1e-6)
     shares, rows = wanted / wanted.sum(), shifted / shifted.sum()
     return part * _hardened(left_out, shares, rows, _spread(left_out, weights))
 

@@ -145,7 +145,10 @@ KINDS = {
         shares={"denoised": 6.0, "as given": 1.0, "per domain": 2.0},
     ),
     "flags": Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess, SMOOTHED),
-    "numbers": Kind(None, _OF_ALL + _PER_DOMAIN, assess, SMOOTHED),
+    "numbers": Kind(
+        *(None, _OF_ALL + _PER_DOMAIN, assess, SMOOTHED),
+        shares={"as given": 0.65, "per domain": 0.35},
+    ),
 }
 
 

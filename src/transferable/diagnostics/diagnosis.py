@@ -21,7 +21,7 @@ from transferable.base import DomainAdapter, DomainTransformer
 from transferable.diagnostics.assessment import draw_rows
 from transferable.domains import row_hash
 from transferable.events import rounds, stage
-from transferable.metrics import check_widths, mmcd_distance, mmd_distance, proxy_a_distance
+from transferable.metrics import mmcd_distance, mmd_distance, proxy_a_distance
 
 Table = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def domain_gap(
     if (ys is None) != (yt is None):
         raise ValueError("Give the labels of both domains, ys and yt, or of neither.")
     source, target = (check_array(dense(X), dtype=np.float64) for X in (Xs, Xt))
-    check_widths(source, target)
+    _check_widths(source, target)
     orders = np.argsort(row_hash(source)), np.argsort(row_hash(target))
     Z = unit_variance(np.concatenate([source[orders[0]], target[orders[1]]]))
     source, target = Z[: len(source)], Z[len(source) :]
@@ -102,6 +102,14 @@ def unit_variance(table: NDArray[Any]) -> Table:
     centred = table - table.mean(axis=0)
     deviation = np.sqrt(np.mean(np.sum(centred**2, axis=1)))
     return centred / deviation if deviation > 0 else centred
+
+
+def _check_widths(source: Table, target: Table) -> None:
+    if source.shape[1] != target.shape[1]:
+        raise ValueError(
+            f"Xt has {target.shape[1]} features, but Xs has {source.shape[1]}; both domains must "
+            "be described by the same features."
+        )
 
 
 def _measured(Xs: Table, Xt: Table) -> dict[str, float]:
@@ -153,7 +161,7 @@ def column_shifts(Xs: Any, Xt: Any, names: Sequence[str] | None = None) -> list[
     ['size', 'age']
     """
     source, target = np.asarray(dense(Xs), dtype=float), np.asarray(dense(Xt), dtype=float)
-    check_widths(source, target)
+    _check_widths(source, target)
     called = range(source.shape[1]) if names is None else names
     distances = ks_2samp(source, target, method="asymp").statistic
     shifts = [

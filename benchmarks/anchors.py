@@ -32,7 +32,7 @@ from recording import tabulate
 from shift import synthetic_shift
 from transferable import TFDFV
 from transferable._kernel import choose
-from transferable._linalg import anchors
+from transferable._linalg import search
 from transferable._linalg.search import spherical_means
 from transferable.datasets import fetch_mnist_usps, fetch_tables, load_printed_to_handwritten
 from transferable.datasets._files import TABLES
@@ -112,8 +112,8 @@ def _gaussian(cosines: Any) -> Any:
 
 # Where anchors are placed, and how rows are tied to them.
 KINDS: dict[str, tuple[Any, Any]] = {
-    "k-means": (spherical_means, anchors._weights),
-    "drawn": (_as_drawn, anchors._weights),
+    "k-means": (spherical_means, search._weights),
+    "drawn": (_as_drawn, search._weights),
     "gaussian": (spherical_means, _gaussian),
 }
 
@@ -127,7 +127,7 @@ def measure(job: tuple[str, str, int, str]) -> list[Record]:
     for kind, how in KINDS.items():
         if kind == "gaussian" and device != "cpu":
             continue
-        choose.spherical_means, anchors._weights = how
+        choose.spherical_means, search._weights = how
         stores = defaultdict(lambda: Store(labels_only=True))  # by ties, which no key names
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

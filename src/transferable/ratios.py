@@ -8,8 +8,10 @@ validation. All assume that the source covers the target.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from inspect import cleandoc
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -38,6 +40,7 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
+Ratio = TypeVar("Ratio", bound=Callable[..., NDArray[np.float64]])
 
 _MEDIAN_ROWS = 250  # of each sample, among which distances are measured
 _ROUNDING = 1e-12
@@ -46,6 +49,42 @@ _RIDGES = (1e-3, 1e-2, 1e-1, 1.0)
 _FOLDS = 5
 _EM_STEPS = 100
 _FEWER_STEPS = 30  # to choose a kernel by
+
+
+# By the names that `ratio=` takes.
+RATIOS: dict[str, Callable[[Any, Any], Vector]] = {}
+_SHARED = """Returns
+-------
+weights : ndarray of shape (n_source,)
+    One on average.
+
+Examples
+--------
+>>> import numpy as np
+>>> from transferable.ratios import {name}
+>>> Xs = np.linspace(0, 1, 50)[:, None]
+>>> weights = {name}(Xs, Xs[25:])
+>>> bool(weights[25:].mean() > 1.4 * weights[:25].mean())
+True
+
+"""
+_SAMPLES = """Xs, Xt : array-like or sparse matrix of shape (n_rows, n_features)
+    The rows to weight, and those to resemble.
+"""
+
+
+def _ratio(name: str) -> Callable[[Ratio], Ratio]:
+    """Name a function for `ratio=`, and describe what all of them have."""
+
+    def named(function: Ratio) -> Ratio:
+        RATIOS[name] = function
+        head, line, rest = cleandoc(function.__doc__ or "").partition("Parameters\n----------\n")
+        entries, *others = re.split(r"\n\n(?=\w+\n-+\n)", rest, maxsplit=1)
+        shared = _SHARED.format(name=getattr(function, "__name__"))  # noqa: B009 (of a callable)
+        function.__doc__ = head + line + _SAMPLES + entries + "\n\n" + shared + "".join(others)
+        return function
+
+    return named
 
 
 def _checked_samples(
@@ -134,37 +173,25 @@ def _rbf(X: Matrix, centers: Matrix, gamma: float) -> Matrix:
     return np.asarray(np.exp(-gamma * euclidean_distances(X, centers, squared=True)))
 
 
+@_ratio("nearest")
 def nearest_neighbor_ratio(Xs: Any, Xt: Any, *, smoothing: float = 1.0) -> Vector:
     """Count the target rows in the Voronoi cell of each source row, plus `smoothing`.
 
     Parameters
     ----------
-    Xs, Xt : array-like or sparse matrix of shapes (n_source, n_features), (n_target, n_features)
-        The rows to weight, and those to resemble.
     smoothing : float, default=1.0
         Added to every count; 1 as published, so that no row is lost.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_source,)
-        One on average.
 
     References
     ----------
     M. Loog, "Nearest neighbor-based importance weighting", MLSP 2012.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.ratios import nearest_neighbor_ratio
-    >>> nearest_neighbor_ratio(np.array([[0.0], [1.0]]), np.array([[0.8], [0.9], [2.0]]))
-    array([0.4, 1.6])
     """
     Xs, Xt = _checked_samples(Xs, Xt, 1, as_dense=False)
     counts = np.bincount(pairwise_distances_argmin(Xt, Xs), minlength=Xs.shape[0])
     return _mean_one(counts.astype(np.float64) + smoothing)
 
 
+@_ratio("logistic")
 def logistic_ratio(
     Xs: Any, Xt: Any, *, C: float = 0.1, n_directions: int = 50, n_folds: int = 2
 ) -> Vector:
@@ -172,8 +199,6 @@ def logistic_ratio(
 
     Parameters
     ----------
-    Xs, Xt : array-like or sparse matrix of shapes (n_source, n_features), (n_target, n_features)
-        The rows to weight, and those to resemble.
     C : float, default=0.1
         Inverse penalty of the regression.
     n_directions : int, default=50
@@ -181,24 +206,10 @@ def logistic_ratio(
     n_folds : int, default=2
         Folds; the ratio of each is predicted by a model of the others.
 
-    Returns
-    -------
-    weights : ndarray of shape (n_source,)
-        One on average.
-
     References
     ----------
     S. Bickel, M. Brueckner, T. Scheffer, "Discriminative learning under covariate shift", JMLR
     2009.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.ratios import logistic_ratio
-    >>> Xs = np.linspace(0, 1, 50)[:, None]
-    >>> weights = logistic_ratio(Xs, Xs[25:])
-    >>> bool(weights[25:].mean() > 1.5 * weights[:25].mean())
-    True
     """
     Xs, Xt, restore = _ordered_samples(Xs, Xt, 1, as_dense=False)
     n_source = Xs.shape[0]
@@ -229,22 +240,16 @@ def _standardized(X: Matrix) -> Matrix:
     return X
 
 
+@_ratio("kliep")
 def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100) -> Vector:
     """Fit the ratio of least Kullback-Leibler divergence among sums of RBF kernels (KLIEP).
 
     Parameters
     ----------
-    Xs, Xt : array-like or sparse matrix of shapes (n_source, n_features), (n_target, n_features)
-        The rows to weight, and those to resemble; at least two each.
     gamma : float or None, default=None
         Coefficient of the kernel; None is the likeliest of five by cross-validation on the target.
     n_centers : int, default=100
         Target rows, evenly spaced, about which kernels lie.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_source,)
-        One on average.
 
     Notes
     -----
@@ -254,15 +259,6 @@ def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100)
     ----------
     M. Sugiyama, T. Suzuki, S. Nakajima, H. Kashima, P. von Buenau, M. Kawanabe, "Direct importance
     estimation for covariate shift adaptation", AISM 2008.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.ratios import kliep
-    >>> Xs = np.linspace(0, 1, 50)[:, None]
-    >>> weights = kliep(Xs, Xs[25:])
-    >>> bool(weights[25:].mean() > 3 * weights[:25].mean())
-    True
     """
     Xs, Xt, restore = _ordered_samples(Xs, Xt, 2)
 
@@ -278,6 +274,7 @@ def kliep(Xs: Any, Xt: Any, *, gamma: float | None = None, n_centers: int = 100)
     return _mean_one(of_source @ _most_likely(of_target, of_source.mean(axis=0)))[restore]
 
 
+@_ratio("ulsif")
 def ulsif(
     Xs: Any,
     Xt: Any,
@@ -291,8 +288,6 @@ def ulsif(
 
     Parameters
     ----------
-    Xs, Xt : array-like or sparse matrix of shapes (n_source, n_features), (n_target, n_features)
-        The rows to weight, and those to resemble; at least two each.
     relative : float, default=0.0
         Share of the target in the density that the target's is divided by: above 0 the ratio is
         bounded by 1 / relative (RuLSIF).
@@ -303,25 +298,11 @@ def ulsif(
     n_centers : int, default=100
         Target rows, evenly spaced, about which kernels lie.
 
-    Returns
-    -------
-    weights : ndarray of shape (n_source,)
-        One on average.
-
     References
     ----------
     T. Kanamori, S. Hido, M. Sugiyama, "A least-squares approach to direct importance estimation",
     JMLR 2009. M. Yamada, T. Suzuki, T. Kanamori, H. Hachiya, M. Sugiyama, "Relative density-ratio
     estimation for robust distribution comparison", Neural Computation 2013.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.ratios import ulsif
-    >>> Xs = np.linspace(0, 1, 50)[:, None]
-    >>> weights = ulsif(Xs, Xs[25:])
-    >>> bool(weights[25:].mean() > 3 * weights[:25].mean())
-    True
     """
     Xs, Xt, restore = _ordered_samples(Xs, Xt, 2)
     ridges = _RIDGES if ridge is None else (ridge,)
@@ -355,29 +336,14 @@ def ulsif(
     ]
 
 
+@_ratio("rulsif")
 def rulsif(Xs: Any, Xt: Any, *, relative: float = 0.1) -> Vector:
     """Fit the relative ratio by :func:`ulsif`, which is bounded.
 
     Parameters
     ----------
-    Xs, Xt : array-like or sparse matrix of shapes (n_source, n_features), (n_target, n_features)
-        The rows to weight, and those to resemble; at least two each.
     relative : float, default=0.1
         Share of the target in the density that the target's is divided by.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_source,)
-        One on average.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.ratios import rulsif
-    >>> Xs = np.linspace(0, 1, 50)[:, None]
-    >>> weights = rulsif(Xs, Xs[25:])
-    >>> bool(weights[25:].mean() > 3 * weights[:25].mean())
-    True
     """
     return ulsif(Xs, Xt, relative=relative)
 
@@ -419,6 +385,7 @@ def _most_likely(of_target: Matrix, source_mean: Vector, n_steps: int = _EM_STEP
     return coefficients
 
 
+@_ratio("kmm")
 def kernel_mean_matching(
     Xs: Any, Xt: Any, *, gamma: float | None = None, bound: float = 1000.0
 ) -> Vector:
@@ -426,17 +393,10 @@ def kernel_mean_matching(
 
     Parameters
     ----------
-    Xs, Xt : array-like or sparse matrix of shapes (n_source, n_features), (n_target, n_features)
-        The rows to weight, and those to resemble.
     gamma : float or None, default=None
         Coefficient of the kernel; None is one over the median squared distance.
     bound : float, default=1000.0
         Largest weight, as published.
-
-    Returns
-    -------
-    weights : ndarray of shape (n_source,)
-        One on average.
 
     Notes
     -----
@@ -448,15 +408,6 @@ def kernel_mean_matching(
     ----------
     J. Huang, A. Smola, A. Gretton, K. Borgwardt, B. Schoelkopf, "Correcting sample selection bias
     by unlabeled data", NIPS 2006.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from transferable.ratios import kernel_mean_matching
-    >>> Xs = np.linspace(0, 1, 50)[:, None]
-    >>> weights = kernel_mean_matching(Xs, Xs[25:])
-    >>> bool(weights[25:].mean() > 3 * weights[:25].mean())
-    True
     """
     Xs, Xt, restore = _ordered_samples(Xs, Xt, 1)
     gamma = _usual_gamma(Xs, Xt) if gamma is None else gamma
@@ -478,14 +429,3 @@ def kernel_mean_matching(
         lambda w: K @ w - attraction, project, np.ones(n), step, max_iter=300, tolerance=1e-3
     )
     return _mean_one(weights)[restore]
-
-
-# By the names that `ratio=` takes.
-RATIOS: dict[str, Callable[[Any, Any], NDArray[np.float64]]] = {
-    "kliep": kliep,
-    "kmm": kernel_mean_matching,
-    "logistic": logistic_ratio,
-    "nearest": nearest_neighbor_ratio,
-    "rulsif": rulsif,
-    "ulsif": ulsif,
-}

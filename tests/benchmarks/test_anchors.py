@@ -5,7 +5,7 @@ import pytest
 import anchors as benchmark
 from problems import small_problem
 from transferable._kernel import choose
-from transferable._linalg import anchors
+from transferable._linalg import search
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def few_rows(monkeypatch):
     for module, name in (
         (choose, "spherical_means"),
         (choose, "N_TIES"),
-        (anchors, "_weights"),
+        (search, "_weights"),
     ):
         monkeypatch.setattr(module, name, getattr(module, name))
 

@@ -25,7 +25,7 @@ from transferable import (
 )
 from transferable.base import DomainClassifier, DomainRegressor, DomainTransformer
 from transferable.model_selection import LabelFreeSearch
-from transferable.regressors import AdaptedRegressor
+from transferable.regressors import AdaptedRegressor, auto_regressor
 from transferable.tables import TableClassifier
 from transferable.testing import (
     CHECKS,
@@ -48,6 +48,15 @@ TABLES = TableClassifier(TFDFV(), scale="joint")
 OTHERS = [SEARCH, TABLES, TCA(kernel="rbf"), JDA(kernel="linear", normalize=True)]
 NUMBERS = [cls() for _, cls in all_estimators("regressor")]
 EVERY = [*LISTED.values(), *OTHERS, *NUMBERS]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_trees():
+    """A pool for numbers has no setting that makes it quick."""
+    with pytest.MonkeyPatch.context() as patch:
+        for model in (auto_regressor._BOOSTING, auto_regressor._FOREST):
+            patch.setattr(model, "n_estimators", 30)
+        yield
 
 
 def expected_to_fail(estimator):

@@ -118,9 +118,7 @@ def audits(model: AutoRegressor, Xt: Any, yt: Any) -> dict[str, Any]:
     before = model.labels_.prediction.to_numpy()
     off, found = np.abs(before - yt), []
     for seed in range(DRAWS):
-        # Other random starts than audit_rows has.
-        order = np.random.default_rng(seed).permutation(len(yt))
-        rows = order[rows_to_measure(before[order], ROWS).rows]
+        rows = rows_to_measure(before, ROWS, seed).rows
         rest = np.setdiff1d(np.arange(len(yt)), rows)
         audit = model.audit(rows, yt[rows])
         table = audit.model.labels_.iloc[rest]

@@ -181,9 +181,11 @@ class MeasuredError:
         return "\n".join(self.lines)
 
 
-def rows_to_measure(predictions: NDArray[np.float64], n_rows: int) -> RowsToLabel:
+def rows_to_measure(
+    predictions: NDArray[np.float64], n_rows: int, random_state: int = 0
+) -> RowsToLabel:
     """Draw every n-th row by its prediction, from a random start."""
-    n, rng = len(predictions), np.random.default_rng(0)
+    n, rng = len(predictions), np.random.default_rng(random_state)
     size = min(n_rows, n)
     order = np.lexsort((rng.random(n), predictions))
     rows = order[((np.arange(size) + rng.random()) * n / max(size, 1)).astype(np.intp)]

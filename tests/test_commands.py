@@ -149,7 +149,9 @@ def fitted(name, kind, folder):
         return model.adapt(folder / "source", None, folder / "target")
     if home == "tables":
         source, target = frames(*task)
-        if short == "TableClassifier":
+        if short == "TableRegressor":
+            source["kind"] = task[1] + 0.5
+        else:
             kind = functools.partial(kind, transferable.TFDFV(max_iter=2))
         return kind().adapt(source.drop(columns="kind"), source["kind"], target)
     if home == "dask":

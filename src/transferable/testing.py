@@ -362,6 +362,11 @@ def check_sparse_rows(estimator: Any) -> None:
         return
     found = answers(clone(estimator).adapt(*given), sp.csr_array(p.Xt))
     expected = answers(clone(estimator).adapt(p.Xs, p.ys, p.Xt), p.Xt)
+    models = estimator, getattr(estimator, "estimator", None)
+    if any(getattr(model, "_centred", False) for model in models):
+        # Sparse rows stay as they are, so that only the labels are nearly those of centred ones.
+        assert np.mean(found.argmax(axis=1) == expected.argmax(axis=1)) >= 0.8
+        return
     if kind_of(estimator) == "transformer":  # bases are free, inner products are not
         found, expected = found @ found.T, expected @ expected.T
     assert_close(found, expected, 1e-9)

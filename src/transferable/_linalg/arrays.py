@@ -226,7 +226,7 @@ def centre_of(X: Any, weights: Any = None, moments: Any = None) -> NDArray[np.fl
         for rows, block in X.blocks(step) if isinstance(X, Reordered) else blocks:
             R = block if sparse else block - origin
             total += w[rows] @ R
-            squares += w[rows] @ (R * R)
+            squares += w[rows] @ (sp.csr_array(R).power(2) if sparse else R * R)
         variance = squares / w.sum() - (total / w.sum()) ** 2
         mean = total / w.sum() + origin
     varying = variance[variance > _CONSTANT * variance.max()]

@@ -406,10 +406,6 @@ class AutoAdapter(DomainClassifier):
         self.consensus_ = replace(self.consensus_, target=target)
         self._labels = self.consensus_.label(rows[self._targets])
 
-    def _html_repr(self) -> str:
-        trust = getattr(self, "trust_", None)
-        return ("" if trust is None else trust._repr_html_()) + super()._html_repr()
-
     # -- tables --------------------------------------------------------------------------------
 
     @property
@@ -588,7 +584,3 @@ class AutoAdapter(DomainClassifier):
             _labels=self._labels | {"probabilities": P},
         )
         return replace(found, labels=every, model=model)
-
-    def _is_fitted_to(self, X: Any) -> bool:
-        """Return whether these are the target rows of the fit, in its order."""
-        return self.consensus_.target.are(self._validate_rows(X))

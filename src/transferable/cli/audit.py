@@ -473,7 +473,9 @@ def _check_model(model: Any, path: Path | None, pair: _Pair, messages: Messages)
     where, remedy = who(pair.target, "the target"), "give the model that 'adapt' saved with these"
     with messages.hearing(), messages.bar("Reading the rows again"):
         rows = model._rows(pair.given)
-    if not model.estimator_._is_fitted_to(getattr(rows, "rows", rows)):
+    fitted = model.estimator_
+    known = fitted.stack_ if pair.numbers else fitted.consensus_.target
+    if not known.are(fitted._validate_rows(getattr(rows, "rows", rows))):
         raise TableError(f"{path} was fitted to other rows than those of {where}; {remedy}.")
     own = model.labels_["prediction"]
     if pair.numbers:

@@ -412,7 +412,3 @@ class AutoRegressor(DomainRegressor):
             raise ValueError(f"coverage={coverage!r}: take a share between 0 and 1, such as 0.9.")
         half = self.stack_.half_width(coverage)
         return self._predict_numbers(rows)[:, None] + np.array([-half, half])
-
-    def _is_fitted_to(self, X: Any) -> bool:
-        """Return whether these are the target rows of the fit, in its order."""
-        return self.stack_.are(self._validate_rows(X))

@@ -371,7 +371,8 @@ def shared(rng, holder, key, model, parts):
     """A member that is named in many places."""
     named = [h[k] for h, k in forging.nodes(model) if isinstance(h[k], dict) and "array" in h[k]]
     if named:
-        holder[key] = [dict(named[rng.integers(len(named))])] * int(rng.choice([2, 400]))
+        one = copy.deepcopy(named[rng.integers(len(named))])
+        holder[key] = [one] * int(rng.choice([2, 400]))
 
 
 def itself(rng, holder, key, model, parts):

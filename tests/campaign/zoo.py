@@ -198,6 +198,7 @@ REFUSED |= {
     ".weights is exp": KNeighborsClassifier(weights=np.exp),
     ".kernel is dot": SVC(kernel=np.dot),
     r".steps\[1\] is SimpleImputer": make_pipeline(StandardScaler(), SimpleImputer()),
+    r".steps\[0\] is object": make_pipeline(object(), None),
 }
 REFUSED |= {
     f" is {type(model).__name__} of several outputs": model.fit(ROWS, ROWS[:, :2] > 0)

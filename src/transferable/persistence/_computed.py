@@ -101,12 +101,9 @@ class Computed:
         for key in given.keys() & _CHOICES.keys():
             if given[key] not in _CHOICES[key]:
                 raise unsaved(f"{where}.{key}", given[key])
-        several = (
-            getattr(estimator, "n_outputs_", 1) > 1 or np.ndim(getattr(estimator, "_y", 0)) > 1
-        )
-        if several or "multilabel" in getattr(
-            getattr(estimator, "_label_binarizer", 0), "y_type_", ""
-        ):
+        outputs = getattr(estimator, "n_outputs_", np.ndim(getattr(estimator, "_y", 0)))
+        binarizer = getattr(estimator, "_label_binarizer", None)
+        if outputs > 1 or "multilabel" in getattr(binarizer, "y_type_", ""):
             raise unsaved(where, f"{self.name} of several outputs")
         if problem := _problem(estimator):
             raise unsaved(where, problem)
@@ -143,7 +140,7 @@ class Computed:
                 estimator._validate_params()
         except ValueError:  # whose message shows the value
             _refuse(f"a parameter of {self.name} is out of its range")
-        _require(not (problem := _problem(estimator)), problem)
+        _check_parts(estimator)
         sizes = reader.sized(given["fitted"], outer)
         if not given["fitted"]:
             return estimator
@@ -348,23 +345,32 @@ def _problem(model: Any) -> str:
 
 
 def _composition(model: Any) -> tuple[int, int, int]:
-    """Return the numbers of single steps, of unions, and of levels; refuse other steps."""
-    name = next((name for name in _PARTS if hasattr(model, name)), None)
-    if name is None or not type(model).__module__.startswith("sklearn.pipeline"):
+    """Return the numbers of single steps, of unions, and of levels."""
+    union, parts = hasattr(model, "transformer_list"), _parts(model)
+    if parts is None:
         return 1, 0, 0
-    parts = getattr(model, name)
-    for step, part in parts:
-        known = part is None or part in ("drop", "passthrough") or isinstance(part, BaseEstimator)
-        _require(known and isinstance(step, str), "a step of a chain is not an estimator")
-    model._validate_names([step for step, _ in parts])
-    weights = getattr(model, "transformer_weights", None) or {}
-    _require(
-        all(isinstance(w, int | float) for w in weights.values()),
-        "a weight of a union is not a number",
-    )
     counts = [_composition(part) for _, part in parts]
-    unions = sum(n for _, n, _ in counts) + (name == _PARTS[1])
+    unions = sum(n for _, n, _ in counts) + union
     return sum(n for n, _, _ in counts), unions, 1 + max((n for _, _, n in counts), default=0)
+
+
+def _parts(model: Any) -> Any:
+    """Return the steps of a chain or union, None if a model is neither."""
+    return next((getattr(model, key) for key in _PARTS if hasattr(model, key)), None)
+
+
+def _check_parts(model: Any) -> None:
+    """Refuse steps of a file that are not named estimators, and weights that are not numbers."""
+    if (parts := _parts(model)) is None:
+        return
+    for name, part in parts:
+        known = isinstance(part, BaseEstimator) or part in (None, "drop", "passthrough")
+        _require(known and isinstance(name, str), "a step of a chain is not an estimator")
+    model._validate_names([name for name, _ in parts])
+    weights = getattr(model, "transformer_weights", None) or {}
+    known = all(isinstance(weight, int | float) for weight in weights.values())
+    _require(known, "a weight of a union is not a number")
+    _require(not (problem := _problem(model)), problem)
 
 
 _SCORES = "coef_ float[h,p]/float[p] intercept_ float[h]/number classes_ labels[k]"

@@ -34,9 +34,9 @@ Probabilities = NDArray[np.float64]
 _LEAST_AGREEMENT = 0.01
 # Of the interval [1 - slack - most d, 1 + slack - least d] with doubt d, one minus the mean
 # confidence; fitted to nine in ten of the development cases of docs/trust.md.
-_SLACK, _LEAST, _MOST = 0.06, 0.45, 1.6
+_SLACK, _LEAST, _MOST = 0.08, 0.35, 1.4
 _USABLE = 0.75  # lower end from which labels can be used
-_SUPPORTED = 0.2  # support below which they cannot
+_SUPPORTED, _AGREED = 0.2, 0.6  # support below which they cannot, and from which they can
 _TELLING = 0.4  # widest interval that tells more than anybody knows without it
 _MOVED = 0.15  # change of a class's share that is worth a sentence
 _LEVEL = 0.9  # of intervals
@@ -255,7 +255,8 @@ def assess(
     reasons[0] = reasons[0][0].upper() + reasons[0][1:]
     if support < _SUPPORTED:
         return Trust("reject", 0.0, 1.0, *counts, tuple(reasons))
-    if low >= max(_USABLE, chance, shares.max()) and len(views) >= 3 and not one_column:
+    usable = low >= max(_USABLE, chance, shares.max()) and support >= _AGREED
+    if usable and len(views) >= 3 and not one_column:
         several = "three" if len(views) > 3 else "two"
         agreed = f"Models of the source alone and of {several} views of both domains agree"
         return Trust("use", low, high, *counts, (f"{agreed}, and are confident",))

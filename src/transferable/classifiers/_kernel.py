@@ -92,10 +92,11 @@ class KernelClassifier(DomainClassifier):
         "estimated" checks whether the labels of target rows, without alignment, have other shares
         than those of left-out source rows, follows a label shift as far as the evidence supports
         it, and keeps small classes from shrinking; with fewer than 30 target rows it follows none.
-        "auto" does the same and reverts the shift unless neighbouring target rows then agree more
-        often. Known shares are given by label or in the order of ``classes_``: they are met to
-        within a row on the fitted rows, and a class of share 0 is never predicted. They must be
-        right: an error of a factor of 1.35 for each class costs 3 to 6 points.
+        "auto" does the same and reverts the shift unless its labels keep half of the agreement with
+        those of the source alone that labels with the source's shares have. Known shares are given
+        by label or in the order of ``classes_``: they are met to within a row on the fitted rows,
+        and a class of share 0 is never predicted. They must be right: an error of a factor of 1.35
+        for each class costs 3 to 6 points.
     source_weights : "auto", mapping or array-like, default="auto"
         Weight of each of several sources in the loss and in the alignment, by id or in the order
         of the ids; only ratios matter. "auto" takes the squared share of target rows whose nearest

@@ -239,7 +239,7 @@ class AutoAdapter(DomainClassifier):
     scikit-learn and skada" has the ways that work.
 
     A model's probabilities are calibrated on held-out source rows. With prior weights u
-    (``caution`` shared by the source-only block, the rest by the adapted one, half of which goes to
+    (``caution`` shared by the source-only block, the rest by the adapted one, .65 of which goes to
     models of rows as given and half to those of rows scaled by domain), candidate k has weight u_k
     max(kappa_k, 0.01)^2, kappa_k its agreement with the prior-weighted average of the others over
     the target rows. Where columns overlap by less than a half, candidates that compare values of

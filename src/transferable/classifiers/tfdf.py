@@ -30,11 +30,10 @@ class TFDF(KernelClassifier):
     Parameters
     ----------
     manifold : float or "auto", default="auto"
-        rho, the weight of the graph Laplacian. 0 switches it off. "auto" takes 1, the paper's
-        value, less a tenth for each point of accuracy by which the nearest neighbour labels
-        left-out source rows worse than the kernel classifier, but at least 0.1; one more for each
-        point by which it is better, but at most 3; and less in proportion where the target has more
-        than four times the rows of the source.
+        rho, the weight of the graph Laplacian. 0 switches it off. "auto" takes half the odds that
+        the three nearest source rows of a source row are of its class, beyond chance (Cohen's kappa
+        over one minus kappa), from 0.1 to 20; and less in proportion where the target has more than
+        four times the rows of the source. The paper takes 1.
     variance : float, default=0.01
         delta, the weight of the scores' variance. 0 switches it off.
     confusion : float, default=3
@@ -49,8 +48,8 @@ class TFDF(KernelClassifier):
         p, neighbours of each row in the graph. The paper takes 10; fewer were better on its data.
     manifold_dim : "auto", int or None, default="auto"
         Dimension of the subspaces that the geodesic flow (GFK) joins; None uses the rows as they
-        are. "auto" takes the smallest of 20, 40, 80 and None that keeps the accuracy on left-out
-        source rows within a point of the best.
+        are. "auto" takes 30, and None where either domain has fewer or where the flow costs more
+        than 3 points of accuracy on left-out source rows; from 2 points on, rows count beside it.
     estimator : classifier, default=None
         Gives the first pseudo-labels, trained on the source's features. None takes the model's own
         source-only solution; the paper's choice is ``KNeighborsClassifier(1)``.
@@ -73,6 +72,11 @@ class TFDF(KernelClassifier):
     weight from the source's labels, and solve the normalised class confusion in closed form: each
     was better on most data or as good (``docs/how-it-works.md``). ``TFDF.as_published()`` is the
     published method, with confusion of weight 0.1; the paper gives no dimension.
+
+    Rows are centred by the mean of both domains and have a further coordinate, of the size of two
+    columns, before they are scaled to unit length: a direction alone would not show how far from
+    the mean a row is. Sparse rows are centred along the flow only; without one they stay as they
+    are. MEDA, ARTL and the published method do not centre.
 
     References
     ----------

@@ -153,7 +153,8 @@ def fitted(name, kind, folder):
             source["kind"] = task[1] + 0.5
         else:
             kind = functools.partial(kind, transferable.TFDFV(max_iter=2))
-        return kind().adapt(source.drop(columns="kind"), source["kind"], target)
+        labels = source["kind"] if short != "TableRegressor" else source.index.to_series() / 2
+        return kind().adapt(source.drop(columns="kind"), labels, target)
     if home == "dask":
         import dask.array as da
 

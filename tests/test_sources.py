@@ -30,7 +30,8 @@ ALIGNING = [*RISK, JDA(n_components=3), BDA(n_components=3), TCA(n_components=3)
 LISTED = [cls() for name, cls in all_estimators() if name != "AutoAdapter"]
 SAME = {"MarginalizedDenoising"}  # One map for all rows
 TAKING = [model for model in LISTED if model.takes.several_sources]
-APART = [*ALIGNING, *(model for model in TAKING if type(model).__name__ not in SAME)]
+APART = [model for model in TAKING if type(model).__name__ not in SAME]
+APART += [model for model in ALIGNING if repr(model) not in map(repr, TAKING)]
 
 pytestmark = pytest.mark.filterwarnings("ignore:manifold_dim=20 is more")
 

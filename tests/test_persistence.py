@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -20,6 +20,7 @@ from saved import METHODS, NAMES, NEW, PROBLEM, adapted
 from transferable import persistence
 from transferable.classifiers import TFDF, TFDFV, AdaptedClassifier
 from transferable.persistence import ModelFileError, about
+from transferable.regressors import AdaptedRegressor
 from transferable.transformers import CORAL, PerDomainScaler
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -90,6 +91,21 @@ def test_every_model_comes_back_to_the_bit(name, tmp_path):
     transferable.save(again, tmp_path / "again.tfm")
     first, second = (forging.described(tmp_path / f"{n}.tfm") for n in ("model", "again"))
     assert first == second
+
+
+@pytest.mark.parametrize("part", zoo.PARTS, ids=lambda part: type(part).__name__)
+def test_an_adapted_estimator_holds_any_of_these_types(part, tmp_path):
+    if hasattr(part, "transform"):
+        model = AdaptedClassifier(clone(part))
+    else:
+        adapter = AdaptedClassifier if is_classifier(part) else AdaptedRegressor
+        model = adapter(CORAL(), clone(part))
+        if getattr(part, "class_weight", None):  # names classes, which are codes inside
+            model.estimator.set_params(class_weight=None)
+    y = zoo.LABELS if is_classifier(model) else zoo.PROBLEM.Xs[:, 0]
+    model.adapt(zoo.PROBLEM.Xs, y, zoo.PROBLEM.Xt)
+    transferable.save(model, tmp_path / "model.tfm")
+    assert_alike(model, transferable.load(tmp_path / "model.tfm"), zoo.ROWS)
 
 
 def test_a_file_is_json_and_arrays(file):

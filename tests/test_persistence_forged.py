@@ -255,6 +255,8 @@ def within(levels):
         (chain([chain([WHOLE] * 8, "union")] * 8), "unions"),
         (chain([chain([WHOLE] * 2, "union")] * 2), "unions"),
         (chain([WHOLE] * 9), "steps"),
+        (chain([]), "no steps"),
+        (chain([], "union"), "no steps"),
         (WHOLE | {"fitted": {"n_features_in_": 2**30}}, "columns, which nothing in the file makes"),
         (WHOLE | {"fitted": {"n_features_in_": 2**70}}, "number of columns"),
         (WHOLE | {"parameters": {"func": "eval"}}, "func"),

@@ -363,6 +363,7 @@ def _check_parts(model: Any) -> None:
     """Refuse steps of a file that are not named estimators, and weights that are not numbers."""
     if (parts := _parts(model)) is None:
         return
+    _require(isinstance(parts, list) and len(parts) > 0, "a chain has no steps")
     for name, part in parts:
         known = isinstance(part, BaseEstimator) or part in (None, "drop", "passthrough")
         _require(known and isinstance(name, str), "a step of a chain is not an estimator")

@@ -5,7 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from transferable.datasets import make_reviews, make_shifted
+from transferable.datasets import make_drifted, make_reviews, make_shifted
 
 SHIFTS = ["covariate", "label", "concept", "subspace"]
 SHAPES = ["gaussians", "moons"]
@@ -133,3 +133,16 @@ def test_made_up_reviews_are_half_good_and_of_words_that_differ():
     assert "gripping" in words[0] - words[1]
     assert task.source.equals(make_reviews(60, 40, random_state=3).source)
     assert not task.source.equals(make_reviews(60, 40, random_state=4).source)
+
+
+def test_drifted_sensors_answer_less_and_keep_what_they_measure():
+    task = make_drifted(n_source=400, n_target=300)
+    assert len(task.source) == 400
+    assert len(task.target) == len(task.yt) == 300
+    assert "concentration" not in task.target
+    assert task.target.temperature.mean() < task.source.temperature.mean() - 5
+    for name in (f"sensor_{k}" for k in range(1, 5)):
+        assert np.corrcoef(task.target[name], np.log1p(task.yt))[0, 1] > 0.7
+    still = make_drifted(drift=0.0)
+    assert abs(still.target.temperature.mean() - still.source.temperature.mean()) < 1
+    assert make_drifted().source.equals(make_drifted().source)

@@ -86,7 +86,7 @@ def _record(method: type[Any]) -> dict[str, Any]:
         "family": method.family,
         "method": name.lower(),
         "default": isinstance(configured(None), method),
-        "kind": "transformer" if hasattr(method, "transform") else "classifier",
+        "kind": get_tags(estimator).estimator_type or "transformer",
         "summary": re.split(r"\n\s*\n", inspect.getdoc(method) or "")[0].replace("\n", " "),
         "takes": sparse + (["landmarks"] if takes("n_landmarks", method) else []),
         "parameters": parameters_of(estimator),

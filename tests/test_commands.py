@@ -30,7 +30,7 @@ from transferable.tables import TableEncoder
 PATHS = {
     "AutoAdapter().adapt": (188, 24, 3),
     "transferable adapt": (280, 36, 3),
-    "transferable adapt --model --report": (383, 45, 6),
+    "transferable adapt --model --report": (385, 45, 6),
 }
 
 

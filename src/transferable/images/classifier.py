@@ -77,11 +77,9 @@ class ImageClassifier(FileClassifier):
         The labels of the source.
     estimator_ : classifier
         The fitted classifier of embeddings.
-    labels_ : DataFrame
-        The labels of the target pictures that could be read, as :meth:`label` returns them, without
-        the column ``problem``. Its rows are those of an audit.
     broken_ : dict of str to str
-        Target files that could not be read, with the reason.
+        Target files that could not be read, with the reason. The table ``labels_``, whose rows are
+        those of an audit, leaves them out.
     notes_ : list of str
         What was left out, and why.
     embedder_ : str or None

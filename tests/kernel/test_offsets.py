@@ -37,6 +37,14 @@ def test_labels_have_the_shares_to_within_a_row(seed, n_classes):
     assert np.array_equal(np.isneginf(v), shares == 0)
 
 
+def test_scores_that_are_tied_have_offsets():
+    """Whole numbers: moving a row costs nothing at many places, which must not look like no way."""
+    rng = np.random.default_rng(5)
+    for _ in range(60):
+        F = np.round(rng.normal(size=(rng.integers(20, 90), rng.integers(4, 12))))
+        assert np.isfinite(exact_offsets(F, rng.dirichlet(np.full(F.shape[1], 0.3)))).all()
+
+
 class Elsewhere:
     """Scores that somebody else holds, of which few are asked for."""
 

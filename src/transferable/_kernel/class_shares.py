@@ -519,7 +519,8 @@ def least_costs(F: Scores, labels: NDArray[np.intp]) -> NDArray[np.float64]:
 
 def _cheapest_path(costs: NDArray[np.float64], excess: NDArray[np.intp]) -> list[int]:
     """Return the classes along the cheapest path from a class in excess to one in want, if any."""
-    lengths, before = floyd_warshall(costs, return_predecessors=True)
+    # Of an array without a mask, costs below 1e-8 are no edges: rows that are nearly ties.
+    lengths, before = floyd_warshall(np.ma.masked_invalid(costs), return_predecessors=True)
     givers, takers = np.flatnonzero(excess > 0), np.flatnonzero(excess < 0)
     between = lengths[np.ix_(givers, takers)]
     giver, taker = np.unravel_index(np.argmin(between), between.shape)
@@ -534,6 +535,6 @@ def _cheapest_path(costs: NDArray[np.float64], excess: NDArray[np.intp]) -> list
 def _central_offsets(costs: NDArray[np.float64], spread: float) -> NDArray[np.float64]:
     """Return offsets amid those that keep every label: v_b - v_a <= cost of a -> b."""
     empty = np.isinf(costs).all(axis=1)
-    v: NDArray[np.float64] = floyd_warshall(costs)[~empty].mean(axis=0)
+    v: NDArray[np.float64] = floyd_warshall(np.ma.masked_invalid(costs))[~empty].mean(axis=0)
     v[empty] -= spread  # any offset below the bound leaves the class without rows
     return v

@@ -149,12 +149,12 @@ def fitted(name, kind, folder):
         return model.adapt(folder / "source", None, folder / "target")
     if home == "tables":
         source, target = frames(*task)
-        if short == "TableRegressor":
-            source["kind"] = task[1] + 0.5
-        else:
+        labels = source.pop("kind")
+        if short == "TableClassifier":
             kind = functools.partial(kind, transferable.TFDFV(max_iter=2))
-        labels = source["kind"] if short != "TableRegressor" else source.index.to_series() / 2
-        return kind().adapt(source.drop(columns="kind"), labels, target)
+        elif short == "TableRegressor":
+            labels = source.index.to_series() / 2
+        return kind().adapt(source, labels, target)
     if home == "dask":
         import dask.array as da
 

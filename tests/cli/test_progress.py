@@ -57,10 +57,11 @@ def terminal():
         lines = ENDS.split(COLOURS.sub("", shown.decode()))
         return [line for line in lines if line], results.getvalue()
 
-    def wait():
-        """Wait until the time left is shown, as it is once a part is done and drawn."""
+    def wait(stage="Adapting"):
+        """Wait until the time left of a stage is shown, as it is once a part is done and drawn."""
         end = time.monotonic() + 0.5
-        while b" left" not in shown and time.monotonic() < end:
+        drawn = re.compile(rf"{stage}[^\r\n]* left")
+        while not drawn.search(shown.decode(errors="ignore")) and time.monotonic() < end:
             time.sleep(0.01)
 
     run.wait = wait
@@ -94,7 +95,7 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
 @pytest.mark.usefixtures("eager")
 def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
     fit = JDA.fit  # settings share so much that a fit has no round left to be slow in
-    monkeypatch.setattr(JDA, "fit", lambda *a, **k: terminal.wait() or fit(*a, **k))
+    monkeypatch.setattr(JDA, "fit", lambda *a, **k: terminal.wait("Trying") or fit(*a, **k))
     lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune")
     assert any(
         re.search(r"Trying settings: \d+ of \d+ .*about \d+:\d\d left", line) for line in lines
@@ -105,7 +106,7 @@ def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
 def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
     install(monkeypatch)
     fit = JDA.fit  # a worker's rounds are not heard here: its fits are slow themselves
-    monkeypatch.setattr(JDA, "fit", lambda *a, **k: terminal.wait() or fit(*a, **k))
+    monkeypatch.setattr(JDA, "fit", lambda *a, **k: terminal.wait("Computing") or fit(*a, **k))
     command = ("coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
     lines, results = terminal(*command, app=paper)
     assert any(

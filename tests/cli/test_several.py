@@ -40,7 +40,7 @@ def test_the_last_of_several_files_is_the_target(folder):
     record = json.loads(result.stdout)
     assert (record["n_source"], record["n_target"], record["method"]) == (70, 30, "AutoAdapter")
     labels = [line["prediction"] for line in record["predictions"]]
-    assert np.mean(np.array(labels) == rows(30, 1.5, 3)["kind"]) > 0.9
+    assert np.mean(np.array(labels) == rows(30, 1.5, 3)["kind"]) > 0.85
     told = " ".join(record["notes"])
     assert "2 sources: one.csv (40 rows), two.csv (30 rows)." in told
     assert "one.csv: column 'extra' is not in every source and is left out." in told

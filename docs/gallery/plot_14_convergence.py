@@ -19,6 +19,7 @@ Xs, ys, Xt, yt = task.Xs[::7], task.ys[::7], task.Xt[::7], task.yt[::7]
 model = TFDF().adapt(Xs, ys, Xt)
 history = pd.DataFrame(model.history_)
 figure, axes = plt.subplots(3, 3, figsize=(10, 6), sharex=True, layout="constrained")
+figure.suptitle("The objective of TFDF by round")
 history.plot(subplots=True, ax=axes, marker="o", markersize=3, xlabel="round")
 
 # %%
@@ -30,4 +31,5 @@ for ax, (name, values) in zip(axes, grid.items(), strict=True):
     accuracies = [100 * (model.predict(Xt) == yt).mean() for model in models]
     ax.plot([str(value) for value in values], accuracies, "o-")
     ax.set_xlabel(name)
+figure.suptitle("Accuracy by alignment and by number of neighbors")
 axes[0].set_ylabel("accuracy on the target (%)")

@@ -15,6 +15,7 @@ from transferable.cli import app
 from transferable.tables import TableClassifier
 
 KINDS = np.array(["ant", "bee", "cat"])
+EXACTLY = {"float_precision": "round_trip"}  # which older releases of pandas do not do unasked
 FILES = ("target.csv", "predictions.csv")
 LABELLED = (*FILES, "--labelled", "to-label.csv")
 CORRECTED = (*LABELLED, "--model", "model.tfm")
@@ -63,7 +64,7 @@ def adapted(made, tmp_path, monkeypatch):
 
 def fill(change=None, path="to-label.csv", **reading):
     """Fill in the true labels, and change some cells."""
-    table = pd.read_csv(path, dtype={"label": object, "who": str}, **reading)
+    table = pd.read_csv(path, dtype={"label": object, "who": str}, **EXACTLY, **reading)
     truth = pd.read_csv("truth.csv", dtype=str)["kind"].to_numpy()
     table["label"] = truth[table["row"] - 1]
     table = table if change is None else change(table)

@@ -16,11 +16,11 @@ from paper.__main__ import app as paper
 from problems import small_problem
 from toys import install
 from transferable import TFDF, progress
+from transferable.classifiers import AdaptedClassifier
 from transferable.cli import app
 from transferable.cli._console import Messages
 from transferable.events import Iterate, Progress, listen, rounds, stage
 from transferable.limits import LIMITS
-from transferable.transformers import JDA
 
 ADAPT = ("adapt", "source.csv", "target.csv", "--label", "kind", "--id", "who")
 ADAPT += ("--method", "jda", "--no-estimate")  # ten rounds
@@ -81,6 +81,12 @@ def slow(eager):
         yield
 
 
+def delay_fits(monkeypatch, wait):
+    """Wait before every fit of JDA's classifier: its rounds may be shared, or not heard here."""
+    fit = AdaptedClassifier._fit_domains
+    monkeypatch.setattr(AdaptedClassifier, "_fit_domains", lambda *a: wait() or fit(*a))
+
+
 @pytest.mark.usefixtures("eager")
 def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
     with listen(lambda event: terminal.wait() if isinstance(event, Iterate) else None):
@@ -94,8 +100,7 @@ def test_a_long_fit_shows_what_is_done_and_the_time_left(folder, terminal):
 
 @pytest.mark.usefixtures("eager")
 def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
-    fit = JDA.fit  # settings share so much that a fit has no round left to be slow in
-    monkeypatch.setattr(JDA, "fit", lambda *a, **k: terminal.wait("Trying") or fit(*a, **k))
+    delay_fits(monkeypatch, lambda: terminal.wait("Trying"))
     lines, _ = terminal(*ADAPT, "--set", "max_iter=1", "--tune")
     assert any(
         re.search(r"Trying settings: \d+ of \d+ .*about \d+:\d\d left", line) for line in lines
@@ -105,8 +110,7 @@ def test_tuning_shows_the_time_left(folder, terminal, monkeypatch):
 @pytest.mark.usefixtures("eager")
 def test_reproducing_shows_the_task_and_the_time_left(tmp_path, terminal, monkeypatch):
     install(monkeypatch)
-    fit = JDA.fit  # a worker's rounds are not heard here: its fits are slow themselves
-    monkeypatch.setattr(JDA, "fit", lambda *a, **k: terminal.wait("Computing") or fit(*a, **k))
+    delay_fits(monkeypatch, lambda: terminal.wait("Computing"))
     command = ("coil", "--methods", "JDA", "--jobs", "1", "--out", tmp_path)
     lines, results = terminal(*command, app=paper)
     assert any(

@@ -50,8 +50,8 @@ def accuracy(case: Case, draw: int) -> float:
     return _right(label_tables if tables else label_arrays, problem)
 
 
-def fresh(task: str, draw: int) -> float:
-    """Per cent of the target on a draw of the full sets, rows of unit length."""
+def fresh_digits(task: str, draw: int) -> Any:
+    """A draw of the full sets, rows of unit length."""
     problem, rng = full_digits().task(*task.split("->")), np.random.default_rng(draw)
     sides = {task[0]: ("Xs", "ys"), task[-1]: ("Xt", "yt")}
     for domain, size in SIZES.items():
@@ -60,7 +60,12 @@ def fresh(task: str, draw: int) -> float:
         pixels = problem[X][rows].reshape(len(rows), -1).astype(np.float64)
         problem[X] = pixels / np.linalg.norm(pixels, axis=1, keepdims=True)
         problem[y] = problem[y][rows]
-    return _right(label_arrays, problem)
+    return problem
+
+
+def fresh(task: str, draw: int) -> float:
+    """Per cent of the target on a fresh draw."""
+    return _right(label_arrays, fresh_digits(task, draw))
 
 
 def _right(label: Any, problem: Any) -> float:

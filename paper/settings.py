@@ -128,6 +128,8 @@ def _estimator(name: str, setting: Mapping[str, Any]) -> Any:
     if name not in methods:
         return _deep(name, parameters, augment=setting.get("augment", False))
     cls = methods[name]
+    if name in ("ARTL", "MEDA", "TFDF", "TFDFV"):  # the paper's systems are of all rows
+        parameters = {"n_landmarks": None, **parameters}
     return cls.as_published(**parameters) if setting.get("published", False) else cls(**parameters)
 
 

@@ -11,7 +11,7 @@ from transferable import TFDF
 from transferable._kernel import choose
 from transferable._kernel.class_shares import LabelRule
 from transferable._kernel.rounds import Rounds
-from transferable._kernel.solvers import ExactSolver, PseudoLabels
+from transferable._kernel.solvers import ExactSolver, PseudoLabels, landmark_solver
 from transferable.classifiers.published import PublishedTFDF
 from transferable.domains import Domains
 from transferable.testing import small_problem as small_problem
@@ -41,7 +41,7 @@ def rounds_of(model, domains: Domains, target=None, **terms) -> Rounds:
     """
     problem = choose.parameters(model, domains)
     objective = replace(model._objective(problem), **terms)
-    make = ExactSolver if problem.plan.n_landmarks is None else model._landmark_solver
+    make = ExactSolver if problem.nystrom is None else landmark_solver
     solver = make(problem, objective.fixed)
     d, plain = problem.domains, LabelRule(np.zeros(domains.n_classes))
     first = solver.label(*solver.source_only(), plain)

@@ -30,9 +30,10 @@ class Limits:
     copied_bytes : int
         A larger dense table is not copied into canonical order but read in place.
     exact_rows : int
-        Rows up to which "auto" solves exactly; that grows with their square at least.
+        Rows up to which "auto" solves exactly where that is no slower, or where landmarks do not
+        suffice; it grows with their square at least.
     landmarks : int
-        Landmarks that "auto" takes beyond.
+        Landmarks that "auto" takes beyond, in embeddings and over Dask.
     class_bytes : int
         Products of features that are held by class, so that the class prior may change without
         another pass over the rows.

@@ -260,8 +260,8 @@ def test_bad_input_is_one_clear_line_and_status_2(folder, invoke, prepare, argum
         (("--seed", "-1"), "--seed"),
         (("--scale", "huge"), "'huge' is not one of 'auto', 'per-domain'"),
         (("--device", "tpu"), "'tpu' is not one of 'cpu', 'cuda', 'auto'"),
-        (("--n-landmarks", "some"), "an int in the range [2, inf) or None. Got 'some' instead"),
-        (("--n-landmarks", "0"), "an int in the range [2, inf) or None. Got 0 instead"),
+        (("--n-landmarks", "some"), "a float in the range (0.0, 1.0) or None. Got 'some' instead"),
+        (("--n-landmarks", "0"), "a float in the range (0.0, 1.0) or None. Got 0 instead"),
     ],
 )
 def test_wrong_use_fails_before_anything_is_read(folder, invoke, arguments, told):

@@ -6,17 +6,20 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from problems import small_problem
 from transferable import ARTL, MEDA, TFDF, TFDFV
+from transferable._kernel import choose
 from transferable._kernel.choose import KernelSizes
 from transferable._kernel.solvers import Sums
 from transferable._linalg.arrays import CPU, Reordered
 from transferable._linalg.kernels import FeatureTable, KernelFunction, Nystrom
-from transferable._linalg.memory import Plan, memory_budget
+from transferable._linalg.memory import Plan, memory_budget, warn_of_landmarks
 from transferable._linalg.search import Anchors
 from transferable.domains import Domains
 from transferable.limits import LIMITS
+from transferable.model_selection import LabelFreeSearch
 
 P = small_problem(seed=3, n_source=90, n_target=70)
 METHODS = [TFDF, TFDFV, MEDA, ARTL]
@@ -209,18 +212,59 @@ def test_rows_that_do_not_fit_are_refused_whatever_the_landmarks():
 
 def test_auto_is_exact_while_that_is_affordable():
     assert Plan.make(problem(3000), "auto", 2**32).n_landmarks is None
-    with pytest.warns(UserWarning, match=r"takes 1000 landmarks: .* cube of the rows"):
-        assert Plan.make(problem(20_000), "auto", 2**40).n_landmarks == 1000
-    with pytest.warns(UserWarning, match=r"takes \d+ landmarks: .* takes about .* of memory"):
-        assert Plan.make(problem(3000), "auto", 2**27).n_landmarks <= 1000
+    assert Plan.make(problem(20_000), "auto", 2**40).n_landmarks == 1000
+    assert Plan.make(problem(3000), "auto", 2**27).n_landmarks <= 1000
+    with pytest.warns(UserWarning, match="takes 90 landmarks: .* cube of the rows"):
+        warn_of_landmarks(problem(20_000), 90, 2**40)
+    with pytest.warns(UserWarning, match="takes 90 landmarks, which leave 5% .* 128 MB of memory"):
+        warn_of_landmarks(problem(3000), 90, 2**27, 0.05)
 
 
-def test_auto_says_once_what_it_chose(monkeypatch):
+@pytest.fixture
+def few(monkeypatch):
+    """Have 20, 40 or 60 landmarks tried, of however few rows."""
+    monkeypatch.setattr(choose, "_LANDMARKS", (20, 40, 60))
+    monkeypatch.setattr(choose, "_ROWS_PER_LANDMARK", 2)
+    monkeypatch.setattr(choose, "_FEWEST_ROWS", 160)
+
+
+@pytest.mark.parametrize("Method", METHODS)
+def test_a_share_takes_the_fewest_landmarks_that_leave_it(Method, few):
+    left = {m: adapted(Method(n_landmarks=m)).residual_ for m in (20, 40, 60, 160)}
+    assert left[20] > left[40] > left[60] > left[160]
+    assert left[160] == pytest.approx(0.0, abs=1e-9)
+    for m in (20, 40, 60):
+        model = adapted(Method(n_landmarks=left[m]))
+        assert (model.n_landmarks_, model.residual_) == (m, left[m])
+        same = adapted(Method(n_landmarks=m)).decision_function(P.X)
+        np.testing.assert_array_equal(model.decision_function(P.X), same)
+    exact = adapted(Method(n_landmarks=left[60] / 2))
+    assert (exact.n_landmarks_, exact.residual_) == (None, None)
+
+
+def test_auto_takes_landmarks_that_leave_two_hundredths(few, monkeypatch):
+    left = {m: adapted(TFDFV(n_landmarks=m)).residual_ for m in (20, 40)}
+    assert left[20] > 0.02 > left[40]
+    assert adapted(TFDFV()).n_landmarks_ == 40
+    monkeypatch.setattr(choose, "_FEWEST_ROWS", 161)
+    assert adapted(TFDFV()).n_landmarks_ is None
+
+
+def test_the_most_landmarks_are_taken_of_too_many_rows_with_a_warning(few, monkeypatch):
     monkeypatch.setattr(LIMITS, "exact_rows", 100)
-    with pytest.warns(UserWarning, match='n_landmarks="auto" takes 160 landmarks') as told:
-        model = TFDFV(manifold_dim=None).adapt(P.Xs, P.ys, P.Xt)
+    with pytest.warns(UserWarning, match='"auto" takes 60 landmarks, which leave') as told:
+        model = TFDFV(manifold_dim=None, gamma=20.0).adapt(P.Xs, P.ys, P.Xt)
     assert len(told) == 1
-    assert model.n_landmarks_ == 160
+    assert model.n_landmarks_ == 60
+
+
+def test_fits_that_share_results_have_the_landmarks_of_one_alone(few):
+    grid = {"alignment": [0.1, 10.0]}
+    search = LabelFreeSearch(TFDFV(n_landmarks=40), grid).adapt(P.Xs, P.ys, P.Xt)
+    alone = adapted(clone(search.best_estimator_))
+    np.testing.assert_array_equal(
+        search.best_estimator_.decision_function(P.X), alone.decision_function(P.X)
+    )
 
 
 def test_features_are_not_held_where_they_do_not_fit():

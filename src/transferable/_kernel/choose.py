@@ -31,8 +31,8 @@ from transferable._linalg.arrays import (
     to_numpy,
     unit_rows,
 )
-from transferable._linalg.kernels import KernelFunction, draw_landmarks
-from transferable._linalg.memory import Plan, memory_budget
+from transferable._linalg.kernels import KernelFunction, Nystrom, draw_landmarks
+from transferable._linalg.memory import Plan, memory_budget, warn_of_landmarks
 from transferable._linalg.search import (
     Anchors,
     cosine_neighbors,
@@ -71,6 +71,11 @@ _COMPARED = 2000  # rows of each side that distances compare; their order is ran
 _LEAST_NEAR = 0.02  # share that the farthest source keeps
 _COUNTED, _NEAREST = 4000, 3  # source rows that the odds are of, and neighbours of each
 _WEIGHTS = 0.1, 20.0  # least and largest weight of the graph
+_RESIDUAL = 0.02  # share of the kernel that the landmarks of "auto" may leave
+_LANDMARKS = 500, 1000, 2000  # numbers that are tried in turn
+_ROWS_PER_LANDMARK = 3  # at least: with fewer, the exact solve is no slower
+_FEWEST_ROWS = 2000  # of which an exact fit takes half a second
+_JUDGED = 500  # rows by which landmarks are judged
 
 
 class Features(NamedTuple):
@@ -97,6 +102,8 @@ class Problem:
     manifold: float  # rho, the weight of the graph
     n_anchors: int  # anchors of the graph; 0 for one of neighbours
     plan: Plan  # landmarks, if any, and what is held in memory
+    nystrom: Nystrom | None  # map from rows to features of the landmarks
+    residual: float | None  # mean share of a row's own kernel value that these leave
     balance: Any  # mu, or the rule from pseudo-labels to it
     random_state: int | RandomState | None  # seed of the anchors
 
@@ -187,6 +194,7 @@ def parameters(
         kappa = agreement(np.repeat(y, k), y[found].ravel())
         manifold = np.clip(kappa / (2.0 * max(1.0 - kappa, 1e-9)), *_WEIGHTS)
         manifold = manifold / max(1.0, d.sizes[1] / (MAX_TARGET_RATIO * d.sizes[0]))
+    nystrom, residual, reduced = None, None, False
     if plan is None:
         graph = 100 * model.n_neighbors if model.manifold else 0
         width, size = flow.shape[1], d.X.dtype.itemsize
@@ -194,18 +202,61 @@ def parameters(
         row_bytes = 2 * width * size + graph + 12 * 8 * (d.n_classes + 1)
         matrices = 7 if given.get("second_order") else 4
         sizes = KernelSizes(n_rows, d.n_classes, size, row_bytes, matrices)
-        plan = Plan.make(sizes, model.n_landmarks, memory_budget(model.max_memory, arrays))
+        budget = memory_budget(model.max_memory, arrays)
+        asked = "auto" if isinstance(model.n_landmarks, float) else model.n_landmarks
+        plan = Plan.make(sizes, asked, budget)
+        reduced = bool(plan.n_landmarks) or (asked == "auto" and n_rows >= _FEWEST_ROWS)
+    stage("Mapping rows to features")
+    Z = d.share(("features", key), unit_rows, d.X, *features)
+    if reduced:
+        where = kernel, key, arrays
+        plan, nystrom, residual = _landmarks(model, plan, sizes, budget, d, Z, where)
     anchors = 0
     if manifold and not (plan.n_landmarks is None and model.graph in ("auto", "neighbors")):
         anchors = n_anchors(model.graph, n_rows)
-    stage("Mapping rows to features")
-    Z = d.share(("features", key), unit_rows, d.X, *features)
     balance, seed = given.get("balance", 0.5) if model.alignment else 0.5, model.random_state
     if isinstance(balance, str):
         asked = "balance", balance, key, str(seed)
         balance = d.share(asked, Balance, balance, d, Z, seed)
-    fixed = float(manifold), anchors, plan, balance, seed
+    fixed = float(manifold), anchors, plan, nystrom, residual, balance, seed
     return Problem(d, features, Z, key, arrays.table(Z), arrays, kernel, model.ridge, *fixed)
+
+
+def _landmarks(
+    model: Any, plan: Plan, sizes: KernelSizes, budget: int, d: Domains, Z: Any, where: Any
+) -> tuple[Plan, Nystrom | None, float | None]:
+    """Return the plan, the map of its landmarks, if any, and what they leave of the kernel.
+
+    Unless their number is given, they are the fewest that leave little. Where none do, the rows are
+    solved over exactly, or over the most landmarks if they are too many for that.
+    """
+    asked, counts = model.n_landmarks, [plan.n_landmarks] if plan.n_landmarks else []
+    most = _RESIDUAL if asked == "auto" else asked
+    if most < 1:
+        fitting = (m for m in _LANDMARKS if Plan.of(sizes, m, budget).n_bytes <= budget)
+        counts = [m for m in fitting if m * _ROWS_PER_LANDMARK <= sizes.n_rows] or counts
+    for m in counts:
+        key = "landmarks", *where, m, str(model.random_state)
+        nystrom, left = d.share(key, _nystrom, d, Z, m, model.random_state, *where)
+        if left <= most:
+            return Plan.of(sizes, m, budget), nystrom, left
+    if plan.n_landmarks is None:
+        return plan, None, None
+    warn_of_landmarks(sizes, m, budget, left)
+    return Plan.of(sizes, m, budget), nystrom, left
+
+
+def _nystrom(
+    d: Domains, Z: Any, m: int, seed: Any, kernel: KernelFunction, _: Any, arrays: Arrays
+) -> tuple[Nystrom, float]:
+    """Return the map of landmarks, and the mean share of a row's own kernel value that is left."""
+    stage("Drawing landmarks")
+    nystrom = Nystrom(Z[draw_landmarks(Z, d.n_source, m, check_random_state(seed))], kernel, arrays)
+    few = _JUDGED // 2
+    rows = np.r_[: min(few, d.n_source), d.n_source : min(d.n_source + few, Z.shape[0])]
+    Phi = to_numpy(nystrom(Z[rows])).astype(np.float64)
+    own = to_numpy(nystrom.gram).diagonal().mean()
+    return nystrom, float(1.0 - (Phi * Phi).sum(axis=1).mean() / own)
 
 
 def _features(model: Any, d: Domains, kernel: KernelFunction, arrays: Arrays) -> Features:

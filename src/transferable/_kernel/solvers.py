@@ -377,9 +377,15 @@ class LandmarkSolver(Solver):
         where = problem.kernel, problem.key
         self.key = where, self.ridge, table_key(self.expanded)
         anchors = next((term.anchors for term in terms if hasattr(term, "anchors")), None)
-        self._sums, self._source_sums = self._sum_up(anchors)
+        d = problem.domains
+        tied = [term.key for term in terms if hasattr(term, "anchors")]
+        key = "sums", self.key, *tied, d.y.tobytes()
+        self._sums, self._source_sums = d.share(key, self._sum_up, anchors)
         self._known, self._known_sums = self._sum_up_known()
-        grams = [(term.name, term.weight, self._projected(term)) for term in terms]
+        grams = [
+            (term.name, term.weight, d.share(("gram", self.key, term.key), self._projected, term))
+            for term in terms
+        ]
         self.fixed = [(name, weight, partial(namespace(G).matmul, G)) for name, weight, G in grams]
         self._beside_loss = sum(weight * G for _, weight, G in grams)
 
@@ -509,6 +515,19 @@ class LandmarkSolver(Solver):
     def _own(self, count: int) -> tuple[Matrix, Matrix]:
         Phi = namespace(self.image).astype(self.features[slice(0, count)], self.image.dtype)
         return (Phi.T * self.solved(Phi.T)).sum(axis=0), Phi
+
+
+def landmark_solver(problem: Any, terms: Sequence[Term]) -> LandmarkSolver:
+    """Return the solver over the landmarks of a problem, whose features fits may share."""
+    stage("Comparing rows with landmarks")
+    plan, known = problem.plan, None
+    given = problem.table, problem.nystrom, problem.arrays
+    if plan.held:
+        drawn = plan.n_landmarks, str(problem.random_state)
+        key = "features of landmarks", problem.kernel, problem.key, *drawn
+        known = problem.domains.share(key, lambda: FeatureTable(*given).held)
+    table = FeatureTable(*given, held=plan.held, known=known, chunk=plan.chunk)
+    return LandmarkSolver(problem, terms, table)
 
 
 def group_sums(

@@ -103,16 +103,15 @@ class Plan:
             plan = cls._largest(sizes, min(LIMITS.landmarks, sizes.n_rows), budget)
             if plan is None:
                 raise MemoryError(_refusal(sizes, "A fit", exact.n_bytes, budget))
-            _warn_of_landmarks(sizes, plan, exact.n_bytes, budget)
             return plan
         m = min(int(n_landmarks), sizes.n_rows)
-        plan = cls._of(sizes, m, budget)
+        plan = cls.of(sizes, m, budget)
         if plan.n_bytes > budget:
             raise MemoryError(_refusal(sizes, f"n_landmarks={m}", plan.n_bytes, budget))
         return plan
 
     @classmethod
-    def _of(cls, sizes: Any, m: int, budget: int) -> Plan:
+    def of(cls, sizes: Any, m: int, budget: int) -> Plan:
         """Return the fastest plan for m landmarks that fits, or the smallest if none does."""
         plans = [
             cls(m, held, chunk, sizes.landmark_bytes(m, held=held, chunk=chunk))
@@ -126,24 +125,26 @@ class Plan:
         """Return the plan with the most landmarks that fits."""
         m = most
         while m >= min(_FEWEST, most):
-            plan = cls._of(sizes, m, budget)
+            plan = cls.of(sizes, m, budget)
             if plan.n_bytes <= budget:
                 return plan
             m = int(0.9 * m)
         return None
 
 
-def _warn_of_landmarks(sizes: Any, plan: Plan, exact: int, budget: int) -> None:
-    """Warn of the number of landmarks, with the reason."""
+def warn_of_landmarks(sizes: Any, m: int, budget: int, left: float | None = None) -> None:
+    """Warn of the number of landmarks, with the reason and what they leave of the kernel."""
     why = (
-        f"the exact solve of {sizes.n_rows} rows takes about {_size(exact)} of memory"
-        if exact > budget
+        f"the exact solve of {sizes.n_rows} rows takes more than the {_size(budget)} of memory "
+        "that max_memory allows"
+        if sizes.n_rows <= LIMITS.exact_rows
         else f"the exact solve grows with the {sizes.growth} of the rows, of which there are "
         f"{sizes.n_rows}"
     )
+    less = "" if left is None else f", which leave {left:.0%} of the kernel"
     warnings.warn(
-        f'n_landmarks="auto" takes {plan.n_landmarks} landmarks: {why}. Set n_landmarks to a '
-        "number to choose yourself, or to None for the exact solve.",
+        f'n_landmarks="auto" takes {m} landmarks{less}: {why}. Set n_landmarks to a number to '
+        "choose yourself, or to None for the exact solve.",
         UserWarning,
         stacklevel=2,
     )

@@ -6,32 +6,23 @@ A method lists its terms in ``_objective``; :mod:`transferable._kernel` does the
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.random import RandomState
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin, clone
-from sklearn.utils import check_random_state
 
 from transferable._kernel import choose
 from transferable._kernel.class_shares import ClassShares, GivenShares, LabelRule, given_shares
-from transferable._kernel.objective import Objective, Term
+from transferable._kernel.objective import Objective
 from transferable._kernel.rounds import Rounds
-from transferable._kernel.solvers import ExactSolver, LandmarkSolver, Solver
+from transferable._kernel.solvers import ExactSolver, Solver, landmark_solver
 from transferable._linalg.arrays import CPU, Arrays, is_torch_array, to_numpy, unit_rows
-from transferable._linalg.kernels import (
-    KERNELS,
-    FeatureTable,
-    Kernel,
-    KernelFunction,
-    Nystrom,
-    draw_landmarks,
-)
+from transferable._linalg.kernels import KERNELS, Kernel, KernelFunction
 from transferable._linalg.search import nearest
 from transferable._sklearn import (
     CLASS_SHARES,
@@ -71,11 +62,13 @@ class KernelClassifier(DomainClassifier):
         Coefficient of the "rbf" and "poly" kernels.
     max_iter : int, default=10
         T, the maximum number of rounds of solving and relabelling; fewer if no label changes.
-    n_landmarks : "auto", int or None, default="auto"
+    n_landmarks : "auto", int, float or None, default="auto"
         None solves over all rows, at a cost cubic in their number. An integer expands the
         classifier over that many landmark rows, half of them from each domain, at a cost linear in
-        the number of rows. "auto" is None up to 10,000 rows if that fits ``max_memory``, else
-        1,000 landmarks or as many as fit, with a warning.
+        the number of rows. A float below 1 takes 500, 1,000 or 2,000 of them, at most a third of
+        the rows: the fewest that leave that share of the kernel (``residual_``) or less. Where none
+        do, or there are fewer than 2,000 rows, it solves over all rows, up to 10,000 that fit
+        ``max_memory``; beyond it takes the most that fit, with a warning. "auto" is 0.02.
     max_memory : int, str or None, default=None
         Memory for a fit, in bytes or as text such as "4GB"; None is half of the free memory. A fit
         that needs more is refused before it begins. Features of all rows that do not fit are
@@ -114,6 +107,9 @@ class KernelClassifier(DomainClassifier):
         The dimension of the subspaces used, None without a flow.
     n_landmarks_ : int or None
         The number of landmarks used, None for the exact solve.
+    residual_ : float or None
+        The mean share of a row's own kernel value that the landmarks leave, of 500 rows; None for
+        the exact solve.
     n_anchors_ : int or None
         The number of anchors of the graph, None for one of neighbours or none.
     temperature_ : float
@@ -141,7 +137,7 @@ class KernelClassifier(DomainClassifier):
     gamma: float = 0.5
     max_iter: int = 10
     estimator: ClassifierMixin | None = None
-    n_landmarks: int | Literal["auto"] | None = "auto"
+    n_landmarks: float | Literal["auto"] | None = "auto"
     max_memory: int | str | None = None
     device: str = "cpu"
     random_state: int | RandomState | None = 0
@@ -167,7 +163,12 @@ class KernelClassifier(DomainClassifier):
         ],
         "kernel": [StrOptions(set(KERNELS)), callable],
         "gamma": [POSITIVE],
-        "n_landmarks": [StrOptions({"auto"}), Interval(Integral, 2, None, closed="left"), None],
+        "n_landmarks": [
+            StrOptions({"auto"}),
+            Interval(Integral, 2, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+            None,
+        ],
         "device": [str],
         "class_shares": [StrOptions({"estimated"}), *CLASS_SHARES],
     }
@@ -182,23 +183,12 @@ class KernelClassifier(DomainClassifier):
             given = given_shares(self.class_shares, domains)
         problem = choose.parameters(self, domains)
         objective = self._objective(problem)
-        make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
+        make = ExactSolver if problem.nystrom is None else landmark_solver
         rounds = self._solve(make(problem, objective.fixed), objective, given)
         self._keep(rounds, given)
         source = LabelRule.codes(rounds.labelling, rounds.F[domains.source])
         codes = np.concatenate([source, rounds.target.codes])
         self.transduction_ = domains.restore(domains.classes[codes])
-
-    def _landmark_solver(self, problem: choose.Problem, terms: Sequence[Term]) -> Solver:
-        """Return the solver over landmarks, drawn from both domains."""
-        stage("Comparing rows with landmarks")
-        plan, arrays, Z = problem.plan, problem.arrays, problem.Z
-        rng = check_random_state(self.random_state)
-        drawn = draw_landmarks(Z, problem.domains.n_source, int(plan.n_landmarks or 0), rng)
-        key = "landmarks", problem.kernel, problem.key, drawn.tobytes()
-        nystrom = problem.domains.share(key, Nystrom, Z[drawn], problem.kernel, arrays)
-        table = FeatureTable(problem.table, nystrom, arrays, held=plan.held, chunk=plan.chunk)
-        return LandmarkSolver(problem, terms, table)
 
     def _solve(
         self, solver: Solver, objective: Objective, given: NDArray[np.float64] | None
@@ -248,7 +238,7 @@ class KernelClassifier(DomainClassifier):
         self.manifold_ = problem.manifold
         self.manifold_dim_ = problem.features.flow.shape[1] // 2 or None
         self.n_anchors_ = problem.n_anchors or None
-        self.n_landmarks_ = solver.n_landmarks
+        self.n_landmarks_, self.residual_ = solver.n_landmarks, problem.residual
         self.history_ = rounds.history
         self.class_shares_history_ = np.array(rounds.shares_history)
         w = rounds.w if solver.whitening is None else solver.whitening @ rounds.w
@@ -273,7 +263,7 @@ class KernelClassifier(DomainClassifier):
         machine = self._machine
         features = choose.Features(machine.flow, machine.centre, machine.beside)
         problem = choose.parameters(plain, domains.reversed(target), features=features)
-        make = ExactSolver if problem.plan.n_landmarks is None else self._landmark_solver
+        make = ExactSolver if problem.nystrom is None else landmark_solver
         fixed, d = plain._objective(problem).fixed, problem.domains
         solver = make(problem, fixed).reweighted(np.ones(d.n_classes))
         w, x, *_ = solver.updated([])

@@ -138,6 +138,7 @@ class PublishedTFDFV(TFDFV):
     n_neighbors: int = 10
     graph: Graph = "neighbors"
     class_shares: ClassShares = "source"
+    n_landmarks: float | Literal["auto"] | None = None
     estimator: ClassifierMixin | None = KNeighborsClassifier(1)
     alignment_form: str = "printed"
     _centred = False
@@ -180,6 +181,7 @@ class PublishedTFDF(TFDF):
     n_neighbors: int = 10
     graph: Graph = "neighbors"
     class_shares: ClassShares = "source"
+    n_landmarks: float | Literal["auto"] | None = None
     estimator: ClassifierMixin | None = KNeighborsClassifier(1)
     confusion: float = 0.1
     alignment_form: str = "printed"

@@ -33,7 +33,7 @@ from transferable._kernel.class_shares import (
 from transferable._kernel.objective import Means
 from transferable._linalg.arrays import CPU, unit_rows
 from transferable._linalg.kernels import FeatureTable, Kernel, Nystrom, draw_landmarks
-from transferable._linalg.memory import Plan, memory_budget
+from transferable._linalg.memory import Plan, memory_budget, warn_of_landmarks
 from transferable._linalg.systems import Matrix, Root, leading_updated
 from transferable._sklearn import (
     COUNT,
@@ -201,10 +201,13 @@ class SpectralTransformer(KernelParameters):
             factored=self._needs_factor,
             tables=self._feature_tables,
         )
-        plan = Plan.make(sizes, self.n_landmarks, memory_budget(self.max_memory, CPU))
+        budget = memory_budget(self.max_memory, CPU)
+        plan = Plan.make(sizes, self.n_landmarks, budget)
         self.n_landmarks_ = plan.n_landmarks
         if plan.n_landmarks is None:
             return kernel_features(domains, kernel, power, factored=self._needs_factor)
+        if self.n_landmarks == "auto":
+            warn_of_landmarks(sizes, plan.n_landmarks, budget)
         rng = check_random_state(self.random_state)
         drawn = draw_landmarks(domains.X, domains.n_source, plan.n_landmarks, rng)
         nystrom = Nystrom(domains.X[drawn], kernel, CPU)

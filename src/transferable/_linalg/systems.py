@@ -45,6 +45,7 @@ _SMALLEST_RIDGE = 1e-9
 # Lanczos: an eighth of 800 where eigenvalues are well apart, fewer where they crowd.
 _SMALL = 100
 _FEW = 1 / 12
+_WHOLE = 128  # size of a matrix of which all vectors take no longer than some
 _ROUNDING = 1e-12
 _TOLERANCE = 1e-10  # share of the largest variance below which a direction is a rounding error
 _LARGEST = 4000  # the largest Gram matrix that is formed if few of its directions are wanted
@@ -318,7 +319,10 @@ def basis_of_moments(
 def leading_eigenvectors(gram: NDArray[np.float64], most: int) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return leading eigenvalues and eigenvectors, strongest first, without rounding errors."""
     size = len(gram)
-    values, vectors = eigh(gram, subset_by_index=[size - most, size - 1])
+    if size <= _WHOLE:
+        values, vectors = (found[..., size - most :] for found in eigh(gram, driver="evd"))
+    else:
+        values, vectors = eigh(gram, subset_by_index=[size - most, size - 1])
     kept = values > _TOLERANCE * max(values[-1], np.finfo(float).tiny)
     return values[kept][::-1], vectors[:, kept][:, ::-1]
 

@@ -35,7 +35,7 @@ from transferable.domains import (
     marked_ids,
     refuse_size,
     row_hash,
-    row_keys,
+    row_places,
 )
 from transferable.limits import LIMITS
 
@@ -85,7 +85,7 @@ class Block(Moved):
     @cached_property
     def places(self) -> list[NDArray[np.float64]]:
         """Places in the canonical order of source and target rows, kept with the block."""
-        return [row_keys(X)[0] for X in self.sides]
+        return [row_places(X) for X in self.sides]
 
     def __sizeof__(self) -> int:
         return int(self.X.nbytes + self.labels.nbytes)

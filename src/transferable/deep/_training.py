@@ -36,7 +36,7 @@ from torch.nn import functional
 from transferable._files import replacing
 from transferable.deep._data import Order, Rows, draw, opened
 from transferable.deep.networks import Domain, DomainNorm
-from transferable.domains import Domains, digest
+from transferable.domains import Domains, digest, row_hash
 from transferable.events import rounds
 from transferable.model_selection.scorers import SCORERS, Evidence
 
@@ -515,5 +515,6 @@ def _fingerprint(spec: Any, domains: Domains) -> str:
         if name not in _NOT_OF_THE_FIT
     }
     text = json.dumps([type(spec).__name__, about, *domains.X.shape], sort_keys=True)
-    rows = digest(np.ascontiguousarray(domains.y), domains.hashes)
+    hashes = row_hash(domains.X) if domains.hashes is None else domains.hashes
+    rows = digest(np.ascontiguousarray(domains.y), hashes)
     return hashlib.sha256(text.encode() + rows).hexdigest()

@@ -65,14 +65,18 @@ class CORAL(DomainTransformer, example=""):
         self._map, self._n_features_out = Recolouring.of(ids, sources, target), domains.X.shape[1]
 
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
-        if not (ids > 0).any():
+        ours, fitted = ids > 0, self._map
+        if not ours.any():
             return np.asarray(rows)
-        Z, fitted = np.array(rows, dtype=np.float64), self._map
-        of_source = np.where(ids > 0, positions_of(np.abs(ids), fitted.ids, ids > 0), -1)
+        of_source = np.where(ours, positions_of(np.abs(ids), fitted.ids, ours), -1)
+        Z = np.empty(rows.shape) if ours.all() else np.array(rows, dtype=np.float64)
         for k, source in enumerate(fitted.sources):
-            moved = Z[of_source == k]
-            moved = fitted.recoloured(moved - source.mean if self.align_means else moved, k)
-            Z[of_source == k] = moved + fitted.target.mean if self.align_means else moved
+            mine: Any = of_source == k
+            mine = slice(None) if mine.all() else mine  # needs no copies of some of the rows
+            moved = fitted.recoloured(
+                rows[mine] - source.mean if self.align_means else rows[mine], k
+            )
+            Z[mine] = moved + fitted.target.mean if self.align_means else moved
         return Z
 
 

@@ -268,6 +268,12 @@ class LinearOTMapping(DomainTransformer):
         self.linear_ = np.asarray(A)
 
     def _transform_block(self, rows: Any, ids: NDArray[Any]) -> NDArray[np.floating]:
+        before, after = self._means
+        if (ids > 0).all():  # needs no copies of some of the rows
+            moved = (rows - before) @ self.linear_
+            moved += after
+            return moved
         Z = np.array(rows, dtype=np.float64)
-        Z[ids > 0] = (Z[ids > 0] - self._means[0]) @ self.linear_ + self._means[1]
+        if (ids > 0).any():
+            Z[ids > 0] = (Z[ids > 0] - before) @ self.linear_ + after
         return Z

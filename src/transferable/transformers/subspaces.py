@@ -148,5 +148,7 @@ class SubspaceAlignment(SubspaceTransformer, example="n_components=2"):
         maps = self.source_components_, self.target_components_
         sides = zip((ids > 0, ids <= 0), self._means, maps, strict=True)
         for side, mean, components in sides:
-            Z[side] = (rows[side] - mean) @ components.T
+            mine = slice(None) if side.all() else side  # needs no copies of some of the rows
+            if side.any():
+                Z[mine] = (rows[mine] - mean) @ components.T
         return Z

@@ -28,7 +28,7 @@ from transferable.cli import app
 from transferable.tables import TableEncoder
 
 PATHS = {
-    "AutoAdapter().adapt": (188, 24, 3),
+    "AutoAdapter().adapt": (190, 24, 3),
     "transferable adapt": (280, 36, 3),
     "transferable adapt --model --report": (385, 45, 6),
 }

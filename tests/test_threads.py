@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from transferable import domains
 from transferable._linalg import arrays
 from transferable._linalg.arrays import in_threads, taken_rows, thread_blocks, unit_rows
 from transferable.domains import Domains, content_order, row_hash, row_places, stack_domains
@@ -70,8 +71,7 @@ def test_tables_are_stacked_in_the_larger_precision():
 @pytest.mark.usefixtures("_threads")
 def test_places_and_hashes_do_not_depend_on_blocks(monkeypatch):
     place, hashes = row_places(X), row_hash(X)
-    monkeypatch.setattr(LIMITS, "threaded_values", 0)
-    monkeypatch.setattr(arrays, "_VALUES", 30)
+    monkeypatch.setattr(domains, "_CACHED_VALUES", 30)
     np.testing.assert_array_equal(row_places(X), place)
     np.testing.assert_array_equal(row_hash(X), hashes)
 

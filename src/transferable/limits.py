@@ -59,7 +59,7 @@ class Limits:
     gpu_similarity_values: int = 2**26
     fewest_queries: int = 32
     copied_bytes: int = 2**30
-    exact_rows: int = 10_000
+    exact_rows: int = 8_000
     landmarks: int = 1000
     class_bytes: int = 2**28
     pool_rows: int = 20_000

@@ -242,10 +242,13 @@ def test_a_share_takes_the_fewest_landmarks_that_leave_it(Method, few):
     assert (exact.n_landmarks_, exact.residual_) == (None, None)
 
 
-def test_auto_takes_landmarks_that_leave_two_hundredths(few, monkeypatch):
-    left = {m: adapted(TFDFV(n_landmarks=m)).residual_ for m in (20, 40)}
-    assert left[20] > 0.02 > left[40]
-    assert adapted(TFDFV()).n_landmarks_ == 40
+def test_auto_takes_landmarks_that_leave_three_hundredths(few, monkeypatch):
+    taken = {}
+    for gamma in (0.5, 1.0, 9.0):
+        left = {m: adapted(TFDFV(gamma=gamma, n_landmarks=m)).residual_ for m in (20, 40, 60)}
+        taken[gamma] = next((m for m in left if left[m] <= 0.03), None)
+        assert adapted(TFDFV(gamma=gamma)).n_landmarks_ == taken[gamma]
+    assert (taken[0.5], taken[9.0]) == (20, None)
     monkeypatch.setattr(choose, "_FEWEST_ROWS", 161)
     assert adapted(TFDFV()).n_landmarks_ is None
 

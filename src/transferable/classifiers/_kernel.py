@@ -65,10 +65,10 @@ class KernelClassifier(DomainClassifier):
     n_landmarks : "auto", int, float or None, default="auto"
         None solves over all rows, at a cost cubic in their number. An integer expands the
         classifier over that many landmark rows, half of them from each domain, at a cost linear in
-        the number of rows. A float below 1 takes 500, 1,000 or 2,000 of them, at most a third of
-        the rows: the fewest that leave that share of the kernel (``residual_``) or less. Where none
-        do, or there are fewer than 2,000 rows, it solves over all rows, up to 10,000 that fit
-        ``max_memory``; beyond it takes the most that fit, with a warning. "auto" is 0.02.
+        the number of rows. A float below 1 takes 500 or 1,000 of them, at most a third of the rows:
+        the fewer if they leave that share of the kernel (``residual_``) or less. Where neither
+        does, or there are fewer than 2,000 rows, it solves over all rows, up to 8,000 that fit
+        ``max_memory``; beyond it takes the most that fit, with a warning. "auto" is 0.03.
     max_memory : int, str or None, default=None
         Memory for a fit, in bytes or as text such as "4GB"; None is half of the free memory. A fit
         that needs more is refused before it begins. Features of all rows that do not fit are

@@ -108,7 +108,7 @@ class SpectralTransformer(KernelParameters):
     n_landmarks : int, "auto" or None, default="auto"
         Landmark rows, drawn from both domains alike, for a Nystrom approximation of the kernel
         matrix in time and memory linear in the rows. None takes all rows. "auto" takes all up to
-        10,000 rows if memory allows, else 1,000, with a warning. None and "linear" need none.
+        8,000 rows if memory allows, else 1,000, with a warning. None and "linear" need none.
     estimator : classifier or None, default=None
         Labels the target in the embedded space, trained on the source there; None is 1-NN.
     max_iter : int, default=10

@@ -41,10 +41,11 @@ _WALKED = 10  # nearest target rows that are known of each
 _NEAR = 5  # rows of a domain that a target row is compared with
 _SAME_DIRECTION = 1e-5  # difference up to which a row is one that was fitted
 
-_EXPECTED = (  # warnings, where rows, columns or classes are few or many
+_EXPECTED = (  # warnings, where rows, columns or classes are few, many or large
     ".*reduced to",
     "The number of unique classes",
     "Some inputs do not have OOB scores",
+    "Column .* of the variance",  # other candidates are scaled
 )
 
 # The fitted candidate or None, the reason if there is none, and its seconds.

@@ -4,16 +4,18 @@ import warnings
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.utils import Bunch
 
 import literal
 from problems import domains_of, small_problem
-from transferable import ARTL, MEDA, TFDF, TFDFV
+from transferable import ARTL, MEDA, TFDF, TFDFV, AutoAdapter
 from transferable._kernel import choose
 from transferable._linalg.arrays import Reordered, centre_of
 from transferable.limits import LIMITS
+from transferable.transformers import PerDomainScaler
 
 P = small_problem(seed=4)
 
@@ -203,3 +205,20 @@ def test_many_target_rows_for_each_source_row_weaken_the_graph():
     p = small_problem(seed=3, n_source=12, n_target=96)
     few, many = (TFDFV(manifold_dim=None).adapt(p.Xs, p.ys, p.Xt[:n]).manifold_ for n in (48, 96))
     assert many == pytest.approx(few / 2)
+
+
+def test_a_column_that_outweighs_all_others_is_named_once():
+    p, wide = small_problem(seed=4), [1, 1, 30.0, 1, 1, 1]
+    with pytest.warns(
+        UserWarning, match=r"Column 2 has 100% of .* all 6 .*PerDomainScaler"
+    ) as told:
+        TFDFV(manifold_dim=None).adapt(p.Xs * wide, p.ys, p.Xt * wide)
+    assert len(told) == 1
+    names = ["tall", "long", "old", "wet", "dry", "red"]
+    frames = [pd.DataFrame(rows * wide, columns=names) for rows in (p.Xs, p.Xt)]
+    with pytest.warns(UserWarning, match="Column 'old' has"):
+        ARTL().adapt(frames[0], p.ys, frames[1])
+    AutoAdapter(effort="fast").adapt(p.Xs * wide, p.ys, p.Xt * wide)  # has members that scale
+    marks = np.repeat([1, -1], [len(p.Xs), len(p.Xt)])
+    scaled = PerDomainScaler().fit_transform(p.X * wide, sample_domain=marks)
+    TFDFV(manifold_dim=None).adapt(scaled[marks > 0], p.ys, scaled[marks < 0])

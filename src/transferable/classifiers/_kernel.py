@@ -5,6 +5,7 @@ A method lists its terms in ``_objective``; :mod:`transferable._kernel` does the
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
@@ -37,6 +38,7 @@ from transferable.domains import Domains
 from transferable.events import stage
 from transferable.limits import LIMITS
 
+_WIDE = 0.9  # share of the variance in one column from which the others hardly count
 SOFTNESS = 0.2  # softness of labels that must meet a given class prior, in units of the scores
 
 
@@ -181,6 +183,19 @@ class KernelClassifier(DomainClassifier):
         given = None
         if not isinstance(self.class_shares, str):
             given = given_shares(self.class_shares, domains)
+        if domains.store is None and isinstance(domains.X, np.ndarray):
+            spread = domains.X[: LIMITS.pool_rows].var(axis=0, dtype=np.float64)
+            widest = int(spread.argmax())
+            if (spread > 0).sum() > 2 and spread[widest] > _WIDE * spread.sum():
+                names = getattr(self, "feature_names_in_", range(len(spread)))
+                warnings.warn(
+                    f"Column {names[widest]!r} has {spread[widest] / spread.sum():.0%} of the "
+                    f"variance of all {len(spread)} columns, so that the others hardly count. "
+                    "Scale the columns first, by PerDomainScaler or StandardScaler in a pipeline, "
+                    "or pass data frames to TableClassifier, which does.",
+                    UserWarning,
+                    stacklevel=2,
+                )
         problem = choose.parameters(self, domains)
         objective = self._objective(problem)
         make = ExactSolver if problem.nystrom is None else landmark_solver

@@ -30,8 +30,8 @@ class Limits:
     copied_bytes : int
         A larger dense table is not copied into canonical order but read in place.
     exact_rows : int
-        Rows up to which "auto" solves exactly where that is no slower, or where landmarks do not
-        suffice; it grows with their square at least.
+        Rows up to which "auto" solves exactly where landmarks do not suffice; the time of that
+        grows with their square at least.
     landmarks : int
         Landmarks that "auto" takes beyond, in embeddings and over Dask.
     class_bytes : int

@@ -121,7 +121,28 @@ def test_rows_to_label_are_shown_without_what_was_predicted():
     named = re.findall(r'scope="row">(plot \d+)', label)
     assert named == [f"plot {i}" for i in range(29, -1, -1)]
     assert not re.search("ant|bee|cat", Page(label).text)
-    assert label.count("<td") == 30 * 4, "the first columns"
+    assert label.count("<td") == 30 * data.telling_columns.shape[1]
+
+
+def test_rows_to_label_show_the_columns_that_moved_most_first():
+    rng = np.random.default_rng(0)
+    source = pd.DataFrame(rng.normal(size=(60, 14)), columns=[f"n{k}" for k in range(14)])
+    source = source.assign(place=np.tile(["sea", "land"], 30), kind=np.arange(60) % 2)
+    target = source.drop(columns="kind").assign(n9=source["n9"] + 9.0, n5=source["n5"] + 1.0)
+    target["place"] = "sea"
+    model = TableClassifier(TFDFV(max_iter=2)).adapt(
+        source.drop(columns="kind"), source["kind"], target
+    )
+    data = describe(model, source, "kind", target, trust=False)
+    assert next(iter(data.telling_columns)) == "n9"
+    assert set(list(data.telling_columns)[1:3]) == {"place", "n5"}
+    assert data.telling_columns.shape == (60, 12)
+    assert data.telling_columns["place"].tolist() == ["sea"] * 60
+    Xs, Xt = (table.filter(like="n").to_numpy() for table in (source.drop(columns="kind"), target))
+    names = list(
+        describe(TFDFV().adapt(Xs, source["kind"], Xt), Xs, source["kind"], Xt).telling_columns
+    )
+    assert (names[0], len(names)) == ("column 10", 12)
 
 
 def test_rows_to_label_of_another_method_are_drawn_from_its_own_labels():

@@ -34,7 +34,7 @@ from transferable.wrapping import labels_of, unwrap
 
 _MOST_ROWS = 1000  # of each domain, for the gap between them
 _TO_LABEL, _TO_MEASURE = 30, 20  # rows: of classes, of numbers
-_FIRST_COLUMNS = 4  # that rows to label are shown with
+_MOST_COLUMNS = 12  # that rows to label are shown with: those that moved most
 _DIRECTIONS = 20  # of words, in which domains are compared before adaptation
 
 
@@ -113,8 +113,8 @@ class ReportData:
 
     ``Xs`` and ``Xt`` are rows as the estimator takes them, the latter None where its fit holds the
     scores of target rows, ``before`` the rows on a common scale, before any adaptation,
-    ``first_columns`` the first columns of the target as they were given, ``files`` the pictures of
-    source and target rows, ``texts`` the words of those with columns of sentences. Of target rows,
+    ``telling_columns`` the columns of the target that moved most, as given, ``files`` the pictures
+    of source and target rows, ``texts`` the words of those with columns of sentences. Of target rows,
     ``confidence`` has the probabilities of the labels, ``unfamiliar`` those that are unlike any
     source row, ``row_names`` their ids, or numbers from 1; ``pool`` is the AutoAdapter that judged,
     ``numbers`` what is known of predicted numbers, ``measured`` the stack that measured rows have
@@ -130,7 +130,7 @@ class ReportData:
     Xt: NDArray[Any] | None
     before: tuple[NDArray[Any], NDArray[Any]]
     feature_names: list[str]
-    first_columns: pd.DataFrame
+    telling_columns: pd.DataFrame
     classes: NDArray[Any]
     predicted: NDArray[Any]
     probabilities: Any
@@ -274,6 +274,8 @@ def _of_arrays(model: Any, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
     source, target = (np.asarray(dense(X), dtype=np.float64) for X in (Xs, Xt))
     names = list(getattr(model, "feature_names_in_", range(1, source.shape[1] + 1)))
     names = [f"column {name}" if isinstance(name, int) else str(name) for name in names]
+    shifts = column_shifts(source, target, names)
+    telling = [names.index(shift.name) for shift in shifts[:_MOST_COLUMNS]]
     return {
         "fitted": model,
         "label": "ys",
@@ -282,8 +284,10 @@ def _of_arrays(model: Any, Xs: Any, ys: Any, Xt: Any) -> dict[str, Any]:
         "Xt": target,
         "before": (source, target),
         "feature_names": names,
-        "first_columns": pd.DataFrame(target[:, :_FIRST_COLUMNS], columns=names[:_FIRST_COLUMNS]),
-        "shifts": column_shifts(source, target, names),
+        "telling_columns": pd.DataFrame(target)[telling].set_axis(
+            [names[k] for k in telling], axis=1
+        ),
+        "shifts": shifts,
         "ids": pd.DataFrame(),
         "notes": [],
     }
@@ -300,7 +304,7 @@ def _of_pictures(model: ImageClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str,
         "Xt": target.rows,
         "before": (source.rows, target.rows),
         "feature_names": [f"embedding {k}" for k in range(1, model.n_features_in_ + 1)],
-        "first_columns": pd.DataFrame(index=range(len(target))),
+        "telling_columns": pd.DataFrame(index=range(len(target))),
         "shifts": None,
         "ids": pd.DataFrame({"file": target.names}),
         "preprocessing": {"embedder": str(model.model)},
@@ -326,6 +330,10 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
         both = np.split(svd.fit_transform(words), [len(source)]) if words.shape[1] > 1 else given
         before = [np.hstack(parts) for parts in zip(before, both, strict=True)]
     known = isinstance(model.estimator_, AutoAdapter)
+    shifts = column_shifts(given[0], given[1], names[:plain]) if plain else []
+    indicated = (name for name, values in encoder.categories_.items() for _ in values)
+    owners = dict(zip(names[:plain], [*encoder.numeric_, *indicated], strict=True))
+    telling = list(dict.fromkeys([*encoder.words_, *(owners[shift.name] for shift in shifts)]))
     preprocessing: dict[str, str] = {"scale": encoder.scale_}
     if encoder.numeric_:
         preprocessing["numeric columns"] = f"{len(encoder.numeric_)}; medians where missing"
@@ -343,8 +351,8 @@ def _of_table(model: TableClassifier, Xs: Any, ys: Any, Xt: Any) -> dict[str, An
             *names[:plain],
             *(f"{name} ({len(words.terms):,} words)" for name, words in encoder.words_.items()),
         ],
-        "first_columns": target[encoder.feature_names_in_[:_FIRST_COLUMNS]].reset_index(drop=True),
-        "shifts": column_shifts(given[0], given[1], names[:plain]) if plain else None,
+        "telling_columns": target[telling[:_MOST_COLUMNS]].reset_index(drop=True),
+        "shifts": shifts or None,
         "texts": texts,
         "ids": target[[name for name in model.ids if name in target.columns]],
         "preprocessing": preprocessing,

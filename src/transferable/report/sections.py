@@ -232,15 +232,15 @@ def to_label(data: ReportData) -> Table | dict[str, Any]:
     if data.files:
         rows = data.to_label.tolist()
         return {"pictures": [(_picture(data.files[1][i]), data.row_names[i]) for i in rows]}
-    first = data.first_columns
+    telling = data.telling_columns
     lines = [
         (data.row_names[row], *(f"{v:.4g}" if isinstance(v, float) else v for v in values))
-        for row, *values in first.iloc[data.to_label].itertuples()
+        for row, *values in telling.iloc[data.to_label].itertuples()
     ]
-    head = [" · ".join(map(str, data.ids)), *first]
+    head = [" · ".join(map(str, data.ids)), *telling]
     if data.texts is not None:
         texts = [passage(data.texts.given[row]) for row in data.to_label]
-        others = [k for k, c in enumerate(first, 1) if c not in data.texts.columns]
+        others = [k for k, c in enumerate(telling, 1) if c not in data.texts.columns]
         lines = [
             (line[0], text, *(line[k] for k in others))
             for line, text in zip(lines, texts, strict=True)

@@ -203,8 +203,12 @@ def test_what_is_no_embedder_is_refused(embedder, message, monkeypatch):
 
 
 def test_the_package_by_name_is_in_the_model_file(monkeypatch, tmp_path):
-    package = SimpleNamespace(load=lambda *, disable_download: SimpleNamespace(embed=hashed))
-    monkeypatch.setitem(sys.modules, "wordllama", SimpleNamespace(WordLlama=package))
+    def load(*, cache_dir, disable_download):
+        assert (cache_dir, disable_download) == (tmp_path, True), "its own files, and no others"
+        return SimpleNamespace(embed=hashed)
+
+    package = {"WordLlama": SimpleNamespace(load=load), "__file__": str(tmp_path / "__init__.py")}
+    monkeypatch.setitem(sys.modules, "wordllama", SimpleNamespace(**package))
     model = TableClassifier(AutoAdapter(effort="fast"), embedder="wordllama")
     model.adapt(BOOKS, "label", TOOLS[["review"]])
     transferable.save(model, tmp_path / "m.tfm")

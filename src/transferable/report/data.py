@@ -114,8 +114,8 @@ class ReportData:
     ``Xs`` and ``Xt`` are rows as the estimator takes them, the latter None where its fit holds the
     scores of target rows, ``before`` the rows on a common scale, before any adaptation,
     ``telling_columns`` the columns of the target that moved most, as given, ``files`` the pictures
-    of source and target rows, ``texts`` the words of those with columns of sentences. Of target rows,
-    ``confidence`` has the probabilities of the labels, ``unfamiliar`` those that are unlike any
+    of source and target rows, ``texts`` the words of those with columns of sentences. Of target
+    rows, ``confidence`` has the probabilities of the labels, ``unfamiliar`` those unlike any
     source row, ``row_names`` their ids, or numbers from 1; ``pool`` is the AutoAdapter that judged,
     ``numbers`` what is known of predicted numbers, ``measured`` the stack that measured rows have
     corrected.

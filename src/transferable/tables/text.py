@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -106,13 +107,16 @@ def embedder_of(given: Embedder | str) -> Embedder:
             "of your own in Python, or by the package wordllama."
         )
     try:
-        from wordllama import WordLlama
+        import wordllama
     except ImportError as error:
         raise TableError(
             f"embedder={given!r} needs that package, which carries its weights: pip install "
             f"{given}."
         ) from error
-    return WordLlama.load(disable_download=True).embed
+    own = Path(
+        wordllama.__file__
+    ).parent  # where its tokenizer lies, and it does not look by itself
+    return wordllama.WordLlama.load(cache_dir=own, disable_download=True).embed
 
 
 def embedded(texts: pd.Series, embedder: Embedder) -> NDArray[np.float64]:

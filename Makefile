@@ -9,7 +9,7 @@ THREADS ?= 1
 ONE_THREAD := OMP_NUM_THREADS=$(THREADS) OPENBLAS_NUM_THREADS=$(THREADS) MKL_NUM_THREADS=$(THREADS)
 PYTEST := $(ONE_THREAD) $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal
 
-.PHONY: demo test test-processes test-kernels test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-small bench-steady bench-trust bench-tables bench-text bench-drift bench-problems bench-differential bench-speed methods-table clean help
+.PHONY: demo test test-processes test-kernels test-minimum campaign lint format paper bench-literal bench-methods bench-peers bench-scale bench-anchors bench-dask bench-selection bench-deep bench-safety bench-auto bench-small bench-steady bench-landmarks bench-trust bench-tables bench-text bench-drift bench-problems bench-differential bench-speed methods-table clean help
 
 help: ## list the commands
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | sort
@@ -168,6 +168,9 @@ bench-small: $(VENV)/installed-bench ## small problems of two columns, as people
 
 bench-steady: $(VENV)/installed-data ## how far answers move where 2 % of the source are left out, and fresh draws of digits
 	$(ONE_THREAD) $(BIN)/python benchmarks/steady.py
+
+bench-landmarks: $(VENV)/installed-data ## landmarks beside exact solves on every larger task
+	$(ONE_THREAD) $(BIN)/python benchmarks/landmarks.py
 
 bench-trust: $(VENV)/installed-bench ## how far verdicts hold and what audits buy
 	$(ONE_THREAD) $(BIN)/python benchmarks/trust.py

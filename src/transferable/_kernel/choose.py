@@ -231,13 +231,14 @@ def _landmarks(
     solved over exactly, or over the most landmarks if they are too many for that.
     """
     asked, counts = model.n_landmarks, [plan.n_landmarks] if plan.n_landmarks else []
+    (kernel, features, arrays), seed = where, model.random_state
     most = _RESIDUAL if asked == "auto" else asked
     if most < 1:
         fitting = (m for m in _LANDMARKS if Plan.of(sizes, m, budget).n_bytes <= budget)
         counts = [m for m in fitting if m * _ROWS_PER_LANDMARK <= sizes.n_rows] or counts
     for m in counts:
-        key = "landmarks", *where, m, str(model.random_state)
-        nystrom, left = d.share(key, _nystrom, d, Z, m, model.random_state, *where)
+        key = "landmarks", kernel, features, m, str(seed)
+        nystrom, left = d.share(key, _nystrom, d, Z, m, seed, kernel, arrays)
         if left <= most:
             return Plan.of(sizes, m, budget), nystrom, left
     if plan.n_landmarks is None:
@@ -247,7 +248,7 @@ def _landmarks(
 
 
 def _nystrom(
-    d: Domains, Z: Any, m: int, seed: Any, kernel: KernelFunction, _: Any, arrays: Arrays
+    d: Domains, Z: Any, m: int, seed: Any, kernel: KernelFunction, arrays: Arrays
 ) -> tuple[Nystrom, float]:
     """Return the map of landmarks, and the mean share of a row's own kernel value that is left."""
     stage("Drawing landmarks")

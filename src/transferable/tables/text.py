@@ -113,9 +113,8 @@ def embedder_of(given: Embedder | str) -> Embedder:
             f"embedder={given!r} needs that package, which carries its weights: pip install "
             f"{given}."
         ) from error
-    own = Path(
-        wordllama.__file__
-    ).parent  # where its tokenizer lies, and it does not look by itself
+    # Its tokenizer lies in its own folder, where it does not look by itself.
+    own = Path(wordllama.__file__).parent
     return wordllama.WordLlama.load(cache_dir=own, disable_download=True).embed
 
 

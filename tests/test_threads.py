@@ -1,13 +1,21 @@
 """Blocks of rows by threads: the same result, whoever works on them."""
 
+from contextlib import ExitStack
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from transferable import domains
 from transferable._linalg import arrays
-from transferable._linalg.arrays import in_threads, taken_rows, thread_blocks, unit_rows
+from transferable._linalg.arrays import (
+    in_threads,
+    limited_threads,
+    taken_rows,
+    thread_blocks,
+    unit_rows,
+)
 from transferable.domains import Domains, content_order, row_hash, row_places, stack_domains
 from transferable.limits import LIMITS
 
@@ -94,3 +102,16 @@ def test_domains_are_the_same():
     domains = Domains.from_stacked(X, y, marks)
     np.testing.assert_array_equal(domains.X, X[domains.order])
     assert domains.n_source == 450
+
+
+def test_limits_that_end_in_any_order_leave_the_threads_as_they_were():
+    def of_blas():
+        return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+    with threadpool_limits(3), ExitStack() as first, ExitStack() as second:
+        assert first.enter_context(limited_threads(1)) == 3
+        assert second.enter_context(limited_threads(4)) == 1
+        first.close()
+        assert of_blas() == {1}
+        second.close()
+        assert of_blas() == {3}

@@ -21,6 +21,9 @@ class Limits:
         Values of a table that are worked on at once: 64 MB in float64, 512 MB on a GPU.
     threaded_values : int
         Values of a table for which threads are worth their start.
+    thread_work : int
+        Work of a fit, rows times the larger of rows and columns, for each thread of BLAS: threads
+        that find less to do wait for each other.
     mapped_rows : int
         Rows that a transformer maps at once at most: those stay in caches, more are no faster.
     similarity_values, gpu_similarity_values : int
@@ -54,6 +57,7 @@ class Limits:
     block_values: int = 2**23
     gpu_block_values: int = 2**26
     threaded_values: int = 2**22
+    thread_work: int = 2**24
     mapped_rows: int = 1024
     similarity_values: int = 2**24
     gpu_similarity_values: int = 2**26

@@ -23,7 +23,7 @@ _BETWEEN_LINES = 10.0  # seconds, where there is no terminal to draw on
 T = TypeVar("T")
 
 
-class Bar:
+class Bar(ExitStack):
     """Bar on a terminal, drawn once a step takes long and removed when it is done.
 
     It shows the stages and rounds of the fits within it. The time left is an estimate: rounds may
@@ -41,6 +41,7 @@ class Bar:
         patience: float | None = None,
         printed: float | None = None,
     ) -> None:
+        super().__init__()
         self._drawn, self._console = drawn, console
         self._lines = console.is_jupyter or not console.is_terminal
         self._between = 1.0 if console.is_jupyter else _BETWEEN_LINES
@@ -57,15 +58,14 @@ class Bar:
         self._ended = Event()
 
     def __enter__(self) -> Self:
-        self._open = ExitStack()
         if self._drawn:
-            self._open.enter_context(listen(self.update))
+            self.enter_context(listen(self.update))
         if self._drawn and self._lines:
             if self._patience == 0.0:
                 self._print()
             printing = Thread(target=self._keep_printing, daemon=True)
             for end in (printing.join, self._ended.set):  # the last first
-                self._open.callback(end)
+                self.callback(end)
             printing.start()
         elif self._drawn:
             live = Live(
@@ -79,14 +79,11 @@ class Bar:
             timer = Timer(self._patience, live.start)
             timer.daemon = True
             for end in (live.stop, timer.join, timer.cancel):  # the last first
-                self._open.callback(end)
+                self.callback(end)
             timer.start()
             if self._patience == 0.0:
                 timer.join()
         return self
-
-    def __exit__(self, *error: Any) -> None:
-        self._open.close()
 
     def update(self, event: Happening) -> None:
         """Record the current stage, the share of it that is done, and its present step."""

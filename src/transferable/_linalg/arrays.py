@@ -11,10 +11,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from math import prod
+from threading import Lock
 from typing import Any, TypeVar
 
 import numpy as np
@@ -147,17 +149,6 @@ def like(table: Any, values: NDArray[Any]) -> Any:
     return values if device is None else Arrays(device).table(values)
 
 
-def in_blocks(work: Callable[[slice], None], table: Any) -> None:
-    """Apply work to blocks of the rows of a table: one if it is small, else many, by threads.
-
-    Blocks depend only on the table's shape, so that results are equal for any number of threads.
-    """
-    if prod(table.shape) < LIMITS.threaded_values:
-        work(slice(0, table.shape[0]))
-    else:
-        in_threads(work, thread_blocks(table))
-
-
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
@@ -176,23 +167,40 @@ def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Re
 
     Each thread computes on its own: threads of BLAS inside it would wait for all others.
     """
-    threads = min(n_threads(), len(parts)) if len(parts) > 1 else 1
-    if threads <= 1:
+    if len(parts) <= 1:
         return [work(part) for part in parts]
-    with _pools().limit(limits=1), ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, parts))
+    with limited_threads(1) as free:
+        if free == 1:
+            return [work(part) for part in parts]
+        with ThreadPoolExecutor(min(free, len(parts))) as pool:
+            return list(pool.map(work, parts))
 
 
-def n_threads() -> int:
-    """Return the number of threads that BLAS may use here."""
-    pools = _pools().info()
-    return max((pool["num_threads"] for pool in pools if pool["user_api"] == "blas"), default=1)
+@contextmanager
+def limited_threads(most: int) -> Iterator[int]:
+    """Let BLAS and OpenMP use at most so many threads; yield how many BLAS would have used.
+
+    Limits of fits side by side may end in any order: the last brings back the first number.
+    """
+    with _LOCK:
+        pools = _pools()
+        counts = (pool["num_threads"] for pool in pools.info() if pool["user_api"] == "blas")
+        free = max(counts, default=1)
+        limit = [pools.limit(limits=min(most, free))]
+        _LIMITERS.append(limit)
+    try:
+        yield free
+    finally:
+        with _LOCK:
+            limit.append(None)  # it has ended
+            while _LIMITERS and len(_LIMITERS[-1]) > 1:
+                _LIMITERS.pop()[0].restore_original_limits()
 
 
-@cache
-def _pools() -> ThreadpoolController:
-    """Return the thread pools; a search through all libraries takes longer than a small fit."""
-    return ThreadpoolController()
+# A search through all libraries takes longer than a small fit.
+_pools = cache(ThreadpoolController)
+_LOCK = Lock()
+_LIMITERS: list[list[Any]] = []  # in force, or ended before a later one
 
 
 def taken_rows(table: Any, order: Any) -> Any:
@@ -270,7 +278,10 @@ def unit_rows(X: Any, flow: Any = None, centre: Any = None, beside: float = 0.0)
         np.divide(Z, lengths, out=out[rows, :width])
         out[rows, width:] = -r / lengths
 
-    in_blocks(scale, X)
+    if prod(X.shape) < LIMITS.threaded_values:
+        scale(slice(0, X.shape[0]))
+    else:
+        in_threads(scale, thread_blocks(X))
     return out
 
 

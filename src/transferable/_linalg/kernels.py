@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from scipy.linalg import cholesky
 from scipy.linalg.blas import dtrmm, strmm
 from scipy.linalg.lapack import dtrtri
-from threadpoolctl import threadpool_limits
 
 from transferable._linalg.arrays import (
     Arrays,
     dense,
     is_torch_array,
+    limited_threads,
     namespace,
     products,
     row_blocks,
@@ -160,7 +160,7 @@ def _far_apart(X: Any, count: int, rng: np.random.RandomState) -> list[int]:
     distances = np.full(len(squares), np.inf, dtype=squares.dtype)
     to_last, shares = np.empty_like(squares), np.empty(len(squares))
     # Threads would wait for each other in every one of many small products.
-    with nullcontext() if count < _MANY_STEPS else threadpool_limits(1):
+    with nullcontext() if count < _MANY_STEPS else limited_threads(1):
         while len(drawn) < count:
             row = dense(X[drawn[-1] : drawn[-1] + 1])[0]
             np.add(squares, row @ row, out=to_last)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from threading import local
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from scipy.linalg.lapack import dtrtri
 from transferable._linalg.arrays import (
     Arrays,
     dense,
+    in_threads,
     is_torch_array,
     limited_threads,
     namespace,
@@ -236,7 +238,7 @@ class FeatureTable:
         width = max(int(nystrom.landmarks.shape[0]), int(Z.shape[1]))
         self._slices = row_blocks(self.n, width, block_rows, on_gpu=arrays.on_gpu)
         self._chunk = chunk or self.rank
-        self._buffer: Any = None
+        self._buffers = local()  # a block of each thread
         self._fine = self._slices
         if arrays.device is None and not sp.issparse(Z):  # blocks that caches hold, made in place
             self._fine = row_blocks(self.n, width, block_rows or LIMITS.mapped_rows)
@@ -267,12 +269,16 @@ class FeatureTable:
         out = xp.empty((self.n, w.shape[1]), dtype=xp.float64, device=self.arrays.device)
         if self._Phi is None:  # C (B w) costs a fraction of (C B) w
             w = self.nystrom.whitening @ w
-            for rows in self._fine:
+        else:
+            w = self.arrays.table(w, self.nystrom.dtype)
+
+        def score(rows: slice) -> None:
+            if self._Phi is None:
                 out[rows] = xp.astype(self._kernel(rows), xp.float64) @ w
-            return out
-        w = self.arrays.table(w, self.nystrom.dtype)
-        for rows in self._slices:
-            out[rows] = xp.astype(self._Phi[rows] @ w, xp.float64)
+            else:
+                out[rows] = xp.astype(self._Phi[rows] @ w, xp.float64)
+
+        self._by_threads(score)
         return out
 
     def transposed_times(self, T: Any, start: int = 0) -> Any:
@@ -339,20 +345,31 @@ class FeatureTable:
         xp = namespace(B)
         out = xp.empty((self.n, B.shape[1]), dtype=B.dtype, device=self.arrays.device)
         multiply = strmm if self.nystrom.dtype == "float32" else dtrmm
-        for rows in self._fine:
+
+        def fill(rows: slice) -> None:
             C = self._kernel(rows)
             if self.nystrom.triangular and B.shape[1] == self.rank:
                 out[rows] = multiply(1.0, B, C.T, trans_a=1, overwrite_b=1).T
             else:
                 xp.matmul(C, B, out=out[rows])
-        self._buffer = None
+
+        self._by_threads(fill)
+        self._buffers = local()
         return out
 
+    def _by_threads(self, work: Callable[[slice], None]) -> None:
+        """Apply work to blocks of rows: of numpy by threads, each with a block of its own."""
+        if self._fine is self._slices:
+            for rows in self._slices:
+                work(rows)
+        else:
+            in_threads(work, self._fine)
+
     def _kernel(self, rows: slice) -> Any:
-        """Return C of some rows, which the next call may overwrite."""
+        """Return C of some rows, which the thread's next call may overwrite."""
         if self._fine is self._slices:
             return self.nystrom.kernel(self.Z[rows])
-        if self._buffer is None:
+        if not hasattr(self._buffers, "block"):
             step = self._fine[0].stop * len(self.nystrom.landmarks)
-            self._buffer = np.empty(step, dtype=self.nystrom.dtype)
-        return self.nystrom.kernel(self.Z[rows], self._buffer)
+            self._buffers.block = np.empty(step, dtype=self.nystrom.dtype)
+        return self.nystrom.kernel(self.Z[rows], self._buffers.block)

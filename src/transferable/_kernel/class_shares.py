@@ -109,7 +109,8 @@ class LabelRule:
         """
         xp = namespace(scores)
         found = scores + xp.asarray(self.offsets, device=device(scores))
-        return to_numpy(xp.argmax(found, axis=1))
+        found = xp.astype(xp.argmax(found, axis=1), xp.int32)  # half the bytes to move
+        return to_numpy(found).astype(np.intp)
 
 
 class GivenShares(LabelRule):

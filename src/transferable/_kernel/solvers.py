@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -339,10 +340,18 @@ class Sums:
     uniform: bool = True  # whether every row has weight 1
 
     @classmethod
-    def of(cls, table: FeatureTable, n_source: int, anchors: Any, weights: Any) -> Sums:
-        """Return the sums of a table whose first rows are the sources'."""
-        within = slice(0, n_source), slice(n_source, table.n)
-        source, target = (moments_of_blocks(table, rows, table.arrays, weights) for rows in within)
+    def of(
+        cls,
+        table: FeatureTable,
+        n_source: int,
+        anchors: Any,
+        weights: Any,
+        source: Moments | None = None,
+    ) -> Sums:
+        """Return the sums of a table whose first rows are the sources', of known moments or not."""
+        if source is None:
+            source = moments_of_blocks(table, slice(0, n_source), table.arrays, weights)
+        target = moments_of_blocks(table, slice(n_source, table.n), table.arrays, weights)
         tied = None
         if anchors is not None:
             blocks = ((table.Z[rows], features) for rows, features in table.blocks())
@@ -380,7 +389,7 @@ class LandmarkSolver(Solver):
         d = problem.domains
         tied = [term.key for term in terms if hasattr(term, "anchors")]
         key = "sums", self.key, *tied, d.y.tobytes()
-        self._sums, self._source_sums = d.share(key, self._sum_up, anchors)
+        self._sums, self._source_sums, self._by_class = d.share(key, self._sum_up, anchors)
         self._known, self._known_sums = self._sum_up_known()
         grams = [
             (term.name, term.weight, d.share(("gram", self.key, term.key), self._projected, term))
@@ -391,12 +400,23 @@ class LandmarkSolver(Solver):
 
     # Up to `reweighted`: everything that reads the rows themselves.
 
-    def _sum_up(self, anchors: Any) -> tuple[Sums, Matrix]:
-        """Return sums over all rows, and sums of the sources' features by source and class."""
-        d = self.problem.domains
-        groups = d.sources * d.n_classes + d.y
-        by_group = group_sums(self.features, groups, d.source_counts.size, d.source, d.weights)
-        return Sums.of(self.features, d.n_source, anchors, d.row_weights), by_group
+    def _sum_up(self, anchors: Any) -> tuple[Sums, Matrix, list[Moments] | None]:
+        """Return sums over all rows, and of the sources' rows sums and moments by class.
+
+        These moments serve every class prior; they are left out where they are too large.
+        """
+        d, source, moments = self.problem.domains, None, None
+        if d.source_counts.size * self.features.rank**2 * 8 <= LIMITS.class_bytes:
+            moments = self._source_moments
+            xp = namespace(moments[0].total)
+            by_group = xp.stack([group.total for group in moments], axis=1)
+            weights = np.repeat(d.source_weights, d.n_classes).tolist()
+            pairs = zip(weights, moments, strict=True)
+            source = reduce(add, (Moments(w * m.count, w * m.total, w * m.gram) for w, m in pairs))
+        else:
+            groups = d.sources * d.n_classes + d.y
+            by_group = group_sums(self.features, groups, d.source_counts.size, d.source, d.weights)
+        return Sums.of(self.features, d.n_source, anchors, d.row_weights, source), by_group, moments
 
     def _sum_up_known(self) -> tuple[Matrix, Matrix]:
         """Return products, and sums by class, of the features of target rows with known labels."""
@@ -436,8 +456,8 @@ class LandmarkSolver(Solver):
 
     def _loss_gram(self, class_weights: NDArray[np.float64]) -> Matrix:
         """Return the products of the sources' features, weighted by source and class."""
-        if len(class_weights) * self.features.rank**2 * 8 <= LIMITS.class_bytes:
-            pairs = zip(class_weights.tolist(), self._source_moments, strict=True)
+        if self._by_class is not None:
+            pairs = zip(class_weights.tolist(), self._by_class, strict=True)
             return sum(weight * moments.gram for weight, moments in pairs)
         d = self.problem.domains
         weights = d.weights.copy()
@@ -542,5 +562,6 @@ def group_sums(
     `weights` are of all rows.
     """
     members = table.arrays.one_hot(codes, n_groups, table.nystrom.dtype)
-    members = members * table.arrays.table(weights[within][:, None], table.nystrom.dtype)
+    if not (weights[within] == 1.0).all():
+        members = members * table.arrays.table(weights[within][:, None], table.nystrom.dtype)
     return table.transposed_times(members, within.start)

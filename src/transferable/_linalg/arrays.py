@@ -152,6 +152,7 @@ def like(table: Any, values: NDArray[Any]) -> Any:
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 
+CACHED_VALUES = 2**18  # 2 MB in float64
 _VALUES = 2**20  # of a block: much work between two requests of a thread for the interpreter
 
 
@@ -227,7 +228,8 @@ def centre_of(X: Any, weights: Any = None, moments: Any = None) -> NDArray[np.fl
     else:
         n, width = X.shape
         w, sparse = np.ones(n) if weights is None else weights, sp.issparse(X)
-        step = max(1, LIMITS.block_values // max(width, 1))
+        values = LIMITS.block_values if sparse or isinstance(X, Reordered) else CACHED_VALUES
+        step = max(1, values // max(width, 1))
         origin = np.zeros(width) if sparse else np.asarray(X[0], dtype=np.float64)
         blocks: Any = ((slice(k, k + step), X[k : k + step]) for k in range(0, n, step))
         total, squares = np.zeros(width), np.zeros(width)

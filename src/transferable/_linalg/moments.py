@@ -13,11 +13,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from transferable._linalg.arrays import CPU, Arrays, dense, in_threads, namespace, row_blocks
+from transferable._linalg.arrays import (
+    CACHED_VALUES,
+    CPU,
+    Arrays,
+    dense,
+    in_threads,
+    namespace,
+    row_blocks,
+)
 from transferable.limits import LIMITS
 
 _NARROW = 512  # columns up to which a product of a few rows is worth a thread
-_CACHED_VALUES = 2**18  # 2 MB in float64
 _PARTS = 64
 
 
@@ -79,6 +86,8 @@ def moments_of_blocks(
 
     `weights`, if any, are those of all rows.
     """
+    if weights is not None and (weights[within] == 1.0).all():
+        weights = None  # without a copy to the device
     blocks = (
         Moments.of(block, None if weights is None else arrays.table(weights[rows]))
         for rows, block in table.blocks(within)
@@ -95,7 +104,7 @@ def moments_of_rows(X: Any, weights: NDArray[np.float64] | float = 1.0) -> Momen
     n, width = X.shape
     weights = np.broadcast_to(weights, n)
     narrow = not sp.issparse(X) and width <= _NARROW and n * width > LIMITS.block_values
-    step, parts = (_CACHED_VALUES // max(width, 1), _PARTS) if narrow else (None, 1)
+    step, parts = (CACHED_VALUES // max(width, 1), _PARTS) if narrow else (None, 1)
 
     def summed(part: slice) -> Moments:
         total = Moments.none(width)
@@ -118,6 +127,8 @@ def moments_of_groups(
 ) -> list[Moments]:
     """Return the moments of each group of rows; `codes` are the groups of all rows."""
     moments = [Moments.none(table.rank, arrays) for _ in range(n_groups)]
+    if weights is not None and (weights[within] == 1.0).all():
+        weights = None  # without copies to the device
     for rows, block in table.blocks(within):
         for code in np.unique(codes[rows]):
             some = np.flatnonzero(codes[rows] == code)

@@ -46,8 +46,8 @@ class BlockSolver(LandmarkSolver):
         self._blocks, self._workers = blocks, blocks.rows.workers
         super().__init__(*arguments)
 
-    def _sum_up(self, anchors: Anchors | None) -> tuple[Sums, Matrix]:
-        return self._blocks.sum_up(anchors)
+    def _sum_up(self, anchors: Anchors | None) -> tuple[Sums, Matrix, None]:
+        return *self._blocks.sum_up(anchors), None
 
     def _target_sums(self, labels: Any) -> Matrix:
         return labels.sums

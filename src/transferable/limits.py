@@ -37,7 +37,7 @@ class Limits:
         grows with their square at least.
     landmarks : int
         Landmarks that "auto" takes beyond, in embeddings and over Dask.
-    class_bytes : int
+    class_bytes, gpu_class_bytes : int
         Products of features that are held by class, so that the class prior may change without
         another pass over the rows.
     pool_rows : int
@@ -66,6 +66,7 @@ class Limits:
     exact_rows: int = 8_000
     landmarks: int = 1000
     class_bytes: int = 2**28
+    gpu_class_bytes: int = 2**31
     pool_rows: int = 20_000
     unsettled_share: float = 1e-4
     double_pairs: int = 2**30

@@ -406,7 +406,8 @@ class LandmarkSolver(Solver):
         These moments serve every class prior; they are left out where they are too large.
         """
         d, source, moments = self.problem.domains, None, None
-        if d.source_counts.size * self.features.rank**2 * 8 <= LIMITS.class_bytes:
+        most = LIMITS.gpu_class_bytes if self.problem.arrays.on_gpu else LIMITS.class_bytes
+        if d.source_counts.size * self.features.rank**2 * 8 <= most:
             moments = self._source_moments
             xp = namespace(moments[0].total)
             by_group = xp.stack([group.total for group in moments], axis=1)

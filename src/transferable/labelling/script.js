@@ -81,10 +81,10 @@
       if (i === here) button.setAttribute("aria-current", "true");
       else button.removeAttribute("aria-current");
     });
-    save();
   };
   const go = (row) => {
     here = Math.min(Math.max(row, 0), n - 1);
+    save(); // not on loading: where reading failed, what is kept must not be overwritten
     show(true);
   };
   const answer = (label) => {

@@ -29,6 +29,8 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
+from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, PairwiseKernel, WhiteKernel
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge, RidgeClassifier
@@ -149,6 +151,7 @@ PARTS = [
     RidgeClassifier(),
     Ridge(),
     KernelRidge(),
+    GaussianProcessRegressor(1.5 * RBF(np.full(5, 2.0)) + WhiteKernel(), normalize_y=True),
     DecisionTreeClassifier(random_state=0),
     DecisionTreeRegressor(random_state=0),
     RandomForestClassifier(3, random_state=np.random.RandomState(0), oob_score=True),
@@ -166,7 +169,14 @@ PARTS = [
     RobustScaler(with_centering=False),
     RobustScaler(with_scaling=False),
 ]
-NUMBERS = Ridge, KernelRidge, KNeighborsRegressor, DecisionTreeRegressor, RandomForestRegressor
+NUMBERS = (
+    Ridge,
+    KernelRidge,
+    GaussianProcessRegressor,
+    KNeighborsRegressor,
+    DecisionTreeRegressor,
+    RandomForestRegressor,
+)
 NUMBERS += ExtraTreesRegressor, GradientBoostingRegressor
 # Settings and rows that give a model attributes of other kinds.
 MISSING = np.where(ROWS.mean() + 1 < ROWS, np.nan, ROWS)
@@ -175,6 +185,7 @@ VARIANTS = {
     "two-boosted": lambda: GradientBoostingClassifier(n_estimators=3).fit(ROWS, LABELS == "ant"),
     "two-machine": lambda: SVC().fit(ROWS, LABELS == "ant"),
     "two-targets": lambda: Ridge(solver="sag").fit(ROWS, PROBLEM.Xs[:, :2]),
+    "usual-process": lambda: GaussianProcessRegressor().fit(ROWS, PROBLEM.ys),
     "two-kernels": lambda: KernelRidge().fit(ROWS, PROBLEM.Xs[:, :2]),
     "sparse-kernel-ridge": lambda: KernelRidge().fit(csr_matrix(ROWS), PROBLEM.ys),
     "forest-around-missing": lambda: RandomForestClassifier(3).fit(MISSING, LABELS),
@@ -194,6 +205,8 @@ REFUSED = {
     )
 }
 REFUSED |= {
+    " is GaussianProcessClassifier": GaussianProcessClassifier(),
+    ".kernel is PairwiseKernel": GaussianProcessRegressor(PairwiseKernel()),
     ".func is log1p": FunctionTransformer(np.log1p),
     ".weights is exp": KNeighborsClassifier(weights=np.exp),
     ".kernel is dot": SVC(kernel=np.dot),

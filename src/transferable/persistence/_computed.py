@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 
 from transferable.persistence._archive import ModelFileError
 
@@ -40,6 +40,11 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "estimator": (),
     "func": (None,),
     "inverse_func": (None,),
+}
+_PROCESS, _PROCESSES = "GaussianProcessRegressor", "sklearn.gaussian_process.kernels"
+_KERNELS = {
+    *("ConstantKernel", "WhiteKernel", "RBF", "Matern", "RationalQuadratic", "ExpSineSquared"),
+    *("DotProduct", "Sum", "Product", "Exponentiation"),
 }
 _NODES: dict[str, Any] = {"left_child": np.int32, "right_child": np.int32, "feature": np.int32}
 _NODES |= {"threshold": np.float64, "impurity": np.float64, "n_node_samples": np.int64}
@@ -98,7 +103,9 @@ class Computed:
         given = {k: v for k, v in given.items() if k not in _UNSAVED and v is not usual[k].default}
         if not isinstance(given.get("random_state"), int):
             given.pop("random_state", None)
-        for key in given.keys() & _CHOICES.keys():
+        if self.name == _PROCESS and "kernel" in given:
+            given["kernel"] = _kernel_parts(given["kernel"], f"{where}.kernel")
+        for key in given.keys() & _CHOICES.keys() if self.name != _PROCESS else ():
             if given[key] not in _CHOICES[key]:
                 raise unsaved(f"{where}.{key}", given[key])
         outputs = getattr(estimator, "n_outputs_", np.ndim(getattr(estimator, "_y", 0)))
@@ -131,9 +138,12 @@ class Computed:
         cls = self.cls
         parameters = reader.parameters(cls, given["parameters"], outer)
         for key, value in parameters.items():
-            fits = value in _CHOICES[key] if key in _CHOICES else key in _PARTS or _is_plain(value)
+            chosen = key in _CHOICES and self.name != _PROCESS
+            fits = value in _CHOICES[key] if chosen else key in _PARTS or _is_plain(value)
             if not fits or key in _UNSAVED:
                 _refuse(f"the {key!r} parameter of {self.name} is of another kind")
+        if self.name == _PROCESS and "kernel" in parameters:
+            parameters["kernel"] = _kernel_of(parameters["kernel"])
         estimator = cls(**parameters)
         try:
             if hasattr(cls, "_parameter_constraints"):
@@ -335,6 +345,47 @@ def _unpacked_machine(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
     model.intercept_, model.dual_coef_ = sign * fitted["_intercept_"], sign * coefficients
 
 
+def _kernel_parts(kernel: Any, where: str) -> list[Any]:
+    """Return the name of a process's kernel, and its parameters, with the kernels it is made of."""
+    name = type(kernel).__name__
+    if name not in _KERNELS or type(kernel) is not getattr(import_module(_PROCESSES), name):
+        raise unsaved(where, kernel)
+    given = kernel.get_params(deep=False).items()
+    inner = {k: _kernel_parts(v, where) if hasattr(v, "theta") else v for k, v in given}
+    return [name, inner]
+
+
+def _kernel_of(parts: Any) -> Any:
+    """Return the kernel of such parts."""
+    match parts:
+        case [str(name), dict(given)] if name in _KERNELS:
+            cls: Any = getattr(import_module(_PROCESSES), name)
+            known = given.keys() == signature(cls).parameters.keys()
+            _require(known, f"the kernel {name} has other parameters")
+            return cls(**{k: _kernel_of(v) if isinstance(v, list) else v for k, v in given.items()})
+    return _refuse("a kernel of a process is of another kind")
+
+
+def _packed_process(model: Any) -> dict[str, Any]:
+    kernel = model.kernel_
+    found = [np.ravel(kernel.get_params()[part.name]) for part in kernel.hyperparameters]
+    return {"found": np.concatenate([np.empty(0), *found])}
+
+
+def _unpacked_process(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
+    """Give a process its kernel, with the values that the fit has found, and its rows."""
+    kernels, found = import_module(_PROCESSES), fitted.pop("found")
+    usual = kernels.ConstantKernel(1.0, "fixed") * kernels.RBF(1.0, "fixed")
+    kernel = usual if model.kernel is None else clone(model.kernel)
+    lengths = [part.n_elements for part in kernel.hyperparameters]
+    _require(sum(lengths) == len(found), "the kernel of a process has other values")
+    stops = np.cumsum(lengths, dtype=int)
+    for part, stop, length in zip(kernel.hyperparameters, stops, lengths, strict=True):
+        values = found[stop - length : stop]
+        kernel.set_params(**{part.name: values if length > 1 else values[0]})
+    vars(model).update(fitted, kernel_=kernel)
+
+
 def _problem(model: Any) -> str:
     """Describe what is more than a chain whose steps are plain or a union of plain chains."""
     leaves, unions, deepest = _composition(model)
@@ -380,6 +431,8 @@ _MACHINE = (
     "_dual_coef_ float[others,n] _intercept_ float[pairs] _probA float[*] _probB float[*] "
     "class_weight_ float[k] shape_fit_ int[2] _gamma number _sparse number"
 )
+_SUPPORT = "X_train_ float[n,p] alpha_ float[n] L_ float[n,n] found float[*] "
+_SUPPORT += "_y_train_mean float[1]/number _y_train_std float[1]/number"
 _TREES = "values float[n,*] counts int[*] first ?float[*]"
 _TREES += "".join(f" {k} {'any' if v is np.float64 else 'int'}[n]" for k, v in _NODES.items())
 _NEAREST = "rows any[n,p] answers any[n]"
@@ -390,6 +443,7 @@ _FUNCTIONS: dict[str, tuple[Any, Any]] = {
     "nearest rows": (_packed_neighbours, _unpacked_neighbours),
     "support machine": (_packed_machine, _unpacked_machine),
     "linear classes": (None, _unpacked_ridge),
+    "support process": (_packed_process, _unpacked_process),
 }
 COMPUTED = {
     kind: Computed(
@@ -405,6 +459,7 @@ linear scores, numbers: linear_model.Ridge coef_ float[p]/float[t,p] intercept_ 
 linear classes: linear_model.RidgeClassifier {_SCORES}
 support machine: svm.SVC {_MACHINE}
 support rows: kernel_ridge.KernelRidge X_fit_ float[n,p] dual_coef_ float[n]/float[n,t]
+support process: gaussian_process.GaussianProcessRegressor {_SUPPORT}
 trees, one, classes: tree.DecisionTreeClassifier {_TREES} {_LABELS}
 trees, one, numbers: tree.DecisionTreeRegressor {_TREES}
 trees, classes: ensemble.RandomForestClassifier {_TREES} {_LABELS}

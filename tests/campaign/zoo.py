@@ -151,7 +151,7 @@ PARTS = [
     RidgeClassifier(),
     Ridge(),
     KernelRidge(),
-    GaussianProcessRegressor(1.5 * RBF(np.full(5, 2.0)) + WhiteKernel(), normalize_y=True),
+    GaussianProcessRegressor(1.5 * RBF([2.0] * 5) ** 2.0 + WhiteKernel(), normalize_y=True),
     DecisionTreeClassifier(random_state=0),
     DecisionTreeRegressor(random_state=0),
     RandomForestClassifier(3, random_state=np.random.RandomState(0), oob_score=True),

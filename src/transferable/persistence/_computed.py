@@ -46,6 +46,7 @@ _KERNELS = {
     *("ConstantKernel", "WhiteKernel", "RBF", "Matern", "RationalQuadratic", "ExpSineSquared"),
     *("DotProduct", "Sum", "Product", "Exponentiation"),
 }
+_OF_KERNELS = "k1", "k2", "kernel"
 _NODES: dict[str, Any] = {"left_child": np.int32, "right_child": np.int32, "feature": np.int32}
 _NODES |= {"threshold": np.float64, "impurity": np.float64, "n_node_samples": np.int64}
 _NODES |= {"weighted_n_node_samples": np.float64, "missing_go_to_left": np.uint8}
@@ -351,8 +352,7 @@ def _kernel_parts(kernel: Any, where: str) -> list[Any]:
     if name not in _KERNELS or type(kernel) is not getattr(import_module(_PROCESSES), name):
         raise unsaved(where, kernel)
     given = kernel.get_params(deep=False).items()
-    inner = {k: _kernel_parts(v, where) if hasattr(v, "theta") else v for k, v in given}
-    return [name, inner]
+    return [name, {k: _kernel_parts(v, where) if k in _OF_KERNELS else v for k, v in given}]
 
 
 def _kernel_of(parts: Any) -> Any:
@@ -362,7 +362,11 @@ def _kernel_of(parts: Any) -> Any:
             cls: Any = getattr(import_module(_PROCESSES), name)
             known = given.keys() == signature(cls).parameters.keys()
             _require(known, f"the kernel {name} has other parameters")
-            return cls(**{k: _kernel_of(v) if isinstance(v, list) else v for k, v in given.items()})
+            made = {
+                key: _kernel_of(value) if key in _OF_KERNELS else value
+                for key, value in given.items()
+            }
+            return cls(**made)
     return _refuse("a kernel of a process is of another kind")
 
 

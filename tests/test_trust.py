@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.preprocessing import StandardScaler
@@ -141,12 +142,34 @@ def test_constant_labels_agree_by_chance():
     assert weights.sum() == pytest.approx(1)
 
 
+def test_a_verdict_names_columns_with_few_values_in_common():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    source = pd.DataFrame({"age": rng.normal(40 + 3 * y, 10), "size": rng.normal(y), "label": y})
+    target = source.drop(columns="label").assign(age=source["age"] + 40)
+    trust = TableClassifier(scale="joint").adapt(source, "label", target).trust_
+    assert [name for name, _ in trust.moved] == ["age"]
+    assert "columns with few values in common: age (" in trust.lines[1]
+    arrays = target.to_numpy(), y, target.to_numpy() - 90
+    moved = AutoAdapter(effort="fast").adapt(*arrays).trust_.moved
+    assert [name for name, _ in moved] == [1, 0]
+
+
+def test_labels_less_sure_than_one_class_for_all_have_a_wider_interval():
+    P = np.tile([0.8, 0.2], (100, 1))
+    views = dict.fromkeys(("source-only", "as given", "per domain"), np.repeat([0, 1], 50))
+    given = views, np.zeros(100, dtype=int), np.array(["a", "b"]), np.array([0.5, 0.5])
+    one = assess(P, *given)
+    P[:40] = P[:40, ::-1]
+    assert assess(P, *given).low - one.low == pytest.approx(0.2)
+
+
 def test_overlap_is_that_of_normal_columns():
     rng = np.random.default_rng(0)
     source = rng.normal(size=(4000, 3))
     assert overlap(source, source + 3) == pytest.approx(0.134, abs=0.01)
-    assert overlap(source, rng.normal(size=(4000, 3))) > 0.97
-    assert overlap(np.ones((4, 2)), np.ones((4, 2))) == 1
+    assert (overlap(source, rng.normal(size=(4000, 3))) > 0.97).all()
+    assert (overlap(np.ones((4, 2)), np.ones((4, 2))) == 1).all()
     flags = (source > 0).astype(float)
     assert overlap(csr_array(flags), csr_array(flags + 0.0)) == pytest.approx(1)
 

@@ -209,7 +209,7 @@ class Kind(NamedTuple):
     Attributes
     ----------
     recognises : callable or None
-        Whether the rows of a fit are of this kind; None for any.
+        Whether the rows of a fit, or each of their columns, are of this kind; None for any.
     candidates : sequence of Specification
         Those of the source alone first.
     judge : callable
@@ -223,7 +223,7 @@ class Kind(NamedTuple):
         Prior weights of the other views, 1 where there is none.
     """
 
-    recognises: Callable[[Any], bool] | None
+    recognises: Callable[[Any], Any] | None
     candidates: Sequence[Specification]
     judge: Callable[..., Any]
     smoothing: Any = None

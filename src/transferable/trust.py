@@ -32,11 +32,12 @@ Codes = NDArray[np.intp]
 Probabilities = NDArray[np.float64]
 
 _LEAST_AGREEMENT = 0.01
-# Of the interval [1 - slack - most d, 1 + slack - least d] with doubt d, one minus the mean
-# confidence; fitted to nine in ten of the development cases of docs/trust.md.
-_SLACK, _LEAST, _MOST = 0.08, 0.35, 1.4
+# Of the interval [1 - slack - most d - e, 1 + slack - least d] with doubt d, one minus the mean
+# confidence, and e, by which a class's share is beyond it; fitted to nine in ten of the development
+# cases of docs/trust.md.
+_SLACK, _LEAST, _MOST = 0.08, 0.35, 1.35
 _USABLE = 0.75  # lower end from which labels can be used
-_SUPPORTED, _AGREED = 0.2, 0.6  # support below which they cannot, and from which they can
+_SUPPORTED, _AGREED = 0.2, 0.7  # support below which they cannot, and from which they can
 _TELLING = 0.4  # widest interval that tells more than anybody knows without it
 _MOVED = 0.15  # change of a class's share that is worth a sentence
 _LEVEL = 0.9  # of intervals
@@ -98,6 +99,9 @@ class Trust:
         Label by the source alone, label now, and rows of that change; most frequent first.
     reasons : tuple of str
         Why the state is not a better one, or what supports "use".
+    moved : tuple of tuple
+        Up to three columns, by name or number, whose values in both domains have less than a half
+        in common, and that share; the least first.
 
     Examples
     --------
@@ -115,6 +119,7 @@ class Trust:
     changed: int
     changes: list[tuple[Any, Any, int]] = field(repr=False)
     reasons: tuple[str, ...] = field(default=(), repr=False)
+    moved: tuple[tuple[Any, float], ...] = field(default=(), repr=False)
 
     @property
     def shown(self) -> bool:
@@ -154,6 +159,8 @@ class Trust:
             f"alone: {changes}; only labelled rows can show whether it helped"
         )
         interval = f"{percent(self.low)} to {percent(self.high)} %"
+        moved = [f"{k} ({percent(part)} %)" for k, part in self.moved if isinstance(k, str)]
+        apart = f"columns with few values in common: {', '.join(moved)}"
         if self.state == "measured":
             estimate, limits = f"the accuracy is {interval}, a 90 % interval", _NARROWER
         elif self.shown:
@@ -162,7 +169,9 @@ class Trust:
             estimate, limits = _UNKNOWN, UNSEEN
         return [
             f"{self.title}: {estimate}",
-            "; ".join(self.reasons),
+            "; ".join(
+                [*self.reasons, apart] if moved and self.state != "measured" else self.reasons
+            ),
             changed if pairs else "Adapting changed no label of a model of the source alone",
             limits,
         ]
@@ -198,6 +207,7 @@ def assess(
     prior: NDArray[np.float64],
     *,
     one_column: bool = False,
+    moved: tuple[tuple[Any, float], ...] = (),
 ) -> Trust:
     """Return the trust in the most probable labels.
 
@@ -217,18 +227,21 @@ def assess(
         Shares of the classes in the source.
     one_column : bool, default=False
         Whether the rows have a single column.
+    moved : tuple of tuple
+        Columns that moved, as in :class:`Trust`.
     """
     n, n_classes = consensus.shape
     codes = consensus.argmax(axis=1)
     confidence = float(consensus.max(axis=1).mean())
     slack = float(np.hypot(_SLACK, 0.5 / np.sqrt(n)))  # few rows are a sample of few
-    low = max(0.0, 1 - slack - _MOST * (1 - confidence))
+    shares = np.bincount(codes, minlength=n_classes) / n
+    beyond = max(0.0, float(shares.max()) - confidence)  # saying one class for all is as sure
+    low = max(0.0, 1 - slack - _MOST * (1 - confidence) - beyond)
     high = min(1.0, 1 + slack - _LEAST * (1 - confidence))
     pairs = [(agreement(views[a], views[b]), a, b) for a, b in combinations(views, 2)]
     chance = 1 / n_classes
     certainty = (confidence - chance) / (1 - chance)
     support = min(float(np.mean([kappa for kappa, *_ in pairs])) if pairs else 1.0, certainty)
-    shares = np.bincount(codes, minlength=n_classes) / n
     changes = changes_of(classes[alone], classes[codes])
     changed = sum(rows for *_, rows in changes)
     counts = (float(support), n, changed, changes)
@@ -254,13 +267,13 @@ def assess(
         )
     reasons[0] = reasons[0][0].upper() + reasons[0][1:]
     if support < _SUPPORTED:
-        return Trust("reject", 0.0, 1.0, *counts, tuple(reasons))
+        return Trust("reject", 0.0, 1.0, *counts, tuple(reasons), moved)
     usable = low >= max(_USABLE, chance, shares.max()) and support >= _AGREED
     if usable and len(views) >= 3 and not one_column:
         several = "three" if len(views) > 3 else "two"
         agreed = f"Models of the source alone and of {several} views of both domains agree"
         return Trust("use", low, high, *counts, (f"{agreed}, and are confident",))
-    return Trust("check", low, high, *counts, tuple(reasons))
+    return Trust("check", low, high, *counts, tuple(reasons), moved)
 
 
 def changes_of(before: NDArray[Any], after: NDArray[Any]) -> list[tuple[Any, Any, int]]:
@@ -290,8 +303,8 @@ def consensus_weights(
     return weights / weights.sum(), kappas
 
 
-def overlap(source: Any, target: Any) -> float:
-    """Return the mean share of values that columns of two domains have in common, if normal."""
+def overlap(source: Any, target: Any) -> NDArray[np.float64]:
+    """Return the share of values that each column of two domains has in common, if normal."""
     moments = []
     for rows in (source, target):
         mean = np.asarray(rows.mean(axis=0)).ravel()
@@ -300,9 +313,9 @@ def overlap(source: Any, target: Any) -> float:
     spread = np.sqrt(np.maximum(moments[0][1] + moments[1][1], 0) / 2)
     moved = np.abs(moments[0][0] - moments[1][0])
     varies = spread > 1e-9 * np.maximum(np.abs(moments[0][0]), moved)
-    if not varies.any():
-        return 1.0
-    return float(np.mean(erfc(moved[varies] / spread[varies] / np.sqrt(8))))
+    common = np.full(len(moved), np.nan)  # of constant columns
+    common[varies] = erfc(moved[varies] / spread[varies] / np.sqrt(8))
+    return common if varies.any() else np.ones(len(moved))
 
 
 # -- labels ------------------------------------------------------------------------------------

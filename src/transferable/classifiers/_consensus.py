@@ -33,7 +33,6 @@ from transferable.trust import (
     Probabilities,
     consensus_weights,
     correction,
-    overlap,
     strata_of,
     stratum_weights,
 )
@@ -200,6 +199,7 @@ class Consensus:
         kind: Kind,
         caution: float | None = None,
         shares: Any = None,
+        common: float = 1.0,
     ) -> Consensus:
         """Weight fitted members by their agreement on the target rows.
 
@@ -215,6 +215,8 @@ class Consensus:
             Prior weight of the members of the source alone; that of the kind by default.
         shares : ndarray of shape (n_classes,), optional
             Class shares that the labels of the target rows must have.
+        common : float
+            Mean share of values that columns of both domains have in common.
         """
         rows, n_classes, target = domains.Xt, domains.n_classes, TargetRows.of(domains)
         kept = _sample(domains.y)
@@ -230,7 +232,7 @@ class Consensus:
                 *(codes, codes[None], np.zeros(0), 0.0, factors),
             )
         tables = np.array([member.probabilities(rows) for member in members])
-        overlapping = min(1.0, 2 * overlap(domains.Xs, rows)) ** 2
+        overlapping = min(1.0, 2 * common) ** 2
         prior = prior_weights(views, *given, overlapping)
         weights, kappas = consensus_weights(tables, prior)
         own = np.tensordot(weights, tables, axes=1)

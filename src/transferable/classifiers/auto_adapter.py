@@ -41,6 +41,7 @@ from transferable.trust import (
     assess,
     changes_of,
     label_table,
+    overlap,
     rows_to_label,
 )
 
@@ -54,6 +55,7 @@ _FEWEST_SCALED = 10  # target rows that suffice for their own scale, or directio
 _FLOW = 40  # directions of each domain that the flow beside JDA's space joins
 _WIDEST = 5000  # features up to which JDA's space is computed
 _FEWEST_WORDS, _WORDS = 500, 0.1  # columns of sparse rows of words, and most values, as a share
+_COLUMNS_NAMED, _MOVED = 3, 0.5  # columns of a verdict, with less of their values in common
 _CHEAP = 0.1  # time of a model of scikit-learn, in those of an adapted one
 _SHARED_BYTES = 2**31  # of results that candidates share, at most half of `max_memory`
 
@@ -135,10 +137,6 @@ def _are_words(X: Any) -> bool:
     return bool(X.nnz and X.data.min() >= 0 and (X.data != X.data[0]).any())
 
 
-def _are_flags(X: Any) -> bool:
-    return bool(flags(X[:]).all())
-
-
 # The first that recognises the rows counts, the last any. Tables come as numbers, once they are
 # encoded, and say whether these are words.
 KINDS = {
@@ -147,7 +145,7 @@ KINDS = {
         caution=0.1,
         shares={"denoised": 6.0, "as given": 1.0, "per domain": 2.0},
     ),
-    "flags": Kind(_are_flags, _OF_ALL + _WITHOUT_FLOW, assess, SMOOTHED),
+    "flags": Kind(flags, _OF_ALL + _WITHOUT_FLOW, assess, SMOOTHED),
     "numbers": Kind(
         *(None, _OF_ALL + _PER_DOMAIN, assess, SMOOTHED),
         shares={"as given": 0.65, "per domain": 0.35},
@@ -324,7 +322,8 @@ class AutoAdapter(DomainClassifier):
         if not isinstance(self.class_shares, str):
             given = given_shares(self.class_shares, domains)
         if self.kind == "auto":
-            kind = next(k for k in KINDS.values() if not k.recognises or k.recognises(domains.X))
+            rows = domains.X[:]
+            kind = next(k for k in KINDS.values() if not k.recognises or np.all(k.recognises(rows)))
         else:
             kind = KINDS[self.kind]
         pool = pool_of(kind, domains, self._settings(domains, given), fast=self.effort == "fast")
@@ -343,7 +342,9 @@ class AutoAdapter(DomainClassifier):
             max_seconds=self.max_seconds,
             max_memory=self.max_memory,
         )
-        consensus = Consensus.of(members, domains, kind, self.caution, given)
+        common = overlap(domains.Xs, domains.Xt) if domains.n_target else np.ones(1)
+        mean = float(np.nanmean(common))
+        consensus = Consensus.of(members, domains, kind, self.caution, given, mean)
         known = np.flatnonzero(domains.known >= 0)
         if len(known):
             consensus = consensus.corrected(known, domains.known[known])
@@ -352,9 +353,12 @@ class AutoAdapter(DomainClassifier):
         if domains.n_target:
             names = list(dict.fromkeys(member.view for member in members))
             views = dict(zip(names[-len(consensus.views) :], consensus.views, strict=True))
+            columns = getattr(self, "feature_names_in_", range(len(common)))
+            order = np.argsort(common, kind="stable")[:_COLUMNS_NAMED]
             self.trust_ = kind.judge(
                 *(consensus.P, views, consensus.alone, domains.classes, domains.prior),
                 one_column=domains.X.shape[1] == 1,
+                moved=tuple((columns[k], float(common[k])) for k in order if common[k] < _MOVED),
             )
         codes = domains.with_target(consensus.P.argmax(axis=1))
         self.transduction_ = domains.restore(domains.classes[codes])

@@ -91,7 +91,8 @@ def seen_of(
     out = ((Xt < Xs.min(axis=0)) | (Xt > Xs.max(axis=0))).mean(axis=0)
     order = [k for k in np.argsort(-out, kind="stable") if out[k] >= _OUT]
     columns = [(int(k) if names is None else str(names[k]), float(out[k])) for k in order]
-    return Unmeasured(domains.n_target, overlap(Xs, Xt), columns, int(unfamiliar.sum()))
+    common = float(np.nanmean(overlap(Xs, Xt)))
+    return Unmeasured(domains.n_target, common, columns, int(unfamiliar.sum()))
 
 
 @dataclass(frozen=True)

@@ -283,9 +283,12 @@ class TableClassifier(TakesTables, FileClassifier):
         """Whether the labels can be used; one column without words is never enough for that."""
         trust = self.estimator_.trust_
         several = len(self.feature_names_in_) > 1 or self.encoder_.words_
-        if trust is None or trust.state != "use" or several:
+        if trust is None:
             return trust
-        return replace(trust, state="check")
+        names = self.encoder_.get_feature_names_out().tolist()
+        state = trust.state if several or trust.state != "use" else "check"
+        moved = tuple((names[k], part) for k, part in trust.moved)
+        return replace(trust, state=state, moved=moved)
 
     def _learn(
         self,

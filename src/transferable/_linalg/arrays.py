@@ -179,7 +179,7 @@ def in_threads(work: Callable[[Part], Result], parts: Sequence[Part]) -> list[Re
 
 @contextmanager
 def limited_threads(most: int) -> Iterator[int]:
-    """Let BLAS and OpenMP use at most so many threads; yield how many BLAS would have used.
+    """Let BLAS and OpenMP use at most this many threads; yield how many BLAS would have used.
 
     Limits of fits side by side may end in any order: the last brings back the first number.
     """

@@ -213,6 +213,9 @@ def measure(kind: str, family: str, name: str, rows: Problem, draws: int) -> dic
             chosen = places[some]
             audit = model.audit(chosen, yt[chosen])
             rest = np.setdiff1d(np.arange(len(yt)), chosen)
+            both = np.vstack([As, At[chosen]]), np.concatenate([ys, yt[chosen]])
+            counts = np.r_[np.ones(len(ys)), np.full(len(chosen), 10.0)]
+            plain = LogisticRegression(max_iter=1000).fit(*both, sample_weight=counts)
             found.append(
                 {
                     "estimate": audit.accuracy,
@@ -222,6 +225,7 @@ def measure(kind: str, family: str, name: str, rows: Problem, draws: int) -> dic
                     "before": float(np.mean(labels[rest] == yt[rest])),
                     "after": float(np.mean(audit.labels[rest] == yt[rest])),
                     "linear": float(np.mean(linear[rest] == yt[rest])),
+                    "plain": float(np.mean(plain.predict(At[rest]) == yt[rest])),
                     "left_out": audit.corrected,
                 }
             )
@@ -242,6 +246,7 @@ def summary(found: list[dict[str, Any]], record: dict[str, Any]) -> dict[str, fl
         "misnamed": float(np.mean([one["better"] not in (right, None) for one in found])),
         "before": float(np.mean([one["before"] for one in found])),
         "after": float(after.mean()),
+        "plain": float(np.mean([one["plain"] for one in found])),
         "below linear by 1": float(np.mean([o["after"] < o["linear"] - 0.01 for o in found])),
         "below linear by 5": float(np.mean([o["after"] < o["linear"] - 0.05 for o in found])),
         "left_out_holds": float(
@@ -349,6 +354,7 @@ def audits(records: Records) -> Records:
                 "misnamed": percent([f["misnamed"] for f in far], 1),
                 "accuracy before": percent([f["before"] for f in found], 1),
                 "accuracy after": percent([f["after"] for f in found], 1),
+                "logistic regression": percent([f["plain"] for f in found], 1),
                 "more than 1 below linear": percent([f["below linear by 1"] for f in found], 1),
                 "more than 5 below linear": percent([f["below linear by 5"] for f in found], 1),
                 "left-out interval holds": percent([f["left_out_holds"] for f in found]),

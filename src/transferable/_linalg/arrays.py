@@ -184,13 +184,15 @@ def limited_threads(most: int) -> Iterator[int]:
     Limits of fits side by side may end in any order: the last brings back the first number.
     """
     with _LOCK:
-        pools = _pools()
-        counts = (pool["num_threads"] for pool in pools.info() if pool["user_api"] == "blas")
-        free = max(counts, default=1)
-        limit = [pools.limit(limits=min(most, free))]
+        pools, free = _pools(), {"blas": 1}
+        for pool in pools.info():
+            kind = pool["user_api"]
+            free[kind] = max(free.get(kind, 1), pool["num_threads"])
+        limits = {kind: min(most, count) for kind, count in free.items()}
+        limit = [pools.limit(limits=limits)]
         _LIMITERS.append(limit)
     try:
-        yield free
+        yield free["blas"]
     finally:
         with _LOCK:
             limit.append(None)  # it has ended

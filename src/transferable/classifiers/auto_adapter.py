@@ -322,8 +322,9 @@ class AutoAdapter(DomainClassifier):
         if not isinstance(self.class_shares, str):
             given = given_shares(self.class_shares, domains)
         if self.kind == "auto":
-            rows = domains.X[:]
-            kind = next(k for k in KINDS.values() if not k.recognises or np.all(k.recognises(rows)))
+            kind = next(
+                k for k in KINDS.values() if not k.recognises or np.all(k.recognises(domains.X[:]))
+            )
         else:
             kind = KINDS[self.kind]
         pool = pool_of(kind, domains, self._settings(domains, given), fast=self.effort == "fast")

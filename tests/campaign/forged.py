@@ -460,14 +460,23 @@ def _same_sum(rng, array):
     return np.array([2**63 - 1, 2**63 - 1, array.sum() + 2, *[0] * int(rng.integers(2))])
 
 
+def _retyped(rng, array):
+    """The values in another type, zeros where names are no numbers."""
+    kind = rng.choice(["i4", "i8", "u8", "f4", "f8", "?", "u1", "U5"])
+    try:
+        return array.astype(kind)
+    except ValueError:
+        return np.zeros(array.shape, kind)
+
+
 OWN = [f"{c.__module__}.{c.__qualname__}" for _, c in zoo.ESTIMATORS]
 MEMBERS = [
     *models.CHANGES,
     _extreme,
     _same_sum,
+    _retyped,
     lambda rng, a: np.ascontiguousarray(a).view(np.uint8),
 ]
-MEMBERS += [lambda rng, a: a.astype(rng.choice(["i4", "i8", "u8", "f4", "f8", "?", "u1", "U5"]))]
 MEMBERS += [lambda rng, a: a[:, :-1] if a.ndim > 1 else a[:-1], lambda rng, a: rng.permutation(a)]
 MEMBERS += [lambda rng, a: a.astype(a.dtype.newbyteorder()), lambda rng, a: np.asfortranarray(a)]
 CHANGES = [another_value, another_value, another_array, removed, renamed, copied, transplanted]

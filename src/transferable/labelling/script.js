@@ -15,12 +15,14 @@
   const save = () => {
     try {
       localStorage.setItem(key, JSON.stringify({ labels, here }));
+      history.replaceState({ key, labels, here }, ""); // a busy browser may store late
     } catch {
       kept = false;
     }
   };
   try {
-    const found = JSON.parse(localStorage.getItem(key));
+    const before = history.state?.key === key ? history.state : null;
+    const found = JSON.parse(localStorage.getItem(key)) ?? before;
     Object.assign(labels, found?.labels);
     here = found?.here ?? 0;
   } catch {

@@ -514,7 +514,7 @@ class LandmarkSolver(Solver):
         """Return a solver whose system has the term for these labels."""
         d = self.problem.domains
         counts = np.vstack([d.source_counts, labels.counts])
-        moments = self._source_moments, self._target_moments(labels)
+        moments = self._by_class or self._source_moments, self._target_moments(labels)
         G = projected_covariances(term, d, counts, *moments, ratio, balance)
         other, form = copy(self), partial(namespace(G).matmul, G)
         vars(other).update(known={}, extra=[form], system=self.system + G)

@@ -41,12 +41,7 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "func": (None,),
     "inverse_func": (None,),
 }
-_PROCESS, _PROCESSES = "GaussianProcessRegressor", "sklearn.gaussian_process.kernels"
-_KERNELS = {
-    *("ConstantKernel", "WhiteKernel", "RBF", "Matern", "RationalQuadratic", "ExpSineSquared"),
-    *("DotProduct", "Sum", "Product", "Exponentiation"),
-}
-_OF_KERNELS = "k1", "k2", "kernel"
+_OF_KERNELS = "kernel", "k1", "k2"
 _NODES: dict[str, Any] = {"left_child": np.int32, "right_child": np.int32, "feature": np.int32}
 _NODES |= {"threshold": np.float64, "impurity": np.float64, "n_node_samples": np.int64}
 _NODES |= {"weighted_n_node_samples": np.float64, "missing_go_to_left": np.uint8}
@@ -104,10 +99,8 @@ class Computed:
         given = {k: v for k, v in given.items() if k not in _UNSAVED and v is not usual[k].default}
         if not isinstance(given.get("random_state"), int):
             given.pop("random_state", None)
-        if self.name == _PROCESS and "kernel" in given:
-            given["kernel"] = _kernel_parts(given["kernel"], f"{where}.kernel")
-        for key in given.keys() & _CHOICES.keys() if self.name != _PROCESS else ():
-            if given[key] not in _CHOICES[key]:
+        for key in given.keys() & _CHOICES.keys():
+            if given[key] not in _CHOICES[key] and not _is_kernel(key, given[key]):
                 raise unsaved(f"{where}.{key}", given[key])
         outputs = getattr(estimator, "n_outputs_", np.ndim(getattr(estimator, "_y", 0)))
         binarizer = getattr(estimator, "_label_binarizer", None)
@@ -139,12 +132,9 @@ class Computed:
         cls = self.cls
         parameters = reader.parameters(cls, given["parameters"], outer)
         for key, value in parameters.items():
-            chosen = key in _CHOICES and self.name != _PROCESS
-            fits = value in _CHOICES[key] if chosen else key in _PARTS or _is_plain(value)
-            if not fits or key in _UNSAVED:
+            fits = value in _CHOICES[key] if key in _CHOICES else key in _PARTS or _is_plain(value)
+            if not (fits or _is_kernel(key, value)) or key in _UNSAVED:
                 _refuse(f"the {key!r} parameter of {self.name} is of another kind")
-        if self.name == _PROCESS and "kernel" in parameters:
-            parameters["kernel"] = _kernel_of(parameters["kernel"])
         estimator = cls(**parameters)
         try:
             if hasattr(cls, "_parameter_constraints"):
@@ -179,6 +169,11 @@ def _is_plain(value: Any) -> bool:
         return all(map(_is_plain, value.values() if isinstance(value, dict) else value))
     kinds = (str, int, float, np.number, np.bool_, type(None))
     return isinstance(value, kinds) or (isinstance(value, np.ndarray) and value.ndim <= 2)
+
+
+def _is_kernel(key: str, value: Any) -> bool:
+    """Return whether a parameter is a kernel of a Gaussian process, which may be made of others."""
+    return key in _OF_KERNELS and hasattr(value, "theta")
 
 
 def _packed_trees(model: Any) -> dict[str, Any]:
@@ -346,30 +341,6 @@ def _unpacked_machine(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
     model.intercept_, model.dual_coef_ = sign * fitted["_intercept_"], sign * coefficients
 
 
-def _kernel_parts(kernel: Any, where: str) -> list[Any]:
-    """Return the name of a process's kernel, and its parameters, with the kernels it is made of."""
-    name = type(kernel).__name__
-    if name not in _KERNELS or type(kernel) is not getattr(import_module(_PROCESSES), name):
-        raise unsaved(where, kernel)
-    given = kernel.get_params(deep=False).items()
-    return [name, {k: _kernel_parts(v, where) if k in _OF_KERNELS else v for k, v in given}]
-
-
-def _kernel_of(parts: Any) -> Any:
-    """Return the kernel of such parts."""
-    match parts:
-        case [str(name), dict(given)] if name in _KERNELS:
-            cls: Any = getattr(import_module(_PROCESSES), name)
-            known = given.keys() == signature(cls).parameters.keys()
-            _require(known, f"the kernel {name} has other parameters")
-            made = {
-                key: _kernel_of(value) if key in _OF_KERNELS else value
-                for key, value in given.items()
-            }
-            return cls(**made)
-    return _refuse("a kernel of a process is of another kind")
-
-
 def _packed_process(model: Any) -> dict[str, Any]:
     kernel = model.kernel_
     found = [np.ravel(kernel.get_params()[part.name]) for part in kernel.hyperparameters]
@@ -378,7 +349,7 @@ def _packed_process(model: Any) -> dict[str, Any]:
 
 def _unpacked_process(model: Any, fitted: dict[str, Any], sizes: Sizes) -> None:
     """Give a process its kernel, with the values that the fit has found, and its rows."""
-    kernels, found = import_module(_PROCESSES), fitted.pop("found")
+    kernels, found = import_module("sklearn.gaussian_process.kernels"), fitted.pop("found")
     usual = kernels.ConstantKernel(1.0, "fixed") * kernels.RBF(1.0, "fixed")
     kernel = usual if model.kernel is None else clone(model.kernel)
     lengths = [part.n_elements for part in kernel.hyperparameters]
@@ -455,7 +426,7 @@ COMPUTED = {
         *_FUNCTIONS.get(kind.partition(",")[0], ()),
     )
     for kind, module, name, arrays in re.findall(
-        r"(.+): (\w+)\.(\w+) ?(.*)",
+        r"(.+): ([\w.]+)\.(\w+) ?(.*)",
         f"""
 linear scores, logistic: linear_model.LogisticRegression {_SCORES}
 linear scores, margin: svm.LinearSVC {_SCORES}
@@ -464,6 +435,16 @@ linear classes: linear_model.RidgeClassifier {_SCORES}
 support machine: svm.SVC {_MACHINE}
 support rows: kernel_ridge.KernelRidge X_fit_ float[n,p] dual_coef_ float[n]/float[n,t]
 support process: gaussian_process.GaussianProcessRegressor {_SUPPORT}
+kernel, constant: gaussian_process.kernels.ConstantKernel
+kernel, noise: gaussian_process.kernels.WhiteKernel
+kernel, radial: gaussian_process.kernels.RBF
+kernel, Matern: gaussian_process.kernels.Matern
+kernel, rational quadratic: gaussian_process.kernels.RationalQuadratic
+kernel, periodic: gaussian_process.kernels.ExpSineSquared
+kernel, products: gaussian_process.kernels.DotProduct
+kernel, sum: gaussian_process.kernels.Sum
+kernel, product: gaussian_process.kernels.Product
+kernel, power: gaussian_process.kernels.Exponentiation
 trees, one, classes: tree.DecisionTreeClassifier {_TREES} {_LABELS}
 trees, one, numbers: tree.DecisionTreeRegressor {_TREES}
 trees, classes: ensemble.RandomForestClassifier {_TREES} {_LABELS}

@@ -23,6 +23,7 @@ import math
 import os
 import re
 from importlib import import_module
+from inspect import signature
 from typing import Any, NoReturn
 
 import numpy as np
@@ -302,8 +303,7 @@ class Reader:
 
     def parameters(self, cls: type, given: Any, sizes: Sizes) -> dict[str, Any]:
         """Return the parameters of a description, if the class has such."""
-        names = cls._get_param_names()  # type: ignore[attr-defined]
-        if not isinstance(given, dict) or not given.keys() <= set(names):
+        if not isinstance(given, dict) or not given.keys() <= signature(cls).parameters.keys():
             _refuse(f"{cls.__name__} has other parameters")
         alone = Sizes(None, None, sizes.columns)
         return {key: self.value(value, alone) for key, value in given.items()}
